@@ -1,0 +1,1 @@
+//! Configuration (spec 13).

@@ -1,0 +1,127 @@
+//! The port to the journal: where records become durable.
+//!
+//! **Contract.** A session's log is a gap-free sequence of records from 1. Whoever wants to write it
+//! first claims it and gets an [`Epoch`]; a later claim fences all earlier ones. An append names the
+//! sequence number it expects to follow and its epoch; it lands whole or not at all, and when it
+//! returns `Ok` it is durable. The same append again (same session, epoch and position, because the
+//! answer to the first was lost) is answered like the first and changes nothing.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+
+/// The right to append to a session, until somebody claims it anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// The session inside.
+    pub sid: Sid,
+    /// This owner's epoch.
+    pub epoch: Epoch,
+    /// The last record that is there; 0 for a new session.
+    pub last: Seq,
+}
+
+/// Records to be added behind `after`.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// Whose log.
+    pub sid: Sid,
+    /// By which owner.
+    pub epoch: Epoch,
+    /// The sequence number that the first record follows.
+    pub after: Seq,
+    /// The records, at least one.
+    pub records: Vec<Arc<Record>>,
+}
+
+/// A record where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its number.
+    pub seq: Seq,
+    /// What it says.
+    pub record: Arc<Record>,
+}
+
+/// A session that the journal knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Inside.
+    pub sid: Sid,
+    /// Outside.
+    pub key: SessionKey,
+    /// Its last record.
+    pub last: Seq,
+}
+
+/// Why the journal did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Somebody else has claimed the session since; this owner must stop at once.
+    #[error("session {sid} belongs to epoch {current} now, this owner has {mine}: stop")]
+    Fenced {
+        /// Which session.
+        sid: Sid,
+        /// The caller's epoch.
+        mine: Epoch,
+        /// The epoch that owns it.
+        current: Epoch,
+    },
+    /// The log does not end where the caller thinks: its state is not the session's.
+    #[error("session {sid} ends at {last}, not at {expected}: read it again")]
+    Conflict {
+        /// Which session.
+        sid: Sid,
+        /// Where the caller thought it ends.
+        expected: Seq,
+        /// Where it ends.
+        last: Seq,
+    },
+    /// No such session.
+    #[error("there is no session {sid}")]
+    Unknown {
+        /// Which.
+        sid: Sid,
+    },
+    /// An append without records; a caller's mistake.
+    #[error("an append needs at least one record")]
+    Empty,
+    /// A record that cannot be read; the session is left alone, by name.
+    #[error("record {seq} of session {sid} cannot be read: {why}")]
+    Unreadable {
+        /// Which session.
+        sid: Sid,
+        /// Which record.
+        seq: Seq,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The store itself does not answer.
+    #[error("the journal is not available: {0}")]
+    Unavailable(String),
+}
+
+/// Where records become durable; see the module for the contract.
+pub trait Journal: Send + Sync + 'static {
+    /// Takes ownership of a session, which comes into being if it is new.
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
+
+    /// Adds records; answers with the last sequence number once they are durable.
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
+
+    /// Up to `limit` records after `after`, in order.
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
+
+    /// A session by its name, if it is there.
+    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>>;
+
+    /// Up to `limit` sessions of a tenant by name, after `after`.
+    fn list(
+        &self,
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+}

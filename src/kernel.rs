@@ -1,0 +1,1 @@
+//! Decisions of a session (spec 6, 7, 8).

@@ -1,0 +1,25 @@
+//! Oracle: an actor-based orchestrator for very many concurrent conversations with LLM agents.
+//!
+//! A **session actor** per conversation is a thin shell around a pure **kernel**. Whatever reaches
+//! it becomes an input; the kernel *decides* which records become durable and which effects
+//! follow; the shell *appends* the records to the journal, lets the kernel *evolve* by them, and
+//! only then *performs* the effects. Replay after a crash is `evolve` over the journal.
+//!
+//! The rooms, from the ground up; a room imports only rooms below it:
+//!
+//! | floor | rooms |
+//! |---|---|
+//! | 0 | [`model`]: the shared vocabulary, plain data |
+//! | 1 | [`signal`]: the protocol by which a model says how it stands |
+//! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
+
+pub mod model;
+pub mod signal;
+
+pub mod config;
+pub mod journal;
+pub mod kernel;
+pub mod llm;
+pub mod prompt;
+pub mod query;
+pub mod tool;

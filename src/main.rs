@@ -1,0 +1,3 @@
+//! The `oracle` binary.
+
+fn main() {}

@@ -1,0 +1,37 @@
+//! The vocabulary that all rooms share: ids, messages, records, events and outcomes.
+//!
+//! Serde data and the small total functions that belong to a type (parsing an id, adding usage).
+//! No decisions, no I/O, no clock: a time is always a value that somebody passed in.
+
+pub mod classification;
+pub mod command;
+pub mod event;
+pub mod fault;
+pub mod id;
+pub mod limits;
+pub mod message;
+pub mod outcome;
+pub mod record;
+pub mod reply;
+pub mod signal;
+pub mod time;
+pub mod tool;
+pub mod usage;
+
+pub use classification::{Needs, QueryClassification, QueryType};
+pub use command::{BusyPolicy, Submission};
+pub use event::{Event, Severity, Source};
+pub use fault::{Fault, FaultClass};
+pub use id::{
+    Attempt, CallId, Epoch, IdError, ProfileName, QueryId, Seq, SessionKey, SessionName, Sid,
+    TenantId, Turn,
+};
+pub use limits::Limits;
+pub use message::{Message, OpaquePart, Part, Role};
+pub use outcome::{ForcedBy, Outcome};
+pub use record::Record;
+pub use reply::{Reply, StopReason};
+pub use signal::{Rejection, Signal, SignalFields, SignalType};
+pub use time::Timestamp;
+pub use tool::{ToolCall, ToolResult, ToolSpec, ToolStatus};
+pub use usage::{NanoUsd, Usage};

@@ -1,0 +1,120 @@
+//! What kind of question a query is, and what that means for context and prompt (spec 4).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The five types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueryType {
+    /// About the implementation: where, how, what does it do.
+    Code,
+    /// About decisions, architecture, specs, process.
+    Documentation,
+    /// About the world outside: comparisons, practices, news.
+    Research,
+    /// Thanks, follow-ups, small talk.
+    Conversational,
+    /// A request to write or change something.
+    Action,
+}
+
+/// Which sources a query needs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// The code.
+    pub needs_code: bool,
+    /// Notes and documents.
+    pub needs_vault: bool,
+    /// The web.
+    pub needs_web: bool,
+}
+
+impl QueryType {
+    /// All five, in the order of the spec.
+    pub const ALL: [Self; 5] =
+        [Self::Code, Self::Documentation, Self::Research, Self::Conversational, Self::Action];
+
+    /// The name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Documentation => "documentation",
+            Self::Research => "research",
+            Self::Conversational => "conversational",
+            Self::Action => "action",
+        }
+    }
+
+    /// The sources of the table in spec 4.
+    #[must_use]
+    pub const fn needs(self) -> Needs {
+        let (needs_code, needs_vault, needs_web) = match self {
+            Self::Code => (true, false, false),
+            Self::Documentation | Self::Action => (false, true, false),
+            Self::Research => (false, false, true),
+            Self::Conversational => (false, false, false),
+        };
+        Needs { needs_code, needs_vault, needs_web }
+    }
+
+    /// The prompt segment of the table in spec 4.
+    #[must_use]
+    pub const fn segment(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Documentation | Self::Action => "docs",
+            Self::Research => "research",
+            Self::Conversational => "conversation",
+        }
+    }
+}
+
+impl fmt::Display for QueryType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A name that is none of the five types.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown query type `{0}`: use code, documentation, research, conversational or action"
+)]
+pub struct UnknownQueryType(pub String);
+
+impl std::str::FromStr for QueryType {
+    type Err = UnknownQueryType;
+    fn from_str(name: &str) -> Result<Self, UnknownQueryType> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
+            .ok_or_else(|| UnknownQueryType(name.to_owned()))
+    }
+}
+
+/// What a query was taken for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueryClassification {
+    /// The type.
+    pub query_type: QueryType,
+    /// The sources; they follow from the type.
+    #[serde(flatten)]
+    pub needs: Needs,
+    /// How sure, 0..=1.
+    pub confidence: f64,
+    /// What spoke for it: sorted, without doubles.
+    pub keywords_matched: Vec<String>,
+}
+
+impl QueryClassification {
+    /// A classification with the needs of its type. Sorts the keywords and drops doubles.
+    #[must_use]
+    pub fn new(query_type: QueryType, confidence: f64, mut keywords_matched: Vec<String>) -> Self {
+        keywords_matched.sort_unstable();
+        keywords_matched.dedup();
+        Self { query_type, needs: query_type.needs(), confidence, keywords_matched }
+    }
+}

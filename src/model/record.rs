@@ -1,0 +1,142 @@
+//! What is journaled: one [`Record`] per event number.
+//!
+//! A record is a [`Fact`] with its time and its place (query, turn). Facts come in families, one
+//! file each; the name on the wire stands once, in the `facts!` table of its family, and is also
+//! the type of the event that people see. Records carry a version ([`codec`]): old ones are read
+//! through upcasters, so a fact's fields may change while its name stays.
+
+use serde::Serialize;
+
+use super::{
+    id::{QueryId, Turn},
+    time::Timestamp,
+};
+
+mod agent;
+mod budget;
+pub mod codec;
+mod control;
+mod llm;
+mod query;
+mod session;
+mod tool;
+mod turn;
+
+pub use agent::{
+    AgentFact, CapabilityRequested, ChildEnd, ChildStart, EscalationRaised, FallbackAction,
+    FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
+};
+pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
+pub use control::{BudgetSet, ControlFact, Noted, Steered};
+pub use llm::{FailedOver, LlmFact, Retried};
+pub use query::{Accepted, Classified, Finished, PromptSummary, QueryFact};
+pub use session::{Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact};
+pub use tool::{
+    ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Finished as ToolFinished,
+    Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, ToolFact,
+};
+pub use turn::{
+    Replied, SignalFact, Started as TurnStarted, TurnFact, TurnMode, TurnRestartCause,
+    TurnRestarted,
+};
+
+/// A fact with its time and place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Record {
+    /// When it was decided.
+    pub at: Timestamp,
+    /// The query it belongs to, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<QueryId>,
+    /// The turn of that query, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// What happened, by family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Fact {
+    /// `session.*`
+    Session(SessionFact),
+    /// `query.*`
+    Query(QueryFact),
+    /// `turn.*`
+    Turn(TurnFact),
+    /// `signal.*`
+    Signal(SignalFact),
+    /// `tool.*`
+    Tool(ToolFact),
+    /// `approval.*`
+    Approval(ApprovalFact),
+    /// `budget.*`
+    Budget(BudgetFact),
+    /// `loop.*`, `fallback.*`, `capability.*`, `delegation.*`, `escalation.*`
+    Agent(AgentFact),
+    /// `llm.*`
+    Llm(LlmFact),
+    /// `supervisor.*`
+    Supervisor(SupervisorFact),
+    /// `control.*`
+    Control(ControlFact),
+}
+
+impl Fact {
+    /// The name on the wire, which is the event's type.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Session(fact) => fact.kind(),
+            Self::Query(fact) => fact.kind(),
+            Self::Turn(fact) => fact.kind(),
+            Self::Signal(fact) => fact.kind(),
+            Self::Tool(fact) => fact.kind(),
+            Self::Approval(fact) => fact.kind(),
+            Self::Budget(fact) => fact.kind(),
+            Self::Agent(fact) => fact.kind(),
+            Self::Llm(fact) => fact.kind(),
+            Self::Supervisor(fact) => fact.kind(),
+            Self::Control(fact) => fact.kind(),
+        }
+    }
+}
+
+/// Declares a family of facts: variant, name on the wire, payload.
+macro_rules! facts {
+    (
+        $(#[$doc:meta])*
+        $family:ident in $fact:ident {
+            $( $(#[$vdoc:meta])* $variant:ident($payload:ty) = $kind:literal, )+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(tag = "type", content = "payload")]
+        pub enum $family {
+            $( $(#[$vdoc])* #[serde(rename = $kind)] $variant($payload), )+
+        }
+
+        impl $family {
+            /// Every name of this family.
+            pub const KINDS: &[&str] = &[$($kind),+];
+
+            /// The name on the wire.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $( Self::$variant(_) => $kind, )+
+                }
+            }
+        }
+
+        impl From<$family> for crate::model::record::Fact {
+            fn from(fact: $family) -> Self {
+                Self::$fact(fact)
+            }
+        }
+    };
+}
+use facts;

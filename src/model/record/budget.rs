@@ -1,0 +1,62 @@
+//! Budgets: warned of, and spent (spec 6).
+
+use serde::{Deserialize, Serialize};
+
+use super::facts;
+
+/// `budget.iteration.warning`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IterationWarning {
+    /// Turns completed.
+    pub turn: u32,
+    /// Turns allowed.
+    pub max_turns: u32,
+    /// The first of the second, in percent.
+    pub percentage: f64,
+    /// Turns left.
+    pub remaining: u32,
+}
+
+/// `budget.iteration.exceeded`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IterationExceeded {
+    /// Turns completed.
+    pub turn: u32,
+    /// Turns allowed.
+    pub max_turns: u32,
+    /// The first of the second, in percent.
+    pub percentage: f64,
+    /// Always true: the query ends by force.
+    pub forced: bool,
+}
+
+/// A budget of tokens, of billionths of a dollar, or of the context window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AmountBudget {
+    /// Used so far.
+    pub used: u64,
+    /// Allowed.
+    pub limit: u64,
+}
+
+facts! {
+    /// `budget.*`
+    BudgetFact in Budget {
+        /// See [`IterationWarning`].
+        IterationWarning(IterationWarning) = "budget.iteration.warning",
+        /// See [`IterationExceeded`].
+        IterationExceeded(IterationExceeded) = "budget.iteration.exceeded",
+        /// Tokens are at the warning threshold.
+        TokensWarning(AmountBudget) = "budget.tokens.warning",
+        /// Tokens are spent.
+        TokensExceeded(AmountBudget) = "budget.tokens.exceeded",
+        /// Money is at the warning threshold.
+        CostWarning(AmountBudget) = "budget.cost.warning",
+        /// Money is spent.
+        CostExceeded(AmountBudget) = "budget.cost.exceeded",
+        /// The context window is at the warning threshold.
+        ContextWarning(AmountBudget) = "budget.context.warning",
+        /// The conversation no longer fits the model.
+        ContextExceeded(AmountBudget) = "budget.context.exceeded",
+    }
+}

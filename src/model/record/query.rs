@@ -1,0 +1,73 @@
+//! A query from acceptance to its end.
+
+use serde::{Deserialize, Serialize};
+
+use super::facts;
+use crate::model::{
+    classification::QueryClassification, id::QueryId, limits::Limits, outcome::Outcome,
+    usage::Usage,
+};
+
+/// `query.accepted`: the message is durable and will be answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The message.
+    pub text: String,
+    /// The budgets it got.
+    pub limits: Limits,
+    /// Makes a repeated submission one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The forced query that this one continues, inheriting its counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<QueryId>,
+}
+
+/// What a composed prompt is kept as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptSummary {
+    /// SHA-256 of the text, in hex.
+    pub hash: String,
+    /// The segments that are in it, in order.
+    pub segments_included: Vec<String>,
+    /// Its size by the estimate of spec 5.
+    pub token_estimate: u64,
+    /// What was left out or cut.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// `query.classified`: what it was taken for and the prompt that follows from that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Classified {
+    /// What it was taken for.
+    pub classification: QueryClassification,
+    /// The prompt.
+    pub prompt: PromptSummary,
+}
+
+/// `query.finished`: exactly one for each accepted query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// The answer as people get it (spec 8); may be empty.
+    pub answer: String,
+    /// How many turns were completed.
+    pub turns: u32,
+    /// What it used, children included.
+    pub usage: Usage,
+}
+
+facts! {
+    /// `query.*`
+    QueryFact in Query {
+        /// See [`Accepted`].
+        Accepted(Accepted) = "query.accepted",
+        /// See [`Classified`].
+        Classified(Classified) = "query.classified",
+        /// See [`Finished`].
+        Finished(Finished) = "query.finished",
+    }
+}

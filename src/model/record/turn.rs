@@ -1,0 +1,102 @@
+//! Turns: the call, the reply, and the signal in it.
+
+use serde::{Deserialize, Serialize};
+
+use super::facts;
+use crate::model::{
+    id::Attempt,
+    message::Part,
+    reply::StopReason,
+    signal::{Rejection, Signal},
+    usage::Usage,
+};
+
+/// What kind of turn it is; fixed when it starts (spec 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnMode {
+    /// Tools are offered.
+    Normal,
+    /// The last that the budget allows; no tools.
+    Last,
+    /// The fallback forced a response; no tools, and it ends the query.
+    Final,
+}
+
+/// `turn.started`: the model is about to be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Which try; 1 here, more in [`TurnRestarted`].
+    pub attempt: Attempt,
+    /// Normal, last or final.
+    pub mode: TurnMode,
+    /// The model asked, as `provider/model`.
+    pub model: String,
+    /// What the runtime says to the model before this turn, in order.
+    #[serde(default)]
+    pub guidance: Vec<String>,
+}
+
+/// Why a turn's call is made anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum TurnRestartCause {
+    /// The call failed in a way that may pass.
+    Fault {
+        /// The fault's code.
+        code: String,
+    },
+    /// The session was restarted while it waited.
+    Recovery,
+}
+
+/// `turn.restarted`: a new attempt; what the old one showed is void.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnRestarted {
+    /// The new try.
+    pub attempt: Attempt,
+    /// The model asked, as `provider/model`.
+    pub model: String,
+    /// Why.
+    #[serde(flatten)]
+    pub cause: TurnRestartCause,
+}
+
+/// `turn.replied`: the reply is whole; the turn counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replied {
+    /// Which try.
+    pub attempt: Attempt,
+    /// The reply as received, signals included.
+    pub parts: Vec<Part>,
+    /// What people see of it.
+    pub text: String,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// What it used.
+    pub usage: Usage,
+    /// Which model answered.
+    pub model: String,
+}
+
+facts! {
+    /// `turn.*`
+    TurnFact in Turn {
+        /// See [`Started`].
+        Started(Started) = "turn.started",
+        /// See [`TurnRestarted`].
+        Restarted(TurnRestarted) = "turn.restarted",
+        /// See [`Replied`].
+        Replied(Replied) = "turn.replied",
+    }
+}
+
+facts! {
+    /// `signal.*`
+    SignalFact in Signal {
+        /// The reply's signal, with its raw XML (SC-009).
+        Emitted(Signal) = "signal.emitted",
+        /// The block that should have been one.
+        Rejected(Rejection) = "signal.rejected",
+    }
+}

@@ -1,0 +1,80 @@
+//! A point in time as a value. Nothing here reads a clock.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// Milliseconds since 1970-01-01 UTC; written as RFC 3339 with milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// From milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// How long after `earlier` this is; zero if it is not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This much later; stays at the end of time rather than wrap.
+    #[must_use]
+    pub fn plus(self, later: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(time) => write!(f, "{time:.3}"),
+            // Beyond the calendar: still readable, and not an error of whoever prints it.
+            Err(_) => write!(f, "@{}ms", self.0),
+        }
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let time: jiff::Timestamp = text.parse().map_err(de::Error::custom)?;
+        Ok(Self(time.as_millisecond()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_as_rfc_3339() {
+        let time = Timestamp::from_millis(1_767_225_600_123);
+        let text = serde_json::to_string(&time).unwrap();
+        assert_eq!(text, "\"2026-01-01T00:00:00.123Z\"");
+        assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), time);
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let (early, late) = (Timestamp::from_millis(5), Timestamp::from_millis(1_005));
+        assert_eq!(late.since(early), Duration::from_secs(1));
+        assert_eq!(early.since(late), Duration::ZERO);
+        assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::MAX).as_millis(), i64::MAX);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a model call cost: tokens and money.
+
+use std::{fmt, ops::AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// Money in billionths of a US dollar: exact sums, and room for 18 billion dollars.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct NanoUsd(pub u64);
+
+impl fmt::Display for NanoUsd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1_000)
+    }
+}
+
+/// Tokens and cost of one or many model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens sent, those read from a provider's cache included.
+    pub input_tokens: u64,
+    /// Of the tokens sent, those the provider had cached.
+    pub cached_tokens: u64,
+    /// Tokens received, reasoning included.
+    pub output_tokens: u64,
+    /// What that cost by the configured prices; 0 where none are.
+    pub cost: NanoUsd,
+}
+
+impl Usage {
+    /// Tokens sent and received: what token budgets count.
+    #[must_use]
+    pub const fn total_tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost = NanoUsd(self.cost.0.saturating_add(other.cost.0));
+    }
+}

@@ -1,0 +1,1 @@
+//! Prompt composition (spec 5).

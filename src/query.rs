@@ -1,0 +1,1 @@
+//! Query classification (spec 4).

@@ -1,0 +1,7 @@
+//! All integration tests, in one binary: it links once.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that fails should stop where it failed"
+)]
