@@ -1,1 +1,56 @@
-//! Decisions of a session (spec 6, 7, 8).
+//! Decisions of a session: spec 6, 7, 8 and the session's part of 10. Sync and total: no clock, no
+//! I/O, no randomness, no actors; time and entropy come in with each input as a [`Moment`].
+//!
+//! The shell does **decide → append → evolve → perform**, never in another order:
+//! [`Session::decide`] (for what is asked) and
+//! [`Session::observe`] (for what happened) say which records should become durable and which [`Effect`]s follow; the
+//! shell appends the records, lets [`Session::evolve`] change the state by each of them, and only
+//! then performs the effects.
+//!
+//! **Invariant:** state changes only in `evolve`, by a record that is already durable. Live operation
+//! and replay share that one path, so a crash loses effects, never facts; [`Session::resume`] says
+//! what the state reached by replay still owes.
+//!
+//! **Invariant:** an asynchronous result carries the [`CallToken`] of what it answers. What does not
+//! fit the present state is stale and decides nothing.
+
+mod answer;
+mod budget;
+mod calls;
+mod consult;
+mod control;
+mod delegation;
+mod draft;
+mod effect;
+mod fallback;
+mod guard;
+mod guidance;
+mod history;
+mod inbox;
+mod input;
+mod phase;
+mod policy;
+mod query;
+mod repetition;
+mod restart;
+mod retry;
+mod session;
+mod turn_end;
+mod verdict;
+
+pub use budget::BasisPoints;
+pub use effect::{CallToken, Decision, Effect, Reply};
+pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
+pub use history::Transcript;
+pub use input::{Command, Moment, Refusal, Report};
+pub use phase::{CallState, Step, ToolSlot};
+pub use policy::{
+    DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
+    RetryPolicy, Thresholds,
+};
+pub use query::Query;
+pub use repetition::{Repetition, TurnDigest};
+pub use session::{Phase, Session};
+pub use verdict::{
+    DecisionTable, DelegationRoom, FallbackDone, Presence, Row, TurnEnd, TurnPolicy, Verdict,
+};

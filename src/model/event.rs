@@ -5,8 +5,13 @@ use serde_json::Value;
 
 use super::{
     id::{QueryId, Seq, SessionName, Turn},
+    record::{AgentFact, BudgetFact, Fact, FallbackAction, QueryFact, Record, SessionFact},
+    outcome::Outcome,
     time::Timestamp,
 };
+
+/// A text in a payload beyond this many bytes stands by reference (spec 9).
+pub const INLINE_LIMIT: usize = 16 * 1024;
 
 /// How much an event matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,4 +61,153 @@ pub struct Event {
     pub severity: Severity,
     /// What it says.
     pub payload: Value,
+}
+
+impl Event {
+    /// A record as the outside sees it: a pure projection.
+    #[must_use]
+    pub fn of(session: &SessionName, seq: Seq, record: &Record) -> Self {
+        let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
+        let mut payload = match tagged {
+            Value::Object(mut tagged) => tagged.remove("payload").unwrap_or_default(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Value::Null
+            }
+        };
+        by_reference(&mut payload, seq);
+        Self {
+            seq,
+            session: session.clone(),
+            query: record.query,
+            turn: record.turn,
+            at: record.at,
+            kind: record.fact.kind().to_owned(),
+            source: source(&record.fact),
+            severity: severity(&record.fact),
+            payload,
+        }
+    }
+}
+
+/// Replaces long texts by where they are and how long they are.
+fn by_reference(value: &mut Value, seq: Seq) {
+    match value {
+        Value::String(text) if text.len() > INLINE_LIMIT => {
+            *value = serde_json::json!({ "ref": { "seq": seq, "bytes": text.len() } });
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| by_reference(item, seq)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| by_reference(field, seq)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn source(fact: &Fact) -> Source {
+    match fact {
+        Fact::Session(SessionFact::Quarantined(_)) | Fact::Supervisor(_) => Source::Supervisor,
+        Fact::Llm(_) => Source::Gateway,
+        Fact::Control(_) => Source::Control,
+        Fact::Session(SessionFact::Opened(_))
+        | Fact::Query(_)
+        | Fact::Turn(_)
+        | Fact::Signal(_)
+        | Fact::Tool(_)
+        | Fact::Approval(_)
+        | Fact::Budget(_)
+        | Fact::Agent(_) => Source::Session,
+    }
+}
+
+fn severity(fact: &Fact) -> Severity {
+    match fact {
+        Fact::Session(SessionFact::Quarantined(_))
+        | Fact::Budget(
+            BudgetFact::IterationExceeded(_)
+            | BudgetFact::TokensExceeded(_)
+            | BudgetFact::CostExceeded(_)
+            | BudgetFact::ContextExceeded(_),
+        )
+        | Fact::Agent(AgentFact::LoopDetected(_)) => Severity::Error,
+        Fact::Budget(
+            BudgetFact::IterationWarning(_)
+            | BudgetFact::TokensWarning(_)
+            | BudgetFact::CostWarning(_)
+            | BudgetFact::ContextWarning(_),
+        )
+        | Fact::Agent(AgentFact::EscalationRaised(_))
+        | Fact::Llm(_)
+        | Fact::Supervisor(_) => Severity::Warning,
+        Fact::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
+            FallbackAction::Escalate => Severity::Warning,
+            FallbackAction::Continue
+            | FallbackAction::ForceResponse
+            | FallbackAction::RetryWithHint => Severity::Info,
+        },
+        Fact::Query(QueryFact::Finished(finished)) => match finished.outcome {
+            Outcome::Failed { .. } => Severity::Error,
+            Outcome::Answered
+            | Outcome::Partial { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::Forced { .. }
+            | Outcome::Escalated { .. }
+            | Outcome::Cancelled => Severity::Info,
+        },
+        Fact::Session(SessionFact::Opened(_))
+        | Fact::Query(QueryFact::Accepted(_) | QueryFact::Classified(_))
+        | Fact::Turn(_)
+        | Fact::Signal(_)
+        | Fact::Tool(_)
+        | Fact::Approval(_)
+        | Fact::Agent(
+            AgentFact::CapabilityRequested(_)
+            | AgentFact::DelegationRecommended(_)
+            | AgentFact::DelegationStarted(_)
+            | AgentFact::DelegationFinished(_),
+        )
+        | Fact::Control(_) => Severity::Info,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{
+        Limits,
+        record::{Accepted, Place},
+    };
+
+    fn event(text: &str) -> Event {
+        let accepted = Accepted {
+            text: text.into(),
+            limits: Limits::turns(5),
+            idempotency_key: None,
+            continues: None,
+            place: Place::Back,
+        };
+        let fact = QueryFact::Accepted(accepted).into();
+        let at = Timestamp::from_millis(1_767_225_600_000);
+        let record = Record { at, query: Some(QueryId(2)), turn: None, fact };
+        Event::of(&SessionName::new("s").unwrap(), Seq(7), &record)
+    }
+
+    #[test]
+    fn an_event_is_its_record_in_the_envelope_of_spec_9() {
+        assert_eq!(
+            serde_json::to_value(event("why?")).unwrap(),
+            serde_json::json!({
+                "seq": 7, "session": "s", "query": 2, "turn": null,
+                "at": "2026-01-01T00:00:00.000Z", "type": "query.accepted",
+                "source": "session", "severity": "info",
+                "payload": { "text": "why?", "limits": { "max_turns": 5 }, "place": "back" },
+            })
+        );
+    }
+
+    #[test]
+    fn long_bodies_stand_by_reference() {
+        let fits = "x".repeat(INLINE_LIMIT);
+        assert_eq!(event(&fits).payload["text"], fits);
+        let long = format!("{fits}x");
+        let reference = serde_json::json!({ "ref": { "seq": 7, "bytes": long.len() } });
+        assert_eq!(event(&long).payload["text"], reference);
+    }
 }

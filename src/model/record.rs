@@ -29,15 +29,17 @@ pub use agent::{
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use control::{BudgetSet, ControlFact, Noted, Steered};
 pub use llm::{FailedOver, LlmFact, Retried};
-pub use query::{Accepted, Classified, Finished, PromptSummary, QueryFact};
-pub use session::{Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact};
+pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};
+pub use session::{
+    Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
+};
 pub use tool::{
     ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Finished as ToolFinished,
     Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, ToolFact,
 };
 pub use turn::{
-    Replied, SignalFact, Started as TurnStarted, TurnFact, TurnMode, TurnRestartCause,
-    TurnRestarted,
+    Replied, SignalFact, SignalPresence, Started as TurnStarted, TurnFact, TurnMode,
+    TurnRestartCause, TurnRestarted,
 };
 
 /// A fact with its time and place.

@@ -13,7 +13,12 @@ pub struct NanoUsd(pub u64);
 
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "${}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1_000)
+        write!(
+            f,
+            "${}.{:06}",
+            self.0 / 1_000_000_000,
+            self.0 % 1_000_000_000 / 1_000
+        )
     }
 }
 
@@ -36,6 +41,17 @@ impl Usage {
     #[must_use]
     pub const fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// What is left without a part of it.
+    #[must_use]
+    pub const fn less(self, part: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(part.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(part.cached_tokens),
+            output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
+            cost: NanoUsd(self.cost.0.saturating_sub(part.cost.0)),
+        }
     }
 }
 

@@ -21,6 +21,20 @@ pub struct Accepted {
     /// The forced query that this one continues, inheriting its counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<QueryId>,
+    /// Where it goes among the messages that wait.
+    #[serde(default)]
+    pub place: Place,
+}
+
+/// Where an accepted message goes while another query runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Behind those that wait.
+    #[default]
+    Back,
+    /// Before them: it interrupts.
+    Front,
 }
 
 /// What a composed prompt is kept as.

@@ -47,6 +47,8 @@ pub enum RefusedWhy {
     NotOffered,
     /// The output limit cut the reply that asked for it.
     ReplyCut,
+    /// The query ended before it could start.
+    QueryEnded,
 }
 
 /// `tool.refused`: it will not be run; the model reads why.

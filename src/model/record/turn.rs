@@ -62,6 +62,18 @@ pub struct TurnRestarted {
     pub cause: TurnRestartCause,
 }
 
+/// Whether a reply carries a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalPresence {
+    /// A valid one; `signal.emitted` follows.
+    Valid,
+    /// A block that should have been one; `signal.rejected` follows.
+    Rejected,
+    /// None.
+    Absent,
+}
+
 /// `turn.replied`: the reply is whole; the turn counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replied {
@@ -71,6 +83,8 @@ pub struct Replied {
     pub parts: Vec<Part>,
     /// What people see of it.
     pub text: String,
+    /// Whether it has a signal.
+    pub signal: SignalPresence,
     /// Why the model stopped.
     pub stop: StopReason,
     /// What it used.

@@ -1,0 +1,171 @@
+//! Budget arithmetic (spec 6; T027, T029, T032): exact, in integers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Ten-thousandths: 0.70 is 7,000. Exact where binary fractions are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BasisPoints(u16);
+
+impl BasisPoints {
+    /// The whole.
+    pub const ONE: Self = Self(10_000);
+
+    /// From ten-thousandths; more than the whole is cut to the whole.
+    #[must_use]
+    pub const fn new(points: u16) -> Self {
+        Self(if points > Self::ONE.0 {
+            Self::ONE.0
+        } else {
+            points
+        })
+    }
+
+    /// floor(`whole` × this).
+    #[must_use]
+    pub const fn floor_of(self, whole: u64) -> u64 {
+        (whole as u128 * self.0 as u128 / Self::ONE.0 as u128) as u64
+    }
+
+    /// As the nearest fraction, for comparing with a model's confidence.
+    #[must_use]
+    pub fn as_fraction(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::ONE.0)
+    }
+}
+
+impl fmt::Display for BasisPoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:04}", self.0 / Self::ONE.0, self.0 % Self::ONE.0)
+    }
+}
+
+/// Whether a turn is left: `turn < max_turns`.
+pub(super) const fn turns_remaining(turn: u32, max_turns: u32) -> bool {
+    turn < max_turns
+}
+
+/// Whether the next turn is the last: `turn == max_turns - 1`.
+pub(super) const fn at_limit(turn: u32, max_turns: u32) -> bool {
+    turn + 1 == max_turns
+}
+
+/// Whether the turns are spent: `turn >= max_turns`.
+pub(super) const fn over_budget(turn: u32, max_turns: u32) -> bool {
+    turn >= max_turns
+}
+
+/// Whether turns are at the warning threshold; at least one must be complete.
+pub(super) fn warns(turn: u32, max_turns: u32, threshold: BasisPoints) -> bool {
+    turn >= 1 && u64::from(turn) >= threshold.floor_of(u64::from(max_turns))
+}
+
+/// The share of turns used, in percent.
+pub(super) fn percentage(turn: u32, max_turns: u32) -> f64 {
+    if max_turns == 0 {
+        100.0
+    } else {
+        f64::from(turn) / f64::from(max_turns) * 100.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_t032() {
+        for (name, turn, max, remaining, last, over) in [
+            (
+                "returns_success_when_turns_available",
+                10,
+                30,
+                true,
+                false,
+                false,
+            ),
+            (
+                "returns_failure_when_no_turns_available",
+                30,
+                30,
+                false,
+                false,
+                true,
+            ),
+            (
+                "returns_failure_when_over_max_turns",
+                35,
+                30,
+                false,
+                false,
+                true,
+            ),
+            ("defaults_turn_to_zero", 0, 30, true, false, false),
+            ("returns_success_at_last_turn", 29, 30, true, true, false),
+            (
+                "returns_failure_before_last_turn",
+                28,
+                30,
+                true,
+                false,
+                false,
+            ),
+            ("respects_custom_max_turns: 4 of 5", 4, 5, true, true, false),
+            (
+                "respects_custom_max_turns: 5 of 5",
+                5,
+                5,
+                false,
+                false,
+                true,
+            ),
+            ("a budget of one turn", 0, 1, true, true, false),
+        ] {
+            let found = (
+                turns_remaining(turn, max),
+                at_limit(turn, max),
+                over_budget(turn, max),
+            );
+            assert_eq!(found, (remaining, last, over), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_warning_threshold_is_exact() {
+        let seventy = BasisPoints::new(7_000);
+        for (name, turn, max, threshold, warned) in [
+            ("63 of 90", 63, 90, seventy, true),
+            ("62 of 90", 62, 90, seventy, false),
+            ("21 of 30", 21, 30, seventy, true),
+            ("20 of 30", 20, 30, seventy, false),
+            ("T034: 3 of 5", 3, 5, seventy, true),
+            ("2 of 5", 2, 5, seventy, false),
+            (
+                "never before the first turn is complete",
+                0,
+                1,
+                seventy,
+                false,
+            ),
+            (
+                "a threshold of nothing warns after the first",
+                1,
+                30,
+                BasisPoints::new(0),
+                true,
+            ),
+        ] {
+            assert_eq!(warns(turn, max, threshold), warned, "{name}");
+        }
+    }
+
+    #[test]
+    fn confidence_thresholds_meet_the_decimal_exactly() {
+        assert!(0.3_f64 >= BasisPoints::new(3_000).as_fraction());
+        assert!(0.299_999_f64 < BasisPoints::new(3_000).as_fraction());
+        assert_eq!(BasisPoints::new(12_345), BasisPoints::ONE);
+        assert_eq!(BasisPoints::new(7_000).to_string(), "0.7000");
+    }
+}

@@ -1,0 +1,161 @@
+//! Asking the fallback: whether there is a cause, what it says, and what is done about it (spec 7).
+
+use super::{
+    draft::Draft,
+    fallback::{FallbackView, Judgement},
+    guidance,
+    repetition::ToolLoop,
+    verdict::FallbackDone,
+};
+use crate::model::{
+    SignalFields, SignalType,
+    record::{
+        AgentFact, EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, TurnMode,
+    },
+};
+
+/// What the fallback did, what it has to say to the model, and why.
+pub(super) struct Consulted {
+    pub done: FallbackDone,
+    pub notes: Vec<String>,
+    pub reason: Option<String>,
+}
+
+impl Consulted {
+    pub const NOT_ASKED: Self = Self {
+        done: FallbackDone::NotAsked,
+        notes: Vec::new(),
+        reason: None,
+    };
+}
+
+/// Asks the fallback if there is a cause, records what it said, and does it (spec 7).
+pub(super) fn consult(draft: &mut Draft<'_>) -> Consulted {
+    let mut consulted = Consulted::NOT_ASKED;
+    let first_tool_loop = draft.query.repetition.verdict() == ToolLoop::First;
+    if let Some(cause) = cause(draft) {
+        let judgement = judge(draft, cause);
+        consulted.done = record(draft, cause, &judgement, &mut consulted.notes);
+        consulted.reason = Some(judgement.reason);
+    }
+    if first_tool_loop && draft.query.mode == TurnMode::Normal {
+        let slots = draft.query.step.slots().iter();
+        let hint = guidance::tool_loop(slots.map(|slot| slot.call.name.as_str()));
+        let judgement = Judgement {
+            action: FallbackAction::RetryWithHint,
+            confidence: 0.6,
+            hint: Some(hint),
+            reason: "the same calls brought the same results".into(),
+        };
+        let hinted = record(
+            draft,
+            FallbackCause::ToolLoop,
+            &judgement,
+            &mut consulted.notes,
+        );
+        consulted.done = match consulted.done {
+            FallbackDone::NotAsked | FallbackDone::Continued => hinted,
+            FallbackDone::Forced
+            | FallbackDone::Hinted
+            | FallbackDone::Escalated
+            | FallbackDone::EscalatedAgain => consulted.done,
+        };
+    }
+    consulted
+}
+
+fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
+    let (query, policy) = (&draft.query, draft.policy());
+    match query.current.signal.as_deref() {
+        Some(signal) if signal.kind() == SignalType::Stuck => Some(FallbackCause::Stuck),
+        Some(signal) if signal.confidence < policy.fallback.low_confidence.as_fraction() => {
+            Some(FallbackCause::LowConfidence)
+        }
+        Some(_) => None,
+        None => {
+            let silent = query
+                .signals
+                .turns_without_signal
+                .saturating_sub(query.silence_mark);
+            (silent >= policy.fallback.silence_turns).then_some(FallbackCause::Silence)
+        }
+    }
+}
+
+fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
+    let (query, policy) = (&draft.query, draft.policy());
+    let mut judgement = policy.classifier.classify(&FallbackView {
+        query: &query.text,
+        accumulated_chars: query.accumulated_chars,
+        turns_without_signal: query.signals.turns_without_signal,
+        results: query.results,
+        failed: query.failed,
+        failed_tools: &query.failed_tools,
+        last_confidence: query.signals.last_signal().map(|signal| signal.confidence),
+        low_confidence: policy.fallback.low_confidence.as_fraction(),
+    });
+    let Some(SignalFields::Stuck(stuck)) = query.signal_fields() else {
+        return judgement;
+    };
+    if cause != FallbackCause::Stuck {
+        return judgement;
+    }
+    match judgement.action {
+        FallbackAction::Continue | FallbackAction::ForceResponse => {
+            judgement.action = FallbackAction::RetryWithHint;
+            judgement.hint = Some(guidance::another_strategy(stuck));
+        }
+        FallbackAction::RetryWithHint | FallbackAction::Escalate => {}
+    }
+    judgement
+}
+
+fn record(
+    draft: &mut Draft<'_>,
+    cause: FallbackCause,
+    judgement: &Judgement,
+    notes: &mut Vec<String>,
+) -> FallbackDone {
+    let query = &draft.query;
+    let last = query.signals.last_signal();
+    let calls = query.current.calls > 0;
+    // With calls in the reply it may hint or escalate, not force: results must be read first.
+    let applied = query.mode == TurnMode::Normal
+        && !(calls && judgement.action == FallbackAction::ForceResponse);
+    let again = query.escalations > 0;
+    let fact = FallbackTriggered {
+        cause,
+        reason: judgement.reason.clone(),
+        turns_without_signal: query.signals.turns_without_signal,
+        last_signal_type: last.map(|signal| signal.kind()),
+        last_signal_confidence: last.map(|signal| signal.confidence),
+        action: judgement.action,
+        confidence: judgement.confidence,
+        hint: judgement.hint.clone(),
+        applied,
+    };
+    draft.emit(AgentFact::FallbackTriggered(fact));
+    if !applied {
+        return FallbackDone::Continued;
+    }
+    match judgement.action {
+        FallbackAction::Continue => FallbackDone::Continued,
+        FallbackAction::ForceResponse => {
+            notes.push(guidance::FORCE_RESPONSE.into());
+            FallbackDone::Forced
+        }
+        FallbackAction::RetryWithHint => {
+            notes.extend(judgement.hint.clone());
+            FallbackDone::Hinted
+        }
+        FallbackAction::Escalate => {
+            let notice = guidance::ESCALATION_NOTICE.to_owned();
+            draft.emit(AgentFact::EscalationRaised(EscalationRaised { notice }));
+            if again {
+                FallbackDone::EscalatedAgain
+            } else {
+                FallbackDone::Escalated
+            }
+        }
+    }
+}

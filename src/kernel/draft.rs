@@ -1,0 +1,181 @@
+//! A decision in the making: a copy of the query's state, and what has been decided so far.
+//!
+//! Every flow takes the draft by value and hands back the [`Decision`], so nothing can be decided
+//! after the query's end.
+
+use std::sync::Arc;
+
+use super::{
+    answer, calls,
+    effect::{Decision, Effect, Reply},
+    inbox,
+    input::Moment,
+    policy::Policy,
+    query::Query,
+    session::Session,
+};
+use crate::model::{
+    ForcedBy, Outcome, Record, Turn,
+    command::Author,
+    record::{Accepted, Fact, Finished, Place, QueryFact},
+};
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Draft<'a> {
+    pub session: &'a Session,
+    pub now: Moment,
+    pub query: Query,
+    records: Vec<Record>,
+    effects: Vec<Effect>,
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(session: &'a Session, query: &Query, now: Moment) -> Self {
+        Self {
+            session,
+            now,
+            query: query.clone(),
+            records: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    pub fn policy(&self) -> &'a Policy {
+        self.session.policy()
+    }
+
+    /// Decides a fact of the turn that runs or ran last.
+    pub fn emit(&mut self, fact: impl Into<Fact>) {
+        self.emit_in(Some(self.query.turn), fact);
+    }
+
+    /// Decides a fact of the turn that is about to start.
+    pub fn emit_ahead(&mut self, fact: impl Into<Fact>) {
+        self.emit_in(Some(Turn(self.query.turns)), fact);
+    }
+
+    /// Decides a fact of the query as a whole.
+    pub fn emit_query(&mut self, fact: impl Into<Fact>) {
+        self.emit_in(None, fact);
+    }
+
+    fn emit_in(&mut self, turn: Option<Turn>, fact: impl Into<Fact>) {
+        let query = Some(self.query.id);
+        let record = Record {
+            at: self.now.at,
+            query,
+            turn,
+            fact: fact.into(),
+        };
+        self.query.evolve(&record);
+        self.records.push(record);
+    }
+
+    /// Takes in a record that is not the running query's own.
+    pub fn push(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
+    pub fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// The decision as it stands; the query goes on waiting.
+    pub fn wait(self) -> Decision {
+        Decision {
+            records: self.records,
+            effects: self.effects,
+            reply: Reply::Done,
+        }
+    }
+
+    /// Ends the query with the answer of spec 8.
+    pub fn finish(self, outcome: Outcome) -> Decision {
+        let answer = answer::answer(&self.query);
+        self.finish_with(outcome, answer)
+    }
+
+    /// Ends the query by force. The event that says why is decided already.
+    pub fn force(self, by: ForcedBy) -> Decision {
+        let answer = answer::forced(&self.query, by);
+        self.finish_with(Outcome::Forced { by }, answer)
+    }
+
+    /// Ends the query as failed.
+    pub fn fail(self, code: &str, detail: impl Into<String>) -> Decision {
+        self.finish(Outcome::Failed {
+            code: code.into(),
+            detail: detail.into(),
+        })
+    }
+
+    fn finish_with(mut self, outcome: Outcome, answer: String) -> Decision {
+        calls::close(&mut self);
+        self.requeue_steers(&outcome);
+        let Query { turns, usage, .. } = self.query;
+        self.emit_query(QueryFact::Finished(Finished {
+            outcome,
+            answer,
+            turns,
+            usage,
+        }));
+        if let Some(next) = self.next_query() {
+            self.effect(next);
+        }
+        self.wait()
+    }
+
+    /// Words of the user that came too late for this query become the next one (spec 8), unless the
+    /// user took everything back.
+    fn requeue_steers(&mut self, outcome: &Outcome) {
+        if *outcome == Outcome::Cancelled {
+            return;
+        }
+        let late = self
+            .query
+            .steers
+            .iter()
+            .filter(|steered| steered.author == Author::User);
+        let text = late
+            .map(|steered| steered.text.as_str())
+            .collect::<Vec<_>>()
+            .join("\n\n");
+        if text.is_empty() {
+            return;
+        }
+        let limits = self.policy().limits;
+        let place = Place::Front;
+        let accepted = Accepted {
+            text,
+            limits,
+            idempotency_key: None,
+            continues: None,
+            place,
+        };
+        self.push(inbox::record(self.session.next_query(), accepted, self.now));
+    }
+
+    /// What the query that will be next needs, those accepted in this very decision included.
+    fn next_query(&self) -> Option<Effect> {
+        let accepted = |at: Place| {
+            self.records.iter().find_map(|record| {
+                let Fact::Query(QueryFact::Accepted(new)) = &record.fact else {
+                    return None;
+                };
+                (new.place == at).then_some((record.query?, new.text.as_str()))
+            })
+        };
+        let waiting = self.session.inbox().iter();
+        let mut waiting = waiting.map(|queued| (queued.id, queued.accepted.text.as_str()));
+        let (query, text) = accepted(Place::Front)
+            .or_else(|| waiting.next())
+            .or_else(|| accepted(Place::Back))?;
+        let previous = Some(Arc::clone(&self.query.text));
+        Some(Effect::Prepare {
+            query,
+            text: text.into(),
+            previous,
+        })
+    }
+}

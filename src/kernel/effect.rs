@@ -1,0 +1,121 @@
+//! What a decision asks the shell to do once its records are durable.
+//!
+//! Effects are performed in the order given. An effect that is lost (a crash right after the append)
+//! is owed again by `resume`; each one is therefore safe to ask for twice.
+
+use std::sync::Arc;
+
+use crate::model::{
+    Attempt, QueryId, Record, SessionName, Timestamp, ToolCall, Turn, record::TurnMode,
+};
+
+/// Which try of which turn an asynchronous result belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallToken {
+    /// The query.
+    pub query: QueryId,
+    /// The turn.
+    pub turn: Turn,
+    /// The try.
+    pub attempt: Attempt,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Classify the query and compose its prompt.
+    Prepare {
+        /// Which.
+        query: QueryId,
+        /// Its text.
+        text: Arc<str>,
+        /// The question before it, for follow-ups.
+        previous: Option<Arc<str>>,
+    },
+    /// Call the model with the session's transcript.
+    CallModel {
+        /// Which try.
+        token: CallToken,
+        /// As `provider/model`.
+        model: Arc<str>,
+        /// Whether tools are offered.
+        mode: TurnMode,
+    },
+    /// Drop a model call.
+    AbortModel {
+        /// Which.
+        token: CallToken,
+    },
+    /// Report `RetryDue` at this time.
+    RetryAt {
+        /// The try that had failed.
+        token: CallToken,
+        /// When.
+        at: Timestamp,
+    },
+    /// Run a tool call.
+    RunTool {
+        /// Of which query.
+        query: QueryId,
+        /// Of which turn.
+        turn: Turn,
+        /// The call.
+        call: Arc<ToolCall>,
+    },
+    /// Drop all tool calls of a query.
+    AbortTools {
+        /// Which.
+        query: QueryId,
+    },
+    /// Start a child session with a query, or find it if it was started before.
+    StartChild {
+        /// The parent's query.
+        query: QueryId,
+        /// The child's name.
+        child: SessionName,
+        /// The child's query.
+        scope: Arc<str>,
+        /// Its token budget.
+        max_tokens: Option<u64>,
+    },
+    /// Cancel a child's query; its end is reported as any other.
+    CancelChild {
+        /// The child.
+        child: SessionName,
+    },
+}
+
+/// What the caller of a command hears, once the records are durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing but that it was done.
+    Done,
+    /// The message is this query.
+    Query {
+        /// The query.
+        query: QueryId,
+    },
+}
+
+/// What should become durable, what should then be done, and what the caller hears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// To append, in order, in one piece.
+    pub records: Vec<Record>,
+    /// To perform, in order, afterwards.
+    pub effects: Vec<Effect>,
+    /// For the caller.
+    pub reply: Reply,
+}
+
+impl Decision {
+    /// Nothing happens: a straggler.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Self {
+            records: Vec::new(),
+            effects: Vec::new(),
+            reply: Reply::Done,
+        }
+    }
+}

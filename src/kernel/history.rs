@@ -1,0 +1,157 @@
+//! The conversation as the model gets it.
+//!
+//! Follows from the records alone. Text that is not the model's own (questions, tool results) is
+//! escaped here, where it enters: a signal in it is data (spec 2). Guidance leaves with its query;
+//! so does everything of a query that failed.
+
+use std::sync::Arc;
+
+use crate::{
+    model::{
+        CallId, Message, Outcome, Part, Role, ToolCall, ToolResult, ToolStatus,
+        command::Author,
+        record::{Replied, Steered},
+    },
+    signal::escape,
+};
+
+use super::{guidance, phase::ToolSlot};
+
+/// The messages so far. Cheap to hand out: a reader shares them until the next change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Transcript {
+    messages: Arc<Vec<Arc<Message>>>,
+    /// Where the running query begins.
+    query_start: usize,
+    /// Characters of all texts, for the estimate of the context window.
+    chars: usize,
+}
+
+impl Transcript {
+    /// All messages, oldest first.
+    #[must_use]
+    pub fn messages(&self) -> &Arc<Vec<Arc<Message>>> {
+        &self.messages
+    }
+
+    /// About how many tokens they come to: floor(characters / 4), as everywhere (spec 5).
+    #[must_use]
+    pub const fn token_estimate(&self) -> u64 {
+        (self.chars / 4) as u64
+    }
+
+    fn push(&mut self, message: Message) {
+        self.chars += chars(&message);
+        Arc::make_mut(&mut self.messages).push(Arc::new(message));
+    }
+
+    /// A query begins.
+    pub(super) fn begin(&mut self, question: &str) {
+        self.query_start = self.messages.len();
+        self.push(Message::text(Role::User, escape(question)));
+    }
+
+    /// Words that came in while the query ran.
+    pub(super) fn steer(&mut self, steered: &Steered) {
+        let role = match steered.author {
+            Author::User => Role::User,
+            Author::Operator => Role::Guidance,
+        };
+        self.push(Message::text(role, escape(&steered.text)));
+    }
+
+    /// The runtime speaks. Foreign words in it are quoted already.
+    pub(super) fn guide(&mut self, text: &str) {
+        self.push(Message::text(Role::Guidance, text));
+    }
+
+    /// The model spoke: as received, signals included.
+    pub(super) fn reply(&mut self, replied: &Replied) {
+        self.push(Message {
+            role: Role::Assistant,
+            parts: replied.parts.clone(),
+        });
+    }
+
+    /// The turn's calls have results, in the order of the calls.
+    pub(super) fn results(&mut self, slots: &[ToolSlot]) {
+        let parts = slots.iter().filter_map(ToolSlot::result).map(|result| {
+            let content = escape(&result.content).into_owned();
+            Part::ToolResult(ToolResult {
+                content,
+                ..(**result).clone()
+            })
+        });
+        self.push(Message {
+            role: Role::Tool,
+            parts: parts.collect(),
+        });
+    }
+
+    /// The query ended: its guidance goes, or all of it if it failed.
+    pub(super) fn end(&mut self, outcome: &Outcome) {
+        let start = self.query_start;
+        let messages = Arc::make_mut(&mut self.messages);
+        let mut gone = 0;
+        match outcome {
+            Outcome::Failed { .. } => {
+                gone += messages
+                    .drain(start..)
+                    .map(|message| chars(&message))
+                    .sum::<usize>();
+            }
+            Outcome::Answered
+            | Outcome::Partial { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::Forced { .. }
+            | Outcome::Escalated { .. }
+            | Outcome::Cancelled => {
+                let mut index = 0;
+                messages.retain(|message| {
+                    let keep = index < start || message.role != Role::Guidance;
+                    index += 1;
+                    gone += if keep { 0 } else { chars(message) };
+                    keep
+                });
+            }
+        }
+        self.chars -= gone;
+        self.close_open_calls();
+        self.query_start = self.messages.len();
+    }
+
+    /// No call may stay without a result: providers refuse such a conversation.
+    fn close_open_calls(&mut self) {
+        let open: Vec<CallId> = match self.messages.last() {
+            Some(last) if last.role == Role::Assistant => {
+                last.calls().map(|ToolCall { id, .. }| id.clone()).collect()
+            }
+            Some(_) | None => Vec::new(),
+        };
+        if open.is_empty() {
+            return;
+        }
+        let parts = open.into_iter().map(|call| {
+            let content = guidance::QUERY_ENDED.to_owned();
+            Part::ToolResult(ToolResult {
+                call,
+                status: ToolStatus::Refused,
+                content,
+            })
+        });
+        self.push(Message {
+            role: Role::Tool,
+            parts: parts.collect(),
+        });
+    }
+}
+
+fn chars(message: &Message) -> usize {
+    let part = |part: &Part| match part {
+        Part::Text { text } => text.chars().count(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),
+        Part::ToolResult(result) => result.content.chars().count(),
+        Part::Opaque(opaque) => opaque.body.len(),
+    };
+    message.parts.iter().map(part).sum()
+}

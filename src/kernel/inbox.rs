@@ -1,0 +1,168 @@
+//! Messages: accepted, queued, refused (spec 10).
+
+use std::sync::Arc;
+
+use super::{
+    control,
+    effect::{Decision, Effect, Reply},
+    input::{Moment, Refusal},
+    session::Session,
+};
+use crate::model::{
+    BusyPolicy, Limits, Outcome, QueryId, Record, Submission, Usage,
+    command::Author,
+    record::{Accepted, Fact, Finished, Place, QueryFact},
+};
+
+/// A message that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Queued {
+    pub id: QueryId,
+    pub accepted: Arc<Accepted>,
+}
+
+/// A message that an idempotency key stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct KeyUse {
+    pub query: QueryId,
+    pub text: Arc<str>,
+}
+
+/// What becomes of a message.
+pub(super) fn submit(
+    session: &Session,
+    submission: Submission,
+    now: Moment,
+) -> Result<Decision, Refusal> {
+    if let Some(key) = &submission.idempotency_key
+        && let Some(used) = session.key_use(key)
+    {
+        return if *used.text == *submission.text {
+            let reply = Reply::Query { query: used.query };
+            Ok(Decision {
+                reply,
+                ..Decision::nothing()
+            })
+        } else {
+            Err(Refusal::KeyReused { key: key.clone() })
+        };
+    }
+    let limits = checked(submission.limits.unwrap_or(session.policy().limits))?;
+    let accepted = Accepted {
+        text: submission.text,
+        limits,
+        idempotency_key: submission.idempotency_key,
+        continues: None,
+        place: Place::Back,
+    };
+    if session.query().is_none() {
+        return Ok(accept(session, accepted, now));
+    }
+    match submission.busy {
+        BusyPolicy::Queue => {
+            let waiting = session.inbox().len();
+            if waiting >= session.policy().inbox_capacity {
+                return Err(Refusal::InboxFull { waiting });
+            }
+            Ok(accept(session, accepted, now))
+        }
+        BusyPolicy::Reject => Err(Refusal::Busy),
+        BusyPolicy::Interrupt => {
+            let mut draft = session.draft(now).ok_or(Refusal::Busy)?;
+            let query = session.next_query();
+            let accepted = Accepted {
+                place: Place::Front,
+                ..accepted
+            };
+            draft.push(record(query, accepted, now));
+            let decision = control::cancel_running(draft);
+            Ok(Decision {
+                reply: Reply::Query { query },
+                ..decision
+            })
+        }
+        BusyPolicy::Steer => {
+            let draft = session.draft(now).ok_or(Refusal::Busy)?;
+            Ok(control::steer(draft, accepted.text, Author::User))
+        }
+    }
+}
+
+/// A new query that goes on where a forced one stopped (spec 6).
+pub(super) fn go_on(session: &Session, limits: Limits, now: Moment) -> Result<Decision, Refusal> {
+    let limits = checked(limits)?;
+    let forced = session.forced().ok_or(Refusal::NothingToContinue)?;
+    let accepted = Accepted {
+        text: "Continue.".into(),
+        limits,
+        idempotency_key: None,
+        continues: Some(forced),
+        place: Place::Back,
+    };
+    if session.query().is_some() {
+        return Err(Refusal::Busy);
+    }
+    Ok(accept(session, accepted, now))
+}
+
+/// Limits in their range.
+pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
+    if (1..=100).contains(&limits.max_turns) {
+        Ok(limits)
+    } else {
+        Err(Refusal::TurnsOutOfRange {
+            found: limits.max_turns,
+        })
+    }
+}
+
+fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {
+    let query = session.next_query();
+    let text: Arc<str> = accepted.text.as_str().into();
+    let mut effects = Vec::new();
+    if session.query().is_none() {
+        effects.push(Effect::Prepare {
+            query,
+            text,
+            previous: session.last_question(),
+        });
+    }
+    Decision {
+        records: vec![record(query, accepted, now)],
+        effects,
+        reply: Reply::Query { query },
+    }
+}
+
+/// The record of an accepted message.
+pub(super) fn record(query: QueryId, accepted: Accepted, now: Moment) -> Record {
+    let fact = Fact::from(QueryFact::Accepted(accepted));
+    Record {
+        at: now.at,
+        query: Some(query),
+        turn: None,
+        fact,
+    }
+}
+
+/// A message that waits is taken back.
+pub(super) fn withdraw(query: QueryId, now: Moment) -> Decision {
+    let (outcome, answer) = (Outcome::Cancelled, String::new());
+    let finished = Finished {
+        outcome,
+        answer,
+        turns: 0,
+        usage: Usage::default(),
+    };
+    let fact = Fact::from(QueryFact::Finished(finished));
+    let record = Record {
+        at: now.at,
+        query: Some(query),
+        turn: None,
+        fact,
+    };
+    Decision {
+        records: vec![record],
+        ..Decision::nothing()
+    }
+}

@@ -1,0 +1,174 @@
+//! What reaches a session: commands from outside, facts from the tasks that effects started.
+
+use super::effect::CallToken;
+use crate::model::{
+    CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp, ToolResult,
+    Turn,
+    command::Author,
+    record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause},
+};
+
+/// When, and something unpredictable: what the pure kernel may not find out by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// Now.
+    pub at: Timestamp,
+    /// Random bits, for jitter.
+    pub entropy: u64,
+}
+
+impl Moment {
+    /// A moment without jitter.
+    #[must_use]
+    pub const fn at(at: Timestamp) -> Self {
+        Self { at, entropy: 0 }
+    }
+}
+
+/// What somebody asks of the session; it may be refused.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// A new session begins.
+    Open(Opened),
+    /// A message.
+    Submit(Submission),
+    /// Takes back one query, or the one that runs.
+    Cancel {
+        /// Which; the running one if none is named.
+        query: Option<QueryId>,
+    },
+    /// Words into the running query.
+    Steer {
+        /// The words.
+        text: String,
+        /// Whose.
+        author: Author,
+    },
+    /// No new call or tool from now on.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End the running query with what there is.
+    FinishNow,
+    /// Other limits for the running query.
+    SetBudget(Limits),
+    /// Go on where a forced query stopped, with these limits in total.
+    Continue(Limits),
+    /// A person's word on a waiting call.
+    AnswerApproval {
+        /// Which call.
+        call: CallId,
+        /// Yes or no.
+        verdict: ApprovalVerdict,
+    },
+}
+
+/// What happened; it is never refused, at most stale.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// Classification and prompt are there, or are not to be had.
+    Prepared {
+        /// For which query.
+        query: QueryId,
+        /// What came out.
+        result: Result<(QueryClassification, PromptSummary), Fault>,
+    },
+    /// A model's reply is whole.
+    ModelReplied {
+        /// Which try.
+        token: CallToken,
+        /// The reply.
+        reply: Reply,
+    },
+    /// A try failed.
+    ModelFailed {
+        /// Which.
+        token: CallToken,
+        /// How.
+        fault: Fault,
+    },
+    /// A back-off is over.
+    RetryDue {
+        /// The try that had failed.
+        token: CallToken,
+    },
+    /// A tool call ended.
+    ToolEnded {
+        /// Of which query.
+        query: QueryId,
+        /// Of which turn.
+        turn: Turn,
+        /// How.
+        result: ToolResult,
+    },
+    /// A sub-agent's query ended.
+    ChildEnded {
+        /// The parent's query.
+        query: QueryId,
+        /// How, with what answer, for how much.
+        end: ChildEnd,
+    },
+    /// The supervisor brought the session back after a fault.
+    Restarted {
+        /// Why.
+        cause: RestartCause,
+        /// What was seen.
+        detail: String,
+    },
+    /// The supervisor's own count went past the query's budget (spec 6).
+    BudgetViolated {
+        /// Which query.
+        query: QueryId,
+        /// What was counted.
+        detail: String,
+    },
+}
+
+/// A command that was not carried out, and why. Nothing changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// `nothing_running`: there is no query to act on.
+    #[error("no query is running in this session")]
+    NothingRunning,
+    /// The session is busy and the message was not to wait.
+    #[error("the session is busy with a query: wait for it, queue the message, or interrupt it")]
+    Busy,
+    /// As many messages wait as may.
+    #[error(
+        "{waiting} messages are waiting already, which is the limit: try again when one is answered"
+    )]
+    InboxFull {
+        /// How many wait.
+        waiting: usize,
+    },
+    /// The key was used for another message.
+    #[error("the idempotency key `{key}` was used for another message: use a new key")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// A limit outside its range.
+    #[error("max_turns is {found}, allowed are 1 to 100")]
+    TurnsOutOfRange {
+        /// What was asked for.
+        found: u32,
+    },
+    /// No such call waits for a person.
+    #[error("no call `{call}` is waiting for approval")]
+    NotWaiting {
+        /// The call named.
+        call: CallId,
+    },
+    /// The last query was not ended by a budget.
+    #[error("the last query was not ended by force, so there is nothing to continue")]
+    NothingToContinue,
+    /// The session exists already.
+    #[error("the session is open already")]
+    AlreadyOpen,
+    /// It is set aside (spec 10).
+    #[error("the session is quarantined: {reason}; an operator can release it")]
+    Quarantined {
+        /// What is wrong with it.
+        reason: String,
+    },
+}

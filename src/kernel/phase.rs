@@ -1,0 +1,127 @@
+//! Where a running query stands; what a step needs lives in it.
+
+use std::sync::Arc;
+
+use crate::model::{Attempt, CallId, SessionName, Timestamp, ToolCall, ToolResult};
+
+/// Where a query stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Waits for classification and prompt.
+    Preparing,
+    /// Between turns. Lasts only while the session is paused.
+    Ready,
+    /// Waits for the model.
+    Calling {
+        /// The try.
+        attempt: Attempt,
+        /// How many tries this model has had in this turn.
+        tries: u32,
+    },
+    /// Waits before the model is asked again.
+    BackingOff {
+        /// The try that failed.
+        attempt: Attempt,
+        /// How many tries this model has had in this turn.
+        tries: u32,
+        /// When it is over.
+        until: Timestamp,
+    },
+    /// The reply is there; waits for the results of its calls, if it has any.
+    Tools {
+        /// In the order asked.
+        slots: Vec<ToolSlot>,
+    },
+    /// Waits for a sub-agent.
+    Delegating {
+        /// The child.
+        child: SessionName,
+        /// Its query.
+        scope: Arc<str>,
+        /// Its token budget.
+        max_tokens: Option<u64>,
+    },
+}
+
+/// A call and how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSlot {
+    /// What was asked.
+    pub call: Arc<ToolCall>,
+    /// How far it is.
+    pub state: CallState,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallState {
+    /// For room, or for the end of a pause.
+    Waiting,
+    /// For a person.
+    AwaitingApproval,
+    /// It runs.
+    Running,
+    /// It has a result.
+    Done(Arc<ToolResult>),
+}
+
+impl ToolSlot {
+    /// The result, if there is one.
+    #[must_use]
+    pub fn result(&self) -> Option<&Arc<ToolResult>> {
+        match &self.state {
+            CallState::Done(result) => Some(result),
+            CallState::Waiting | CallState::AwaitingApproval | CallState::Running => None,
+        }
+    }
+}
+
+impl Step {
+    /// What a person should be told it waits for; also decides what counts as a stall (spec 10).
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Preparing => "preparing",
+            Self::Ready => "ready",
+            Self::Calling { .. } => "calling",
+            Self::BackingOff { .. } => "backing_off",
+            Self::Tools { slots } => {
+                if slots.iter().any(|slot| slot.state == CallState::Running) {
+                    "tools"
+                } else {
+                    "approval"
+                }
+            }
+            Self::Delegating { .. } => "delegating",
+        }
+    }
+
+    /// The calls of the turn, where it is at that.
+    pub(super) fn slots(&self) -> &[ToolSlot] {
+        match self {
+            Self::Tools { slots } => slots,
+            Self::Preparing
+            | Self::Ready
+            | Self::Calling { .. }
+            | Self::BackingOff { .. }
+            | Self::Delegating { .. } => &[],
+        }
+    }
+
+    /// The slot of a call.
+    pub(super) fn slot(&self, call: &CallId) -> Option<&ToolSlot> {
+        self.slots().iter().find(|slot| slot.call.id == *call)
+    }
+
+    /// The same, to change it.
+    pub(super) fn slot_mut(&mut self, call: &CallId) -> Option<&mut ToolSlot> {
+        match self {
+            Self::Tools { slots } => slots.iter_mut().find(|slot| slot.call.id == *call),
+            Self::Preparing
+            | Self::Ready
+            | Self::Calling { .. }
+            | Self::BackingOff { .. }
+            | Self::Delegating { .. } => None,
+        }
+    }
+}

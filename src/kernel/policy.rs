@@ -1,0 +1,215 @@
+//! What a session's decisions go by besides its records: thresholds, tools, models.
+//!
+//! Not durable: a restart may bring another policy. What a query must keep over a restart (its
+//! budgets) is in its records instead.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    budget::BasisPoints,
+    fallback::{FallbackClassifier, Heuristic},
+    verdict::{DecisionTable, TurnPolicy},
+};
+use crate::model::{Limits, NanoUsd, ToolSpec};
+
+/// Shares at which a budget warns (spec 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Of the turns.
+    pub iteration: BasisPoints,
+    /// Of tokens and money.
+    pub tokens: BasisPoints,
+    /// Of the context window.
+    pub context: BasisPoints,
+}
+
+impl Default for Thresholds {
+    /// 0.70, 0.80 and 0.70 (T031).
+    fn default() -> Self {
+        Self {
+            iteration: BasisPoints::new(7_000),
+            tokens: BasisPoints::new(8_000),
+            context: BasisPoints::new(7_000),
+        }
+    }
+}
+
+/// When the fallback is asked, and when a loop is one (spec 3, 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FallbackPolicy {
+    /// Silent turns before it is asked.
+    pub silence_turns: u32,
+    /// A signal below this calls it.
+    pub low_confidence: BasisPoints,
+}
+
+impl Default for FallbackPolicy {
+    /// Three turns and 0.3 (T043).
+    fn default() -> Self {
+        Self {
+            silence_turns: 3,
+            low_confidence: BasisPoints::new(3_000),
+        }
+    }
+}
+
+/// What a reply without a signal means in a query that is not small talk (spec 8, row 18).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnMissingSignal {
+    /// The model is reminded of the protocol.
+    #[default]
+    Remind,
+    /// The reply is the answer.
+    Finish,
+}
+
+/// A model of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// As `provider/model`.
+    pub name: Arc<str>,
+    /// How many tokens fit, if that is known.
+    pub context_window: Option<u64>,
+}
+
+impl ModelChoice {
+    /// A model whose window is not known.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            context_window: None,
+        }
+    }
+}
+
+/// How faults are met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Tries per model and turn, the first included.
+    pub attempts: u32,
+    /// Pause before the second try; doubles with each further one.
+    pub base: Duration,
+    /// Longest pause, unless the other side asks for a longer one.
+    pub cap: Duration,
+}
+
+impl Default for RetryPolicy {
+    /// Three tries, half a second, half a minute.
+    fn default() -> Self {
+        Self {
+            attempts: 3,
+            base: Duration::from_millis(500),
+            cap: Duration::from_secs(30),
+        }
+    }
+}
+
+/// How often a query may be restarted (spec 10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestartPolicy {
+    /// Crashes and stalls that end the query.
+    pub crashes: u32,
+    /// Process deaths that end the query.
+    pub process_deaths: u32,
+}
+
+impl Default for RestartPolicy {
+    /// 3 and 10 (spec 10).
+    fn default() -> Self {
+        Self {
+            crashes: 3,
+            process_deaths: 10,
+        }
+    }
+}
+
+/// Whether a session may start sub-agents (spec 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelegationPolicy {
+    /// How deep children may go; 0 means none.
+    pub max_depth: u32,
+    /// How many a query may start.
+    pub max_children: u32,
+    /// The budget of a child whose parent names none, in tokens.
+    pub default_tokens: u64,
+}
+
+impl DelegationPolicy {
+    /// No sub-agents.
+    pub const OFF: Self = Self {
+        max_depth: 0,
+        max_children: 0,
+        default_tokens: 0,
+    };
+}
+
+/// Everything that decisions go by.
+#[derive(Clone)]
+pub struct Policy {
+    /// Budgets of a query that names none.
+    pub limits: Limits,
+    /// Budget of the whole session in tokens.
+    pub session_tokens: Option<u64>,
+    /// Budget of the whole session in money.
+    pub session_cost: Option<NanoUsd>,
+    /// Shares at which budgets warn.
+    pub thresholds: Thresholds,
+    /// When the fallback is asked.
+    pub fallback: FallbackPolicy,
+    /// Row 18.
+    pub on_missing_signal: OnMissingSignal,
+    /// The models, best first; at least one.
+    pub models: Arc<[ModelChoice]>,
+    /// How faults are met.
+    pub retry: RetryPolicy,
+    /// How often a query may be restarted.
+    pub restarts: RestartPolicy,
+    /// Sub-agents.
+    pub delegation: DelegationPolicy,
+    /// The session's tools.
+    pub tools: Arc<[ToolSpec]>,
+    /// Calls of one turn that run at a time.
+    pub parallel_calls: usize,
+    /// Messages that may wait.
+    pub inbox_capacity: usize,
+    /// What the fallback says; the heuristic unless an embedder brings another.
+    pub classifier: Arc<dyn FallbackClassifier>,
+    /// What follows a turn; the table of spec 8 unless an embedder brings another.
+    pub turn: Arc<dyn TurnPolicy>,
+}
+
+impl Policy {
+    /// The defaults of the spec, for the given models and tools.
+    #[must_use]
+    pub fn new(models: Vec<ModelChoice>, tools: Arc<[ToolSpec]>) -> Self {
+        Self {
+            limits: Limits::default(),
+            session_tokens: None,
+            session_cost: None,
+            thresholds: Thresholds::default(),
+            fallback: FallbackPolicy::default(),
+            on_missing_signal: OnMissingSignal::default(),
+            models: models.into(),
+            retry: RetryPolicy::default(),
+            restarts: RestartPolicy::default(),
+            delegation: DelegationPolicy::OFF,
+            tools,
+            parallel_calls: 8,
+            inbox_capacity: 32,
+            classifier: Arc::new(Heuristic),
+            turn: Arc::new(DecisionTable),
+        }
+    }
+
+    /// A tool of this session by its name.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// A model of the chain; the last one for an index beyond it.
+    pub(super) fn model(&self, index: usize) -> Option<&ModelChoice> {
+        self.models.get(index).or_else(|| self.models.last())
+    }
+}

@@ -1,0 +1,244 @@
+//! The state of a running query: what its records have come to.
+//!
+//! Cheap to clone: a decision works on a copy ([`super::draft::Draft`]) and evolves it by the
+//! records it makes, so that a later rule sees what an earlier one decided. The same
+//! [`Query::evolve`] then runs on the real state.
+
+use std::sync::Arc;
+
+use super::{effect::CallToken, phase::Step, repetition::Repetition};
+use crate::{
+    model::{
+        Limits, QueryId, QueryType, SessionName, Signal, SignalFields, StopReason, Turn, Usage,
+        record::{Accepted, ChildEnd, Steered, TurnMode},
+    },
+    signal::SignalState,
+};
+
+mod evolve;
+
+/// What the current turn has come to so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct CurrentTurn {
+    /// How many calls the reply asked for.
+    pub calls: usize,
+    /// The visible text.
+    pub text: Option<Arc<str>>,
+    /// The signal.
+    pub signal: Option<Arc<Signal>>,
+    /// Why the block that should have been one is none.
+    pub rejection: Option<Arc<str>>,
+    /// Why the model stopped.
+    pub stop: Option<StopReason>,
+}
+
+/// Warnings that were given; each is given once a query.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Warned {
+    pub iteration: bool,
+    pub tokens: bool,
+    pub cost: bool,
+    pub context: bool,
+}
+
+/// A running query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    pub(super) id: QueryId,
+    pub(super) text: Arc<str>,
+    pub(super) limits: Limits,
+    pub(super) query_type: Option<QueryType>,
+    pub(super) prompt_tokens: u64,
+    pub(super) step: Step,
+    /// Turns completed.
+    pub(super) turns: u32,
+    /// The turn that runs, or ran last.
+    pub(super) turn: Turn,
+    pub(super) mode: TurnMode,
+    pub(super) model: Arc<str>,
+    pub(super) current: CurrentTurn,
+    pub(super) usage: Usage,
+    /// Of this, what the query that this one continues had used.
+    pub(super) inherited: Usage,
+    /// The non-empty visible texts.
+    pub(super) texts: Vec<Arc<str>>,
+    /// Characters of these, joined.
+    pub(super) accumulated_chars: usize,
+    pub(super) signals: SignalState,
+    pub(super) repetition: Repetition,
+    pub(super) results: usize,
+    pub(super) failed: usize,
+    pub(super) failed_tools: Vec<Arc<str>>,
+    /// Silent turns at the last time that silence called the fallback.
+    pub(super) silence_mark: u32,
+    /// The next turn is to be the final one.
+    pub(super) final_mark: bool,
+    pub(super) escalations: u32,
+    pub(super) stucks: u32,
+    pub(super) rejections: u32,
+    /// Weak terminal signals that the fallback let pass.
+    pub(super) weak_ends: u32,
+    pub(super) warned: Warned,
+    /// Words that wait for the next call.
+    pub(super) steers: Vec<Arc<Steered>>,
+    pub(super) child: Option<Arc<ChildEnd>>,
+    pub(super) children: u32,
+    /// Crashes and stalls.
+    pub(super) crashes: u32,
+    pub(super) process_deaths: u32,
+}
+
+/// What a forced query leaves to the one that continues it (spec 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inheritance {
+    pub query: QueryId,
+    pub turns: u32,
+    pub usage: Usage,
+    pub crashes: u32,
+    pub process_deaths: u32,
+    pub children: u32,
+}
+
+impl Query {
+    /// A query that was just accepted.
+    pub(super) fn new(id: QueryId, accepted: &Accepted, from: Option<Inheritance>) -> Self {
+        Self {
+            id,
+            text: accepted.text.as_str().into(),
+            limits: accepted.limits,
+            query_type: None,
+            prompt_tokens: 0,
+            step: Step::Preparing,
+            turns: from.map_or(0, |from| from.turns),
+            turn: Turn(from.map_or(0, |from| from.turns)),
+            mode: TurnMode::Normal,
+            model: "".into(),
+            current: CurrentTurn::default(),
+            usage: from.map_or_else(Usage::default, |from| from.usage),
+            inherited: from.map_or_else(Usage::default, |from| from.usage),
+            texts: Vec::new(),
+            accumulated_chars: 0,
+            signals: SignalState::default(),
+            repetition: Repetition::default(),
+            results: 0,
+            failed: 0,
+            failed_tools: Vec::new(),
+            silence_mark: 0,
+            final_mark: false,
+            escalations: 0,
+            stucks: 0,
+            rejections: 0,
+            weak_ends: 0,
+            warned: Warned::default(),
+            steers: Vec::new(),
+            child: None,
+            children: from.map_or(0, |from| from.children),
+            crashes: from.map_or(0, |from| from.crashes),
+            process_deaths: from.map_or(0, |from| from.process_deaths),
+        }
+    }
+
+    /// Which query.
+    #[must_use]
+    pub const fn id(&self) -> QueryId {
+        self.id
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn step(&self) -> &Step {
+        &self.step
+    }
+
+    /// What it was taken for, once that is known.
+    #[must_use]
+    pub const fn query_type(&self) -> Option<QueryType> {
+        self.query_type
+    }
+
+    /// Turns completed.
+    #[must_use]
+    pub const fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// Its budgets.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// What it used so far.
+    #[must_use]
+    pub const fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Its signals so far, and what they come to.
+    #[must_use]
+    pub const fn signals(&self) -> &SignalState {
+        &self.signals
+    }
+
+    /// What it used itself, without what it inherited.
+    pub(super) const fn own_usage(&self) -> Usage {
+        self.usage.less(self.inherited)
+    }
+
+    /// Whether this try is the one that it waits for.
+    pub(super) fn calls_with(&self, token: CallToken) -> bool {
+        let Step::Calling { attempt, .. } = self.step else {
+            return false;
+        };
+        self.is_at(token.query, token.turn) && attempt == token.attempt
+    }
+
+    /// Whether it waits to follow this try up with another.
+    pub(super) fn backs_off_with(&self, token: CallToken) -> bool {
+        let Step::BackingOff { attempt, .. } = self.step else {
+            return false;
+        };
+        self.is_at(token.query, token.turn) && attempt == token.attempt
+    }
+
+    /// Whether it is this query, in this turn.
+    pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {
+        self.id == query && self.turn == turn
+    }
+
+    /// Whether it waits for this sub-agent.
+    pub(super) fn awaits_child(&self, name: &SessionName) -> bool {
+        matches!(&self.step, Step::Delegating { child, .. } if child == name)
+    }
+
+    /// What it leaves to a query that continues it.
+    pub(super) const fn inheritance(&self) -> Inheritance {
+        Inheritance {
+            query: self.id,
+            turns: self.turns,
+            usage: self.usage,
+            crashes: self.crashes,
+            process_deaths: self.process_deaths,
+            children: self.children,
+        }
+    }
+
+    /// Whether every call of the turn has a result; true for a turn without calls.
+    pub(super) fn calls_complete(&self) -> bool {
+        match &self.step {
+            Step::Tools { slots } => {
+                slots.len() == self.current.calls && slots.iter().all(|s| s.result().is_some())
+            }
+            Step::Preparing
+            | Step::Ready
+            | Step::Calling { .. }
+            | Step::BackingOff { .. }
+            | Step::Delegating { .. } => false,
+        }
+    }
+
+    /// The turn's signal as what it says.
+    pub(super) fn signal_fields(&self) -> Option<&SignalFields> {
+        self.current.signal.as_deref().map(|signal| &signal.fields)
+    }
+}

@@ -1,0 +1,275 @@
+//! How a query's state follows from its records. No decisions: each record says what is.
+
+use std::sync::Arc;
+
+use super::{CurrentTurn, Query};
+use crate::{
+    kernel::{
+        phase::{CallState, Step, ToolSlot},
+        repetition::TurnDigest,
+    },
+    model::{
+        CallId, Part, Record, Signal, SignalType, ToolResult, ToolStatus, Turn,
+        record::{
+            AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
+            FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
+            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
+        },
+        signal::SignalClass,
+    },
+};
+
+impl Query {
+    /// Takes in a record of this query.
+    pub(in crate::kernel) fn evolve(&mut self, record: &Record) {
+        match &record.fact {
+            Fact::Query(QueryFact::Classified(fact)) => {
+                self.query_type = Some(fact.classification.query_type);
+                self.prompt_tokens = fact.prompt.token_estimate;
+                self.step = Step::Ready;
+            }
+            Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
+            Fact::Signal(fact) => self.evolve_signal(fact),
+            Fact::Tool(fact) => self.evolve_tool(fact),
+            Fact::Approval(fact) => self.evolve_approval(fact),
+            Fact::Budget(fact) => self.evolve_budget(fact),
+            Fact::Agent(fact) => self.evolve_agent(fact),
+            Fact::Llm(fact) => self.evolve_llm(fact),
+            Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
+                RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
+                RestartCause::ProcessDeath => self.process_deaths = fact.count,
+            },
+            Fact::Control(ControlFact::Steered(fact)) => self.steers.push(Arc::new(fact.clone())),
+            Fact::Control(ControlFact::BudgetSet(fact)) => self.limits = fact.limits,
+            // These change the session, not the query.
+            Fact::Session(_)
+            | Fact::Query(QueryFact::Accepted(_) | QueryFact::Finished(_))
+            | Fact::Control(
+                ControlFact::Paused(_)
+                | ControlFact::Resumed(_)
+                | ControlFact::Cancelled(_)
+                | ControlFact::Finished(_),
+            ) => {}
+        }
+    }
+
+    fn evolve_turn(&mut self, turn: Option<Turn>, fact: &TurnFact) {
+        match fact {
+            TurnFact::Started(started) => {
+                self.turn = turn.unwrap_or(Turn(self.turns));
+                self.mode = started.mode;
+                self.model = started.model.as_str().into();
+                self.current = CurrentTurn::default();
+                self.steers.clear();
+                self.child = None;
+                self.final_mark = false;
+                self.step = Step::Calling {
+                    attempt: started.attempt,
+                    tries: 1,
+                };
+            }
+            TurnFact::Restarted(restarted) => {
+                let same = *self.model == *restarted.model;
+                let tries = if same { self.tries() + 1 } else { 1 };
+                self.model = restarted.model.as_str().into();
+                self.step = Step::Calling {
+                    attempt: restarted.attempt,
+                    tries,
+                };
+            }
+            TurnFact::Replied(replied) => self.evolve_replied(replied),
+        }
+    }
+
+    fn evolve_replied(&mut self, replied: &Replied) {
+        self.turns += 1;
+        self.usage += replied.usage;
+        match replied.signal {
+            SignalPresence::Valid => {}
+            SignalPresence::Rejected | SignalPresence::Absent => self.signals.record_silence(),
+        }
+        self.current.stop = Some(replied.stop);
+        self.current.calls = calls(replied);
+        if !replied.text.is_empty() {
+            let text: Arc<str> = replied.text.as_str().into();
+            let joint = if self.texts.is_empty() { 0 } else { 2 };
+            self.accumulated_chars += joint + text.chars().count();
+            self.texts.push(Arc::clone(&text));
+            self.current.text = Some(text);
+        }
+        if self.current.calls == 0 {
+            self.repetition.push(None);
+        }
+        self.step = Step::Tools { slots: Vec::new() };
+    }
+
+    fn evolve_signal(&mut self, fact: &SignalFact) {
+        match fact {
+            SignalFact::Emitted(signal) => {
+                let signal = Arc::new(signal.clone());
+                self.signals.record_signal(&signal);
+                self.silence_mark = 0;
+                if signal.kind() == SignalType::Stuck {
+                    self.stucks += 1;
+                }
+                self.current.signal = Some(signal);
+            }
+            SignalFact::Rejected(rejection) => {
+                self.rejections += 1;
+                self.current.rejection = Some(rejection.reason.as_str().into());
+            }
+        }
+    }
+
+    fn evolve_tool(&mut self, fact: &ToolFact) {
+        match fact {
+            ToolFact::Requested(requested) => {
+                if let Step::Tools { slots } = &mut self.step {
+                    let call = Arc::new(requested.call.clone());
+                    slots.push(ToolSlot {
+                        call,
+                        state: CallState::Waiting,
+                    });
+                }
+            }
+            ToolFact::Started(started) => self.set(&started.call, CallState::Running),
+            ToolFact::Finished(finished) => self.answer(&finished.name, finished.result.clone()),
+            ToolFact::Refused(refused) => {
+                let result = ToolResult {
+                    call: refused.call.id.clone(),
+                    status: ToolStatus::Refused,
+                    content: refused.content.clone(),
+                };
+                if let Step::Tools { slots } = &mut self.step
+                    && !slots.iter().any(|slot| slot.call.id == refused.call.id)
+                {
+                    let call = Arc::new(refused.call.clone());
+                    slots.push(ToolSlot {
+                        call,
+                        state: CallState::Waiting,
+                    });
+                }
+                self.answer(&refused.call.name, result);
+            }
+        }
+    }
+
+    fn answer(&mut self, name: &str, result: ToolResult) {
+        self.results += 1;
+        if result.status.counts_as_failed() {
+            self.failed += 1;
+            if !self.failed_tools.iter().any(|tool| **tool == *name) {
+                self.failed_tools.push(name.into());
+            }
+        }
+        let call = result.call.clone();
+        self.set(&call, CallState::Done(Arc::new(result)));
+        if self.calls_complete() {
+            self.repetition.push(TurnDigest::of(self.step.slots()));
+        }
+    }
+
+    fn evolve_approval(&mut self, fact: &ApprovalFact) {
+        match fact {
+            ApprovalFact::Requested(waiting) => {
+                self.set(&waiting.call, CallState::AwaitingApproval);
+            }
+            ApprovalFact::Answered(answered) => match answered.verdict {
+                ApprovalVerdict::Approved => self.set(&answered.call, CallState::Waiting),
+                // A result follows in the same decision.
+                ApprovalVerdict::Denied | ApprovalVerdict::Withdrawn => {}
+            },
+        }
+    }
+
+    fn set(&mut self, call: &CallId, state: CallState) {
+        if let Some(slot) = self.step.slot_mut(call) {
+            slot.state = state;
+        }
+    }
+
+    fn evolve_budget(&mut self, fact: &BudgetFact) {
+        match fact {
+            BudgetFact::IterationWarning(_) => self.warned.iteration = true,
+            BudgetFact::TokensWarning(_) => self.warned.tokens = true,
+            BudgetFact::CostWarning(_) => self.warned.cost = true,
+            BudgetFact::ContextWarning(_) => self.warned.context = true,
+            // The end of the query follows in the same decision.
+            BudgetFact::IterationExceeded(_)
+            | BudgetFact::TokensExceeded(_)
+            | BudgetFact::CostExceeded(_)
+            | BudgetFact::ContextExceeded(_) => {}
+        }
+    }
+
+    fn evolve_agent(&mut self, fact: &AgentFact) {
+        match fact {
+            AgentFact::FallbackTriggered(fallback) => self.evolve_fallback(fallback),
+            AgentFact::EscalationRaised(_) => self.escalations += 1,
+            AgentFact::DelegationStarted(start) => {
+                self.children += 1;
+                self.step = Step::Delegating {
+                    child: start.child.clone(),
+                    scope: start.scope.as_str().into(),
+                    max_tokens: start.max_tokens,
+                };
+            }
+            AgentFact::DelegationFinished(end) => {
+                self.usage += end.usage;
+                self.child = Some(Arc::new(end.clone()));
+                self.step = Step::Ready;
+            }
+            AgentFact::LoopDetected(_)
+            | AgentFact::CapabilityRequested(_)
+            | AgentFact::DelegationRecommended(_) => {}
+        }
+    }
+
+    fn evolve_fallback(&mut self, fallback: &FallbackTriggered) {
+        match fallback.cause {
+            FallbackCause::Silence => self.silence_mark = self.signals.turns_without_signal,
+            FallbackCause::ToolLoop => self.repetition.mark_hinted(),
+            FallbackCause::LowConfidence if self.weak_end() => self.weak_ends += 1,
+            FallbackCause::LowConfidence | FallbackCause::Stuck => {}
+        }
+        if fallback.applied && fallback.action == FallbackAction::ForceResponse {
+            self.final_mark = true;
+        }
+    }
+
+    /// Whether this turn would end the query but for its low confidence (row 10).
+    fn weak_end(&self) -> bool {
+        let ends = |signal: &Arc<Signal>| signal.kind().class() == SignalClass::Terminal;
+        self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
+    }
+
+    fn evolve_llm(&mut self, fact: &LlmFact) {
+        match fact {
+            LlmFact::Retried(retried) => {
+                self.step = Step::BackingOff {
+                    attempt: retried.attempt,
+                    tries: self.tries(),
+                    until: retried.not_before,
+                };
+            }
+            // `turn.restarted` with the next model follows in the same decision.
+            LlmFact::FailedOver(_) => {}
+        }
+    }
+
+    fn tries(&self) -> u32 {
+        match self.step {
+            Step::Calling { tries, .. } | Step::BackingOff { tries, .. } => tries,
+            Step::Preparing | Step::Ready | Step::Tools { .. } | Step::Delegating { .. } => 0,
+        }
+    }
+}
+
+/// How many calls a reply asks for.
+fn calls(replied: &Replied) -> usize {
+    replied
+        .parts
+        .iter()
+        .filter(|part| matches!(part, Part::ToolCall(_)))
+        .count()
+}

@@ -1,0 +1,234 @@
+//! Loops by tool outcome (spec 3): the same calls with the same results, again and again.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::Value;
+
+use super::phase::ToolSlot;
+
+/// Turns running that make a loop.
+const RUN: usize = 3;
+/// Times that two turns alternate to make one.
+const ALTERNATIONS: usize = 3;
+
+/// What a turn's calls and results come to; equal for equal calls with equal results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TurnDigest(u64);
+
+impl TurnDigest {
+    /// Of a turn whose calls all have results; none for a turn without calls.
+    #[must_use]
+    pub fn of(slots: &[ToolSlot]) -> Option<Self> {
+        if slots.is_empty() {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        for slot in slots {
+            slot.call.name.hash(&mut hasher);
+            canonical(&slot.call.arguments).hash(&mut hasher);
+            if let Some(result) = slot.result() {
+                (result.status, &result.content).hash(&mut hasher);
+            }
+        }
+        Some(Self(hasher.finish()))
+    }
+}
+
+/// Arguments with keys sorted and white space gone; broken ones as they stand.
+fn canonical(arguments: &str) -> String {
+    fn sorted(value: Value) -> Value {
+        match value {
+            Value::Object(map) => {
+                let mut entries: Vec<_> = map.into_iter().collect();
+                entries.sort_by(|a, b| a.0.cmp(&b.0));
+                Value::Object(
+                    entries
+                        .into_iter()
+                        .map(|(key, value)| (key, sorted(value)))
+                        .collect(),
+                )
+            }
+            Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+        }
+    }
+    let arguments = if arguments.trim().is_empty() {
+        "{}"
+    } else {
+        arguments
+    };
+    match serde_json::from_str(arguments) {
+        Ok(value) => sorted(value).to_string(),
+        Err(_) => arguments.to_owned(),
+    }
+}
+
+/// The digests of the last turns, as many as a loop can span.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repetition {
+    recent: Vec<Option<TurnDigest>>,
+    hinted: bool,
+}
+
+/// What the last turn means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolLoop {
+    /// Nothing repeats.
+    None,
+    /// It does, for the first time in the query: a hint.
+    First,
+    /// It did before: the loop.
+    Again,
+}
+
+impl Repetition {
+    /// Takes in a turn.
+    pub(super) fn push(&mut self, turn: Option<TurnDigest>) {
+        if self.recent.len() == 2 * ALTERNATIONS {
+            self.recent.remove(0);
+        }
+        self.recent.push(turn);
+    }
+
+    /// Remembers that the hint was given.
+    pub(super) fn mark_hinted(&mut self) {
+        self.hinted = true;
+    }
+
+    /// What the turns so far mean.
+    pub(super) fn verdict(&self) -> ToolLoop {
+        match (self.repeats(), self.hinted) {
+            (false, _) => ToolLoop::None,
+            (true, false) => ToolLoop::First,
+            (true, true) => ToolLoop::Again,
+        }
+    }
+
+    fn repeats(&self) -> bool {
+        let tail = |turns: usize| {
+            let start = self.recent.len().checked_sub(turns)?;
+            self.recent[start..]
+                .iter()
+                .copied()
+                .collect::<Option<Vec<_>>>()
+        };
+        let runs = tail(RUN).is_some_and(|turns| turns.iter().all(|turn| *turn == turns[0]));
+        let alternates = tail(2 * ALTERNATIONS).is_some_and(|turns| {
+            turns[0] != turns[1] && turns.iter().zip(&turns[2..]).all(|(a, b)| a == b)
+        });
+        runs || alternates
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        kernel::CallState,
+        model::{CallId, ToolCall, ToolResult, ToolStatus},
+    };
+
+    fn slot(name: &str, arguments: &str, content: &str) -> ToolSlot {
+        let id = CallId::new("c");
+        let result = ToolResult {
+            call: id.clone(),
+            status: ToolStatus::Ok,
+            content: content.into(),
+        };
+        let call = ToolCall {
+            id,
+            name: name.into(),
+            arguments: arguments.into(),
+        };
+        ToolSlot {
+            call: Arc::new(call),
+            state: CallState::Done(Arc::new(result)),
+        }
+    }
+
+    #[test]
+    fn digests_see_meaning_not_spelling() {
+        let base = TurnDigest::of(&[slot("search", r#"{"a":1,"b":[{"d":1,"c":2}]}"#, "x")]);
+        for (name, other, same) in [
+            (
+                "keys in another order",
+                slot("search", r#"{ "b": [{"c":2,"d":1}], "a": 1 }"#, "x"),
+                true,
+            ),
+            (
+                "another value",
+                slot("search", r#"{"a":2,"b":[{"d":1,"c":2}]}"#, "x"),
+                false,
+            ),
+            (
+                "another tool",
+                slot("read", r#"{"a":1,"b":[{"d":1,"c":2}]}"#, "x"),
+                false,
+            ),
+            (
+                "another result",
+                slot("search", r#"{"a":1,"b":[{"d":1,"c":2}]}"#, "y"),
+                false,
+            ),
+        ] {
+            assert_eq!(TurnDigest::of(&[other]) == base, same, "{name}");
+        }
+        assert_eq!(
+            TurnDigest::of(&[slot("t", "", "x")]),
+            TurnDigest::of(&[slot("t", "{}", "x")]),
+            "blank arguments are no arguments"
+        );
+        assert_eq!(TurnDigest::of(&[]), None);
+    }
+
+    #[test]
+    fn what_is_a_loop() {
+        for (name, turns, first_at) in [
+            ("three alike", "aaa", Some(3)),
+            ("two alike", "aa", None),
+            ("a turn without calls between", "aa.a", None),
+            ("another turn between", "aaba", None),
+            ("three turns without calls", "...", None),
+            ("alternating three times", "ababab", Some(6)),
+            ("alternating twice and a half", "ababa", None),
+            ("three turns in rotation", "abcabcabc", None),
+            ("late", "xyzaaa", Some(6)),
+        ] {
+            let mut repetition = Repetition::default();
+            let mut found = None;
+            for (index, turn) in turns.chars().enumerate() {
+                let slots = [slot("t", "{}", &turn.to_string())];
+                repetition.push(if turn == '.' {
+                    None
+                } else {
+                    TurnDigest::of(&slots)
+                });
+                if repetition.verdict() == ToolLoop::First && found.is_none() {
+                    found = Some(index + 1);
+                    repetition.mark_hinted();
+                }
+            }
+            assert_eq!(found, first_at, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_same_again_after_the_hint_is_the_loop() {
+        let mut repetition = Repetition::default();
+        let turn = TurnDigest::of(&[slot("t", "{}", "x")]);
+        for expected in [
+            ToolLoop::None,
+            ToolLoop::None,
+            ToolLoop::First,
+            ToolLoop::Again,
+        ] {
+            repetition.push(turn);
+            assert_eq!(repetition.verdict(), expected);
+            if expected == ToolLoop::First {
+                repetition.mark_hinted();
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! After a restart: what the state reached by replay still owes, and when enough is enough (spec 10).
+
+use super::{
+    calls,
+    draft::Draft,
+    effect::{CallToken, Decision, Effect},
+    guard,
+    phase::Step,
+    retry, turn_end,
+};
+use crate::model::record::{RestartCause, Restarted, SupervisorFact, TurnRestartCause};
+
+/// The supervisor brought the session back.
+pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: String) -> Decision {
+    let policy = draft.policy().restarts;
+    let (count, limit, code) = match cause {
+        RestartCause::Crash => (draft.query.crashes + 1, policy.crashes, "crash"),
+        RestartCause::Stall => (draft.query.crashes + 1, policy.crashes, "stall"),
+        RestartCause::ProcessDeath => (
+            draft.query.process_deaths + 1,
+            policy.process_deaths,
+            "process_death",
+        ),
+    };
+    let seen = detail.clone();
+    draft.emit(SupervisorFact::Restarted(Restarted {
+        cause,
+        count,
+        detail,
+    }));
+    if count >= limit {
+        let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
+        return draft.fail(code, detail);
+    }
+    owed(draft)
+}
+
+/// What the phase still owes; asked for again after a replay.
+pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
+    let query = draft.query.id;
+    match draft.query.step.clone() {
+        Step::Preparing => {
+            let (text, previous) = (draft.query.text.clone(), draft.session.last_question());
+            draft.effect(Effect::Prepare {
+                query,
+                text,
+                previous,
+            });
+            draft.wait()
+        }
+        Step::Ready if draft.session.is_paused() => draft.wait(),
+        Step::Ready => guard::begin_turn(draft, Vec::new()),
+        Step::Calling { attempt, .. } => {
+            retry::again(draft, attempt, None, TurnRestartCause::Recovery)
+        }
+        Step::BackingOff { attempt, until, .. } => {
+            let token = CallToken {
+                query,
+                turn: draft.query.turn,
+                attempt,
+            };
+            draft.effect(Effect::RetryAt { token, at: until });
+            draft.wait()
+        }
+        Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),
+        Step::Tools { .. } => calls::recover(draft),
+        Step::Delegating {
+            child,
+            scope,
+            max_tokens,
+        } => {
+            draft.effect(Effect::StartChild {
+                query,
+                child,
+                scope,
+                max_tokens,
+            });
+            draft.wait()
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A try at a model call failed: again, the next model, or the end (spec 12).
+
+use std::time::Duration;
+
+use super::{
+    draft::Draft,
+    effect::{CallToken, Decision, Effect},
+    phase::Step,
+    policy::RetryPolicy,
+};
+use crate::model::{
+    Attempt, Fault, FaultClass,
+    record::{FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
+};
+
+/// What the fault asks for.
+pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
+    let tries = match draft.query.step {
+        Step::Calling { tries, .. } => tries,
+        Step::Preparing
+        | Step::Ready
+        | Step::BackingOff { .. }
+        | Step::Tools { .. }
+        | Step::Delegating { .. } => return Decision::nothing(),
+    };
+    let policy = draft.policy();
+    let may_pass = match fault.class {
+        FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => true,
+        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
+    };
+    if may_pass && tries < policy.retry.attempts {
+        let pause = back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
+        let not_before = draft.now.at.plus(pause);
+        draft.emit(LlmFact::Retried(Retried {
+            attempt: token.attempt,
+            fault,
+            not_before,
+        }));
+        draft.effect(Effect::RetryAt {
+            token,
+            at: not_before,
+        });
+        return draft.wait();
+    }
+    let used = policy
+        .models
+        .iter()
+        .position(|model| *model.name == *draft.query.model);
+    let next = used.and_then(|index| policy.models.get(index + 1));
+    let Some(next) = next else {
+        return draft.fail(&fault.code, fault.detail);
+    };
+    let (from, to) = (draft.query.model.to_string(), next.name.to_string());
+    let code = fault.code.clone();
+    draft.emit(LlmFact::FailedOver(FailedOver {
+        attempt: token.attempt,
+        fault,
+        from,
+        to,
+    }));
+    again(
+        draft,
+        token.attempt,
+        Some(next.name.to_string()),
+        TurnRestartCause::Fault { code },
+    )
+}
+
+/// The pause is over.
+pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
+    again(
+        draft,
+        token.attempt,
+        None,
+        TurnRestartCause::Fault {
+            code: "retry".into(),
+        },
+    )
+}
+
+/// A new try of the turn's call: by the same model unless another is named.
+pub(super) fn again(
+    mut draft: Draft<'_>,
+    before: Attempt,
+    model: Option<String>,
+    cause: TurnRestartCause,
+) -> Decision {
+    let attempt = before.next();
+    let model = model.unwrap_or_else(|| draft.query.model.to_string());
+    draft.emit(TurnFact::Restarted(TurnRestarted {
+        attempt,
+        model: model.clone(),
+        cause,
+    }));
+    let token = CallToken {
+        query: draft.query.id,
+        turn: draft.query.turn,
+        attempt,
+    };
+    let mode = draft.query.mode;
+    draft.effect(Effect::CallModel {
+        token,
+        model: model.into(),
+        mode,
+    });
+    draft.wait()
+}
+
+/// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
+/// less than the other side asked for.
+fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
+    let doublings = tries.saturating_sub(1).min(16);
+    let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
+    let half = full / 2;
+    let spread = u64::try_from(half.as_millis())
+        .unwrap_or(u64::MAX)
+        .saturating_add(1);
+    let jittered = half + Duration::from_millis(entropy % spread);
+    asked.unwrap_or_default().max(jittered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_cap_and_honour_what_is_asked() {
+        let policy = RetryPolicy {
+            attempts: 9,
+            base: Duration::from_millis(500),
+            cap: Duration::from_secs(4),
+        };
+        let ms = Duration::from_millis;
+        for (name, tries, asked, entropy, pause) in [
+            ("first, least jitter", 1, None, 0, ms(250)),
+            ("first, most jitter", 1, None, 250, ms(500)),
+            ("second", 2, None, 0, ms(500)),
+            ("third", 3, None, 0, ms(1_000)),
+            ("at the cap", 4, None, 0, ms(2_000)),
+            ("beyond the cap", 40, None, 0, ms(2_000)),
+            (
+                "the other side asks for more",
+                1,
+                Some(ms(9_000)),
+                0,
+                ms(9_000),
+            ),
+            ("the other side asks for less", 4, Some(ms(1)), 0, ms(2_000)),
+        ] {
+            assert_eq!(back_off(policy, tries, asked, entropy), pause, "{name}");
+        }
+    }
+}

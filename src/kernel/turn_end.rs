@@ -1,0 +1,235 @@
+//! From a reply to what follows it, in the order of spec 8: signal, text, count, loop by reason,
+//! calls, loop by tools, fallback, decision.
+
+use super::{
+    calls::{self, Doomed},
+    consult::{Consulted, consult},
+    delegation,
+    draft::Draft,
+    effect::Decision,
+    guard, guidance,
+    repetition::ToolLoop,
+    verdict::{FallbackDone, Presence, TurnEnd, Verdict},
+};
+use crate::{
+    model::{
+        Attempt, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields, StopReason,
+        record::{
+            AgentFact, CapabilityRequested, LoopDetected, LoopKind, Replied, SignalFact,
+            SignalPresence, TurnFact, TurnMode,
+        },
+    },
+    signal,
+};
+
+/// How often a query hears why its signal was not accepted (spec 2).
+const REJECTION_NOTES: u32 = 2;
+
+/// The model's reply is whole.
+pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
+    let message = Message {
+        role: Role::Assistant,
+        parts: reply.parts,
+    };
+    let whole: String = message.texts().collect();
+    let reading = signal::read(&whole, draft.now.at);
+    let cut = reply.stop == StopReason::MaxTokens;
+    let (emitted, rejected) = if cut {
+        (None, None)
+    } else {
+        (reading.signal, reading.rejection)
+    };
+    let presence = match (&emitted, &rejected) {
+        (Some(_), _) => SignalPresence::Valid,
+        (None, Some(_)) => SignalPresence::Rejected,
+        (None, None) => SignalPresence::Absent,
+    };
+    let asked: Vec<_> = message.calls().cloned().collect();
+    let Message { parts, .. } = message;
+    draft.emit(TurnFact::Replied(Replied {
+        attempt,
+        parts,
+        text: reading.text,
+        signal: presence,
+        stop: reply.stop,
+        usage: reply.usage,
+        model: reply.model,
+    }));
+    match (emitted, rejected) {
+        (Some(signal), _) => draft.emit(SignalFact::Emitted(signal)),
+        (None, Some(rejection)) => draft.emit(SignalFact::Rejected(rejection)),
+        (None, None) => {}
+    }
+    match reply.stop {
+        StopReason::Refusal => return draft.fail("refusal", "the model refused to answer"),
+        StopReason::ContentFilter => {
+            return draft.fail(
+                "content_filter",
+                "the provider's content filter stopped the reply",
+            );
+        }
+        StopReason::EndTurn | StopReason::ToolCalls | StopReason::MaxTokens => {}
+    }
+    let looping = draft.query.signals.reason_loop().is_some();
+    let doomed = if looping { Doomed::Yes } else { Doomed::No };
+    calls::request(&mut draft, &asked, doomed);
+    if draft.query.calls_complete() {
+        end(draft)
+    } else {
+        draft.wait()
+    }
+}
+
+/// Every call of the turn has its result.
+///
+/// While the session is paused, an end of the query is recorded but no turn begins: the turn's end is
+/// decided again, from the same state, when it is resumed.
+pub(super) fn end(mut draft: Draft<'_>) -> Decision {
+    let so_far = draft.session.is_paused().then(|| draft.clone());
+    let looped = found_loop(&draft);
+    let judged = if looped.is_none() {
+        consult(&mut draft)
+    } else {
+        Consulted::NOT_ASKED
+    };
+    let turn = turn_end(&draft, looped.is_some(), judged.done);
+    let (_, verdict) = draft.policy().turn.verdict(&turn);
+    match (so_far, verdict.ends_the_query()) {
+        (Some(paused), false) => paused.wait(),
+        (Some(_) | None, _) => apply(draft, verdict, looped, judged),
+    }
+}
+
+fn apply(
+    mut draft: Draft<'_>,
+    verdict: Verdict,
+    looped: Option<LoopDetected>,
+    judged: Consulted,
+) -> Decision {
+    let mut notes = judged.notes;
+    if draft.query.current.stop == Some(StopReason::MaxTokens) {
+        notes.push(guidance::CUT.into());
+    }
+    let rejection = draft.query.current.rejection.clone();
+    let rejection = rejection.filter(|_| draft.query.rejections <= REJECTION_NOTES);
+    let told_why = rejection.is_some();
+    notes.extend(rejection.map(|reason| guidance::rejected(&reason)));
+    match verdict {
+        Verdict::Answered => draft.finish(Outcome::Answered),
+        Verdict::Partial => {
+            let outcome = partial(&draft);
+            draft.finish(outcome)
+        }
+        Verdict::Stuck => {
+            let outcome = stuck(&draft);
+            draft.finish(outcome)
+        }
+        Verdict::EmptyAnswer => draft.fail("empty_answer", "the model gave no text to answer with"),
+        Verdict::ForcedByBudget => guard::force_by_turns(draft),
+        Verdict::ForcedByLoop => {
+            if let Some(looped) = looped {
+                draft.emit(AgentFact::LoopDetected(looped));
+            }
+            draft.force(ForcedBy::Loop)
+        }
+        Verdict::Escalated => draft.finish(Outcome::Escalated {
+            why: judged.reason.unwrap_or_default(),
+        }),
+        Verdict::Next => {
+            delegation::log(&mut draft);
+            guard::begin_turn(draft, notes)
+        }
+        Verdict::NextWithTools => {
+            if let Some(SignalFields::NeedCapability(wish)) = draft.query.signal_fields().cloned() {
+                notes.push(guidance::tools_there_are(&wish, &draft.policy().tools));
+                draft.emit(AgentFact::CapabilityRequested(CapabilityRequested { wish }));
+            }
+            guard::begin_turn(draft, notes)
+        }
+        Verdict::Delegate => delegation::start(draft),
+        Verdict::NextWithoutDelegation => {
+            delegation::log(&mut draft);
+            notes.push(guidance::NO_SUB_AGENT.into());
+            guard::begin_turn(draft, notes)
+        }
+        Verdict::Remind => {
+            if !told_why && notes.is_empty() {
+                notes.push(guidance::REMINDER.into());
+            }
+            guard::begin_turn(draft, notes)
+        }
+    }
+}
+
+/// What the table is asked with.
+fn turn_end(draft: &Draft<'_>, repeats: bool, fallback: FallbackDone) -> TurnEnd {
+    let (query, policy) = (&draft.query, draft.policy());
+    let signal = query.current.signal.as_deref();
+    TurnEnd {
+        mode: query.mode,
+        signal: signal.map(|signal| (signal.kind(), signal.confidence)),
+        text: Presence::of(query.current.text.is_some()),
+        accumulated: Presence::of(!query.texts.is_empty()),
+        calls: Presence::of(query.current.calls > 0),
+        repeats,
+        stuck_before: query.stucks > 1,
+        fallback,
+        low_confidence_excused: query.weak_ends > 1,
+        low_confidence: policy.fallback.low_confidence.as_fraction(),
+        query_type: query.query_type.unwrap_or(QueryType::Conversational),
+        on_missing_signal: policy.on_missing_signal,
+        delegation: delegation::room(draft),
+    }
+}
+
+/// A loop by reason, or by tools where the hint was given before. Final and last turns end anyway.
+fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
+    if draft.query.mode != TurnMode::Normal {
+        return None;
+    }
+    if let Some((kind, detail)) = draft.query.signals.reason_loop() {
+        return Some(LoopDetected { kind, detail });
+    }
+    match draft.query.repetition.verdict() {
+        ToolLoop::Again => {
+            let slots = draft.query.step.slots();
+            let names: Vec<&str> = slots.iter().map(|slot| slot.call.name.as_str()).collect();
+            Some(LoopDetected {
+                kind: LoopKind::Tool,
+                detail: names.join(", "),
+            })
+        }
+        ToolLoop::None | ToolLoop::First => None,
+    }
+}
+
+/// Without the signal, which only another turn policy than ours brings about, there is nothing to say.
+fn partial(draft: &Draft<'_>) -> Outcome {
+    let Some(SignalFields::PartialAnswer(partial)) = draft.query.signal_fields() else {
+        return Outcome::Partial {
+            missing: String::new(),
+            caveat: None,
+        };
+    };
+    Outcome::Partial {
+        missing: partial.missing.clone(),
+        caveat: partial.caveat.clone(),
+    }
+}
+
+/// The same.
+fn stuck(draft: &Draft<'_>) -> Outcome {
+    let Some(SignalFields::Stuck(stuck)) = draft.query.signal_fields() else {
+        let (attempted, suggestions) = (Vec::new(), Vec::new());
+        return Outcome::Stuck {
+            attempted,
+            blocker: String::new(),
+            suggestions,
+        };
+    };
+    Outcome::Stuck {
+        attempted: stuck.attempted.clone(),
+        blocker: stuck.blocker.clone(),
+        suggestions: stuck.suggestions.clone().unwrap_or_default(),
+    }
+}
