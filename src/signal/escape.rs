@@ -1,0 +1,31 @@
+//! Makes text from elsewhere harmless: signals in it become data (spec 2, "Where signals are
+//! trusted").
+
+use std::borrow::Cow;
+
+use memchr::memchr_iter;
+
+use super::tag::may_begin;
+
+/// Quotes every signal tag in `text`, in code too: its `<` becomes `&lt;`.
+///
+/// A `<` at the end that could become a tag with what is put after it is quoted as well, so
+/// escaped texts may be joined. Nothing else changes.
+#[must_use]
+pub fn escape(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut escaped = String::new();
+    let mut done = 0;
+    for at in memchr_iter(b'<', bytes) {
+        if may_begin(&bytes[at + 1..]) {
+            escaped.push_str(&text[done..at]);
+            escaped.push_str("&lt;");
+            done = at + 1;
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    escaped.push_str(&text[done..]);
+    Cow::Owned(escaped)
+}

@@ -1,0 +1,125 @@
+//! Lines that open or close a code fence (CommonMark): up to three spaces, three or more backticks
+//! or tildes; the closing one at least as long, of the same kind, and with nothing after it.
+//!
+//! A probe keeps its place, so a line that arrives in pieces is looked at once.
+
+use memchr::{memchr, memchr2};
+
+use super::view::{Meter, View};
+
+/// The marks that opened a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: u8,
+    length: usize,
+}
+
+/// What the line is looked at for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose {
+    /// It may open a fence.
+    Open,
+    /// It may close this one.
+    Close(Fence),
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Neither.
+    Plain,
+    /// It opens or closes a fence with these marks, and ends before this position.
+    Fence(Fence, usize),
+    /// More bytes decide.
+    Undecided,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Indent(u8),
+    Marks(Fence),
+    Tail(Fence),
+}
+
+/// A line that is being looked at.
+#[derive(Debug)]
+pub(super) struct LineProbe {
+    at: usize,
+    state: State,
+}
+
+impl LineProbe {
+    /// At the line that begins at `start`.
+    pub(super) const fn new(start: usize) -> Self {
+        Self {
+            at: start,
+            state: State::Indent(0),
+        }
+    }
+
+    /// Looks as far as the window goes.
+    pub(super) fn run(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
+        loop {
+            let byte = view.byte(self.at);
+            if byte.is_none() && !view.is_last() {
+                return Line::Undecided;
+            }
+            match self.state {
+                State::Indent(spaces) => match byte {
+                    Some(b' ') if spaces < 3 => self.state = State::Indent(spaces + 1),
+                    Some(mark @ (b'`' | b'~')) => {
+                        self.state = State::Marks(Fence { mark, length: 1 });
+                    }
+                    Some(_) | None => return Line::Plain,
+                },
+                State::Marks(fence) if byte == Some(fence.mark) => {
+                    self.state = State::Marks(Fence {
+                        length: fence.length + 1,
+                        ..fence
+                    });
+                }
+                State::Marks(fence) if fence.fits(purpose) => {
+                    self.state = State::Tail(fence);
+                    continue;
+                }
+                State::Marks(_) => return Line::Plain,
+                State::Tail(fence) => return self.tail(fence, purpose, view, meter),
+            }
+            meter.visit(1);
+            self.at += 1;
+        }
+    }
+
+    fn tail(
+        &mut self,
+        fence: Fence,
+        purpose: Purpose,
+        view: View<'_>,
+        meter: &mut impl Meter,
+    ) -> Line {
+        let rest = view.bytes_from(self.at);
+        let stop = match purpose {
+            // Backticks after backticks: that is inline code.
+            Purpose::Open if fence.mark == b'`' => memchr2(b'`', b'\n', rest),
+            Purpose::Open => memchr(b'\n', rest),
+            Purpose::Close(_) => rest.iter().position(|byte| !b" \t\r".contains(byte)),
+        };
+        meter.visit(stop.unwrap_or(rest.len()) + 1);
+        self.at += stop.unwrap_or(rest.len());
+        match stop.map(|offset| rest[offset]) {
+            Some(b'\n') => Line::Fence(fence, self.at + 1),
+            Some(_) => Line::Plain,
+            None if view.is_last() => Line::Fence(fence, self.at),
+            None => Line::Undecided,
+        }
+    }
+}
+
+impl Fence {
+    fn fits(self, purpose: Purpose) -> bool {
+        match purpose {
+            Purpose::Open => self.length >= 3,
+            Purpose::Close(opened) => self.mark == opened.mark && self.length >= opened.length,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Field elements as they stand in a block, untyped.
+//!
+//! An element ends at its balanced closing tag or, where its own name is unbalanced, at the next
+//! closing tag of that name. Tags inside an element are its text. Attributes of field tags are
+//! passed over. Every name is looked up once, so open tags without an end cost no more than others.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use memchr::{memchr, memchr2};
+
+use super::view::Meter;
+
+/// A field: its lower-cased name and its trimmed text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Field<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) text: &'a str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Open,
+    Close,
+    /// `<name/>`
+    Empty,
+}
+
+#[derive(Debug)]
+struct Tag<'a> {
+    start: usize,
+    end: usize,
+    side: Side,
+    name: Cow<'a, str>,
+    /// Of an opening tag: the closing tag that ends the element.
+    mate: Option<usize>,
+}
+
+/// The elements of a block, in order. `nested` are the blocks in it, as offsets in `inside`.
+pub(super) fn elements<'a>(
+    inside: &'a str,
+    nested: &[std::ops::Range<usize>],
+    meter: &mut impl Meter,
+) -> Vec<Field<'a>> {
+    let tags = tags(inside, nested, meter);
+    let mut fields = Vec::new();
+    let mut next = 0;
+    while let Some(tag) = tags.get(next) {
+        next += 1;
+        match (tag.side, tag.mate) {
+            (Side::Open, Some(closing)) => {
+                let text = inside[tag.end..tags[closing].start].trim();
+                fields.push(Field {
+                    name: tag.name.clone(),
+                    text,
+                });
+                next = closing + 1;
+            }
+            (Side::Empty, _) => fields.push(Field {
+                name: tag.name.clone(),
+                text: "",
+            }),
+            (Side::Open, None) | (Side::Close, _) => {}
+        }
+    }
+    fields
+}
+
+/// Whether this is nothing but field elements and white space; the last element or tag may be cut.
+pub(super) fn are_all(text: &str, meter: &mut impl Meter) -> bool {
+    let tags = tags(text, &[], meter);
+    let (mut at, mut next) = (0, 0);
+    loop {
+        let rest = text[at..].trim_start();
+        at = text.len() - rest.len();
+        let Some(tag) = tags.get(next).filter(|tag| tag.start == at) else {
+            return rest.is_empty() || is_cut_tag(rest);
+        };
+        match (tag.side, tag.mate) {
+            (Side::Open, Some(closing)) => {
+                at = tags[closing].end;
+                next = closing + 1;
+            }
+            (Side::Empty, _) => {
+                at = tag.end;
+                next += 1;
+            }
+            (Side::Open, None) => return true,
+            (Side::Close, _) => return false,
+        }
+    }
+}
+
+/// `<`, `</rea`, `<reason `: a tag that the end cut off.
+fn is_cut_tag(text: &str) -> bool {
+    text.strip_prefix('<').is_some_and(|name| {
+        let name = name.strip_prefix('/').unwrap_or(name).trim_end();
+        name.bytes().all(is_name_byte)
+    })
+}
+
+fn tags<'a>(
+    text: &'a str,
+    nested: &[std::ops::Range<usize>],
+    meter: &mut impl Meter,
+) -> Vec<Tag<'a>> {
+    let bytes = text.as_bytes();
+    let (mut tags, mut at) = (Vec::new(), 0);
+    let mut nested = nested.iter().peekable();
+    while let Some(offset) = memchr(b'<', &bytes[at..]) {
+        meter.visit(offset + 1);
+        at += offset;
+        if let Some(block) = nested.next_if(|block| block.start == at) {
+            at = block.end;
+            continue;
+        }
+        let tag = tag_at(text, at, meter);
+        // Looked at no further than to the next `<`, which is where the search goes on.
+        at = tag.as_ref().map_or(at + 1, |tag| tag.end);
+        tags.extend(tag);
+    }
+    meter.visit(bytes.len() - at);
+    pair(&mut tags);
+    tags
+}
+
+fn tag_at<'a>(text: &'a str, start: usize, meter: &mut impl Meter) -> Option<Tag<'a>> {
+    let bytes = text.as_bytes();
+    let closing = bytes.get(start + 1) == Some(&b'/');
+    let from = start + 1 + usize::from(closing);
+    let length = bytes[from..]
+        .iter()
+        .take_while(|byte| is_name_byte(**byte))
+        .count();
+    // Once to find its end, once for its letter case.
+    meter.visit(2 * length + 2);
+    if !bytes.get(from).is_some_and(|byte| begins_name(*byte)) {
+        return None;
+    }
+    let after = &bytes[from + length..];
+    let stop = memchr2(b'<', b'>', after);
+    meter.visit(stop.unwrap_or(after.len()));
+    let stop = stop.filter(|stop| after[*stop] == b'>')?;
+    if stop > 0 && !after[0].is_ascii_whitespace() && after[0] != b'/' {
+        return None;
+    }
+    let side = match (closing, after[..stop].last()) {
+        (true, _) => Side::Close,
+        (false, Some(b'/')) => Side::Empty,
+        (false, _) => Side::Open,
+    };
+    let name = &text[from..from + length];
+    let name = if name
+        .bytes()
+        .any(|byte| !byte.is_ascii_lowercase() && byte != b'_')
+    {
+        Cow::Owned(name.to_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    };
+    Some(Tag {
+        start,
+        end: from + length + stop + 1,
+        side,
+        name,
+        mate: None,
+    })
+}
+
+fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii()
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte) || !byte.is_ascii()
+}
+
+/// Finds the end of every opened element: balanced, else the next closing tag of the name.
+fn pair(tags: &mut [Tag<'_>]) {
+    let mut ids: HashMap<&str, usize> = HashMap::new();
+    let names: Vec<usize> = tags
+        .iter()
+        .map(|tag| {
+            let next = ids.len();
+            *ids.entry(&tag.name).or_insert(next)
+        })
+        .collect();
+    let mut open: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
+    let mut mates: Vec<Option<usize>> = vec![None; tags.len()];
+    for (index, tag) in tags.iter().enumerate() {
+        match tag.side {
+            Side::Open => open[names[index]].push(index),
+            Side::Close => {
+                if let Some(opening) = open[names[index]].pop() {
+                    mates[opening] = Some(index);
+                }
+            }
+            Side::Empty => {}
+        }
+    }
+    let mut nearest: Vec<Option<usize>> = vec![None; open.len()];
+    for (index, tag) in tags.iter().enumerate().rev() {
+        match tag.side {
+            Side::Open => mates[index] = mates[index].or(nearest[names[index]]),
+            Side::Close => nearest[names[index]] = Some(index),
+            Side::Empty => {}
+        }
+    }
+    for (tag, mate) in tags.iter_mut().zip(mates) {
+        tag.mate = mate;
+    }
+}

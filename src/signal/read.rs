@@ -1,0 +1,143 @@
+//! Reads the signal out of a whole reply (spec 2).
+//!
+//! Works on the model's own reply only: whoever reads other text obeys a stranger. No clock: when
+//! it is read comes with the call. Linear in the reply, whatever it holds.
+
+use super::{
+    block::Block,
+    fields::{self, Field},
+    schema::{self, Fault, quoted},
+    sift::Sift,
+    tag,
+    view::{Meter, View},
+};
+use crate::model::{Rejection, Signal, SignalType, Timestamp};
+
+/// Where neither element nor attribute says how sure the model is.
+const DEFAULT_CONFIDENCE: f64 = 0.5;
+
+/// A reply, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The signal, or why there is none.
+    pub finding: Finding,
+    /// What people see of the reply.
+    pub text: String,
+}
+
+/// What a reply says about how the model stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// It has no block that counts.
+    Nothing,
+    /// It has a signal.
+    Signal(Signal),
+    /// The block that counts is no signal.
+    Rejection(Rejection),
+}
+
+impl Finding {
+    /// The signal, if there is one.
+    #[must_use]
+    pub const fn signal(&self) -> Option<&Signal> {
+        match self {
+            Self::Signal(signal) => Some(signal),
+            Self::Nothing | Self::Rejection(_) => None,
+        }
+    }
+
+    /// The rejection, if there is one.
+    #[must_use]
+    pub const fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            Self::Rejection(rejection) => Some(rejection),
+            Self::Nothing | Self::Signal(_) => None,
+        }
+    }
+}
+
+/// Reads a reply that came in full at `at`.
+#[must_use]
+pub fn read(reply: &str, at: Timestamp) -> Reading {
+    read_metered(reply, at, &mut ())
+}
+
+pub(super) fn read_metered(reply: &str, at: Timestamp, meter: &mut impl Meter) -> Reading {
+    let view = View::whole(reply);
+    let mut text = String::with_capacity(reply.len());
+    let mut sift = Sift::default();
+    sift.feed(view, &mut text, meter);
+    let finding = match sift.into_block() {
+        None => Finding::Nothing,
+        Some(block) => interpret(&block, view, at, meter),
+    };
+    Reading { finding, text }
+}
+
+fn interpret(block: &Block, view: View<'_>, at: Timestamp, meter: &mut impl Meter) -> Finding {
+    let raw_xml = view.slice(block.whole).to_owned();
+    meter.visit(raw_xml.len());
+    let from = block.inside.start;
+    let nested: Vec<_> = block
+        .nested
+        .iter()
+        .map(|n| n.start - from..n.end - from)
+        .collect();
+    let elements = fields::elements(view.slice(block.inside), &nested, meter);
+    meter.visit(block.inside.end - from);
+    let opening = view.slice(block.opening);
+    let confidence = confidence(&elements, opening);
+    let fields = kind(opening).and_then(|kind| {
+        let own = elements
+            .into_iter()
+            .filter(|field| field.name != "confidence")
+            .collect();
+        schema::typed(kind, own)
+    });
+    match fields {
+        Ok(fields) => Finding::Signal(Signal {
+            fields,
+            confidence,
+            raw_xml,
+            timestamp: at,
+        }),
+        Err(reason) => Finding::Rejection(Rejection { reason, raw_xml }),
+    }
+}
+
+fn kind(opening: &str) -> Result<SignalType, Fault> {
+    let allowed = || SignalType::ALL.map(SignalType::as_str).join(", ");
+    let name = attribute(opening, "type")
+        .ok_or_else(|| format!("the signal has no `type`; use one of {}", allowed()))?
+        .trim();
+    SignalType::parse(name).ok_or_else(|| {
+        format!(
+            "the signal type {} is unknown; use one of {}",
+            quoted(name),
+            allowed()
+        )
+    })
+}
+
+fn attribute<'a>(opening: &'a str, wanted: &str) -> Option<&'a str> {
+    tag::attributes(opening)
+        .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+        .map(|(_, value)| value)
+}
+
+/// The first element if it is a finite number, else the attribute, else the default.
+fn confidence(elements: &[Field<'_>], opening: &str) -> f64 {
+    let finite = |text: &str| {
+        text.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
+    let element = elements.iter().find(|field| field.name == "confidence");
+    let given = element
+        .and_then(|field| finite(field.text))
+        .or_else(|| attribute(opening, "confidence").and_then(finite))
+        .unwrap_or(DEFAULT_CONFIDENCE);
+    // Adding zero turns -0 into 0.
+    given.clamp(0.0, 1.0) + 0.0
+}

@@ -1,0 +1,230 @@
+//! The reply as tokens: text, signal tags outside code, and the parts of code fences.
+//!
+//! Inline code is text here: all that matters is that no tag is seen in it. Which tags belong
+//! together is decided above. **Invariant:** the scanner can stop at any byte and go on when more
+//! has come, with the same tokens but for where text is cut; no byte is looked at more than a
+//! fixed number of times (at most three tags can be half read at one place: one between its
+//! attributes and one in each kind of quotes).
+
+use memchr::{memchr, memchr3};
+
+use super::{
+    fence::{Fence, Line, LineProbe, Purpose},
+    tag::{Tag, TagProbe},
+    ticks::{Inline, Ticks},
+    view::{Meter, Span, View},
+};
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Text, inline code included.
+    Text,
+    /// An opening signal tag.
+    Open,
+    /// A closing signal tag.
+    Close,
+    /// A signal tag that the end of the reply cut off.
+    Cut,
+    /// The line that opens a code fence.
+    FenceOpen,
+    /// What a fence holds, possibly in pieces.
+    FenceBody,
+    /// The line that closes a code fence.
+    FenceClose,
+}
+
+/// A stretch of the reply and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+}
+
+#[derive(Debug, Default)]
+enum Place {
+    #[default]
+    Prose,
+    InFence(Fence),
+}
+
+#[derive(Debug)]
+enum InLine {
+    /// At its start; a probe, if one has begun, says whether it is a fence's.
+    Start(Option<LineProbe>),
+    /// Past the point where it could be a fence's.
+    Middle,
+}
+
+/// Turns what has come of a reply into tokens.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    at: usize,
+    place: Place,
+    line: InLine,
+    ticks: Ticks,
+    tag: Option<TagProbe>,
+    queued: Option<Token>,
+}
+
+impl Scanner {
+    /// At the line that begins at `start`.
+    pub(super) fn new(start: usize) -> Self {
+        Self {
+            at: start,
+            place: Place::Prose,
+            line: InLine::Start(None),
+            ticks: Ticks::default(),
+            tag: None,
+            queued: None,
+        }
+    }
+
+    /// Where the first byte stands that is in no token yet.
+    pub(super) const fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Whether the scanner waits to learn what a run of backticks in mid-line is.
+    pub(super) fn waits_at_ticks(&self, view: View<'_>) -> bool {
+        match (&self.place, &self.line) {
+            (Place::Prose, InLine::Middle) => view.byte(self.at) == Some(b'`'),
+            (Place::Prose | Place::InFence(_), InLine::Start(_) | InLine::Middle) => false,
+        }
+    }
+
+    /// The next token; none where the window ends or does not yet decide.
+    pub(super) fn next(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
+        if let Some(token) = self.queued.take() {
+            return Some(token);
+        }
+        let start = self.at;
+        let (kind, special) = match self.place {
+            Place::Prose => (Kind::Text, self.prose(view, meter)),
+            Place::InFence(fence) => (Kind::FenceBody, self.in_fence(fence, view, meter)),
+        };
+        let end = special.map_or(self.at, |token| token.span.start);
+        let before = Token {
+            kind,
+            span: Span::new(start, end),
+        };
+        if start == end {
+            return special;
+        }
+        self.queued = special;
+        Some(before)
+    }
+
+    /// Passes over text up to the next token that is none.
+    fn prose(&mut self, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
+        loop {
+            match self.line_is(Purpose::Open, view, meter) {
+                Line::Plain => {}
+                Line::Fence(fence, end) => {
+                    self.place = Place::InFence(fence);
+                    return Some(self.line_token(Kind::FenceOpen, end));
+                }
+                Line::Undecided => return None,
+            }
+            let rest = view.bytes_from(self.at);
+            let found = memchr3(b'<', b'`', b'\n', rest);
+            meter.visit(found.map_or(rest.len(), |offset| offset + 1));
+            let Some(offset) = found else {
+                self.at = view.end();
+                return None;
+            };
+            self.at += offset;
+            match rest[offset] {
+                b'\n' => {
+                    self.at += 1;
+                    self.next_line();
+                }
+                b'`' => match self.ticks.pass(self.at, view, meter) {
+                    Inline::Until(end) => self.at = end,
+                    Inline::Undecided => return None,
+                },
+                _ => {
+                    let probe = self.tag.get_or_insert(TagProbe::new(self.at));
+                    let (kind, end) = match probe.run(view, meter) {
+                        Tag::Undecided => return None,
+                        Tag::Text => {
+                            self.tag = None;
+                            self.at += 1;
+                            continue;
+                        }
+                        Tag::Open(end) => (Kind::Open, end),
+                        Tag::Close(end) => (Kind::Close, end),
+                        Tag::Cut => (Kind::Cut, view.end()),
+                    };
+                    return Some(self.tag_token(kind, end, view, meter));
+                }
+            }
+        }
+    }
+
+    /// Passes over what a fence holds, up to its closing line.
+    fn in_fence(&mut self, fence: Fence, view: View<'_>, meter: &mut impl Meter) -> Option<Token> {
+        loop {
+            match self.line_is(Purpose::Close(fence), view, meter) {
+                Line::Plain => {}
+                Line::Fence(_, end) => {
+                    self.place = Place::Prose;
+                    return Some(self.line_token(Kind::FenceClose, end));
+                }
+                Line::Undecided => return None,
+            }
+            let rest = view.bytes_from(self.at);
+            let found = memchr(b'\n', rest);
+            meter.visit(found.map_or(rest.len(), |offset| offset + 1));
+            let Some(offset) = found else {
+                self.at = view.end();
+                return None;
+            };
+            self.at += offset + 1;
+            self.next_line();
+        }
+    }
+
+    fn line_is(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
+        let InLine::Start(probe) = &mut self.line else {
+            return Line::Plain;
+        };
+        let line = probe
+            .get_or_insert(LineProbe::new(self.at))
+            .run(purpose, view, meter);
+        if line == Line::Plain {
+            self.line = InLine::Middle;
+        }
+        line
+    }
+
+    fn line_token(&mut self, kind: Kind, end: usize) -> Token {
+        let span = Span::new(self.at, end);
+        self.at = end;
+        self.next_line();
+        Token { kind, span }
+    }
+
+    fn tag_token(
+        &mut self,
+        kind: Kind,
+        end: usize,
+        view: View<'_>,
+        meter: &mut impl Meter,
+    ) -> Token {
+        let span = Span::new(self.at, end);
+        self.tag = None;
+        self.at = end;
+        let tag = view.slice(span).as_bytes();
+        meter.visit(tag.len());
+        if memchr(b'\n', tag).is_some() {
+            self.ticks.next_line();
+        }
+        Token { kind, span }
+    }
+
+    fn next_line(&mut self) {
+        self.line = InLine::Start(None);
+        self.ticks.next_line();
+    }
+}

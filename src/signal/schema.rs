@@ -1,0 +1,177 @@
+//! Field elements as typed fields: the table of spec 2, and what is wrong where they break it.
+//!
+//! Values are typed by the schema, never guessed. A fault is one sentence for the model; what it
+//! quotes of the block is short and escaped. Limits are in Unicode scalars.
+
+use std::ops::RangeInclusive;
+
+use super::{escape::escape, fields::Field};
+use crate::model::signal::{
+    ContextSufficient, DelegationRecommended, Extra, NeedCapability, NeedTurn, PartialAnswer,
+    SignalFields, SignalType, Stuck,
+};
+
+const SENTENCE: RangeInclusive<usize> = 5..=500;
+const NOTE: RangeInclusive<usize> = 0..=500;
+const CAPABILITY: RangeInclusive<usize> = 2..=100;
+const SUBAGENT_TYPE: RangeInclusive<usize> = 0..=50;
+const EXPECTED_TURNS: RangeInclusive<u64> = 1..=10;
+const ESTIMATED_TOKENS: RangeInclusive<u64> = 100..=100_000;
+const SOURCES: RangeInclusive<u64> = 0..=u64::MAX;
+/// How much of a bad value a fault quotes.
+const QUOTED: usize = 40;
+
+/// Why the fields are not those of the type, in one sentence.
+pub(super) type Fault = String;
+
+/// Types the fields of a signal; `confidence` is not among them.
+pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<SignalFields, Fault> {
+    let mut fields = Fields {
+        kind,
+        values: Extra::new(),
+    };
+    // Of a doubled field the last counts.
+    fields.values.extend(
+        elements
+            .into_iter()
+            .map(|e| (e.name.into_owned(), e.text.to_owned())),
+    );
+    Ok(match kind {
+        SignalType::NeedTurn => SignalFields::NeedTurn(NeedTurn {
+            reason: fields.text("reason", SENTENCE)?,
+            expected_turns: fields.optional("expected_turns", integer(EXPECTED_TURNS))?,
+            extra: fields.values,
+        }),
+        SignalType::ContextSufficient => SignalFields::ContextSufficient(ContextSufficient {
+            sources_found: fields.required("sources_found", integer(SOURCES))?,
+            source_types: fields.optional("source_types", list)?,
+            extra: fields.values,
+        }),
+        SignalType::Stuck => SignalFields::Stuck(Stuck {
+            attempted: fields.required("attempted", nonempty_list)?,
+            blocker: fields.text("blocker", SENTENCE)?,
+            suggestions: fields.optional("suggestions", list)?,
+            extra: fields.values,
+        }),
+        SignalType::NeedCapability => SignalFields::NeedCapability(NeedCapability {
+            capability: fields.text("capability", CAPABILITY)?,
+            reason: fields.text("reason", SENTENCE)?,
+            workaround: fields.optional("workaround", text(NOTE))?,
+            extra: fields.values,
+        }),
+        SignalType::PartialAnswer => SignalFields::PartialAnswer(PartialAnswer {
+            missing: fields.text("missing", SENTENCE)?,
+            caveat: fields.optional("caveat", text(NOTE))?,
+            extra: fields.values,
+        }),
+        SignalType::DelegationRecommended => {
+            SignalFields::DelegationRecommended(DelegationRecommended {
+                reason: fields.text("reason", SENTENCE)?,
+                scope: fields.text("scope", SENTENCE)?,
+                estimated_tokens: fields.optional("estimated_tokens", integer(ESTIMATED_TOKENS))?,
+                subagent_type: fields.optional("subagent_type", text(SUBAGENT_TYPE))?,
+                extra: fields.values,
+            })
+        }
+    })
+}
+
+/// A value from the block as a fault quotes it.
+pub(super) fn quoted(value: &str) -> String {
+    let mut short: String = value.chars().take(QUOTED).collect();
+    if short.len() < value.len() {
+        short.push('…');
+    }
+    format!("`{}`", escape(&short))
+}
+
+/// The fields that no one has asked for yet.
+struct Fields {
+    kind: SignalType,
+    values: Extra,
+}
+
+impl Fields {
+    fn required<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(String) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let kind = self.kind;
+        let value = self.values.remove(name);
+        let value = value
+            .ok_or_else(|| format!("a {kind} signal needs the field `{name}`, which is missing"))?;
+        read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
+    }
+
+    fn text(&mut self, name: &str, limits: RangeInclusive<usize>) -> Result<String, Fault> {
+        self.required(name, text(limits))
+    }
+
+    /// An empty optional element counts as absent.
+    fn optional<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(String) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        if self.values.get(name).is_none_or(String::is_empty) {
+            self.values.remove(name);
+            return Ok(None);
+        }
+        self.required(name, read).map(Some)
+    }
+}
+
+fn text(limits: RangeInclusive<usize>) -> impl FnOnce(String) -> Result<String, Fault> {
+    move |value| {
+        let length = value.chars().count();
+        if limits.contains(&length) {
+            return Ok(value);
+        }
+        let allowed = match (limits.start(), limits.end()) {
+            (0, most) => format!("at most {most}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        Err(format!("{allowed} characters, it has {length}"))
+    }
+}
+
+fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(String) -> Result<u64, Fault> {
+    move |value| {
+        whole_number(&value)
+            .filter(|number| limits.contains(number))
+            .ok_or_else(|| {
+                let allowed = match (*limits.start(), *limits.end()) {
+                    (least, u64::MAX) => format!("of at least {least}"),
+                    (least, most) => format!("from {least} to {most}"),
+                };
+                format!("an integer {allowed}, it is {}", quoted(&value))
+            })
+    }
+}
+
+/// `3` and `3.0`; not `3.5`, `-3`, `3e0`, nor what does not fit.
+fn whole_number(value: &str) -> Option<u64> {
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let integral = digits(whole) && digits(fraction) && fraction.bytes().all(|byte| byte == b'0');
+    whole.parse().ok().filter(|_| integral)
+}
+
+fn list(value: String) -> Result<Vec<String>, Fault> {
+    serde_json::from_str(&value).map_err(|_| {
+        format!(
+            "a JSON array of strings such as [\"one\", \"two\"], it is {}",
+            quoted(&value)
+        )
+    })
+}
+
+fn nonempty_list(value: String) -> Result<Vec<String>, Fault> {
+    let entries = list(value)?;
+    if entries.is_empty() {
+        Err("at least 1 entry, it has none".to_owned())
+    } else {
+        Ok(entries)
+    }
+}

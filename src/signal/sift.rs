@@ -1,0 +1,264 @@
+//! Parts a reply into what people see and the block that counts. The reader and the stream share
+//! this machine: the reader gives it the whole reply at once, the stream what has come so far.
+//!
+//! **Invariants:** tokens are shown in order, each at most once; nothing is shown while a signal
+//! tag is open before it or while it stands in a fence that may yet be the reply's signal.
+
+use memchr::memchr;
+
+use super::{
+    block::{Block, Nest},
+    fields,
+    lone::{Hope, LoneFence, blank},
+    scan::{Kind, Scanner, Token},
+    tag,
+    tidy::Tidy,
+    view::{Meter, Rest, Span, View},
+};
+
+/// The state between two pieces of a reply.
+#[derive(Debug)]
+pub(super) struct Sift {
+    scanner: Scanner,
+    tidy: Tidy,
+    /// Tokens that are not yet known to be visible.
+    held: Vec<Held>,
+    /// The opening tags among them that have no partner yet.
+    open: Vec<usize>,
+    /// The latest fence, while it may be the reply's signal, and its first token among the held.
+    fence: Option<(usize, LoneFence)>,
+    /// The block that counts, once it is known.
+    block: Option<Block>,
+    /// What stands before was shown ahead of its token.
+    shown: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    token: Token,
+    /// Of an opening tag: its closing tag.
+    mate: Option<usize>,
+}
+
+impl Default for Sift {
+    fn default() -> Self {
+        Self {
+            scanner: Scanner::new(0),
+            tidy: Tidy::default(),
+            held: Vec::new(),
+            open: Vec::new(),
+            fence: None,
+            block: None,
+            shown: 0,
+        }
+    }
+}
+
+impl Sift {
+    /// Goes on with what the window has more than before; what becomes visible goes to `out`.
+    pub(super) fn feed(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        while let Some(token) = self.scanner.next(view, meter) {
+            self.doubt_fence(token, view, meter);
+            if !self.holds() {
+                self.release(view, out, meter);
+            }
+            self.take(token, view, out, meter);
+        }
+        if view.is_last() {
+            self.settle(view, out, meter);
+        } else {
+            self.show_ahead(view, out, meter);
+        }
+    }
+
+    /// The first position that is still needed.
+    pub(super) fn needs_from(&self) -> usize {
+        self.held
+            .first()
+            .map_or(self.scanner.position(), |held| held.token.span.start)
+    }
+
+    /// The block that counts; complete once the reply is.
+    pub(super) fn into_block(self) -> Option<Block> {
+        self.block
+    }
+
+    const fn holds(&self) -> bool {
+        !self.open.is_empty() || self.fence.is_some()
+    }
+
+    fn take(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        match token.kind {
+            Kind::Open => {
+                self.open.push(self.held.len());
+                self.hold(token);
+            }
+            // Without an opening tag it is a stray one and goes.
+            Kind::Close => {
+                if let Some(opening) = self.open.pop() {
+                    self.held[opening].mate = Some(self.held.len());
+                    self.hold(token);
+                    if self.open.is_empty() {
+                        self.count(opening);
+                        self.release(view, out, meter);
+                    }
+                }
+            }
+            Kind::FenceOpen => {
+                if self.block.is_none() {
+                    self.fence = Some((self.held.len(), LoneFence::new(token.span.end)));
+                }
+                self.hold_or_show(token, view, out, meter);
+            }
+            Kind::Cut if self.open.is_empty() => {}
+            Kind::Cut => self.hold(token),
+            Kind::Text | Kind::FenceBody | Kind::FenceClose => {
+                self.hold_or_show(token, view, out, meter);
+            }
+        }
+    }
+
+    /// A fence is no signal if it holds anything else or anything comes after it.
+    fn doubt_fence(&mut self, token: Token, view: View<'_>, meter: &mut impl Meter) {
+        let Some((_, fence)) = &mut self.fence else {
+            return;
+        };
+        let hope = match token.kind {
+            Kind::FenceBody => fence.look(view.until(token.span.end, Rest::MayCome), meter),
+            Kind::FenceClose => fence.look(view.until(token.span.start, Rest::None), meter),
+            Kind::Text => blank(token, view, meter),
+            Kind::Open | Kind::Close | Kind::Cut | Kind::FenceOpen => Hope::Lost,
+        };
+        if hope == Hope::Lost {
+            self.fence = None;
+        }
+    }
+
+    /// The first complete block is the one that counts.
+    fn count(&mut self, opening: usize) {
+        if self.block.is_none() {
+            let mut nest = Nest::default();
+            self.block = self.held[opening..]
+                .iter()
+                .find_map(|held| nest.take(held.token));
+        }
+    }
+
+    /// Shows what is held but for complete blocks; no tag is open and no fence in doubt.
+    fn release(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        let held = std::mem::take(&mut self.held);
+        let mut next = 0;
+        while let Some(Held { token, mate }) = held.get(next) {
+            match mate {
+                Some(closing) => next = *closing,
+                None => self.show(token.span, view, out, meter),
+            }
+            next += 1;
+        }
+    }
+
+    /// At the end of the reply: what is still open never closes, and the last fence may count.
+    fn settle(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        if let Some((_, fence)) = &mut self.fence
+            && fence.look(view, meter) == Hope::Lost
+        {
+            self.fence = None;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        if self.block.is_some() || held.iter().any(|held| held.mate.is_some()) {
+            self.fence = None;
+        }
+        if let Some((first, fence)) = self.fence.take() {
+            held.truncate(first);
+            self.block = fence.into_block();
+        }
+        let end = held.last().map_or(0, |held| held.token.span.end);
+        let mut next = 0;
+        while let Some(Held { token, mate }) = held.get(next) {
+            next += 1;
+            match (token.kind, mate) {
+                (Kind::Open, Some(closing)) => {
+                    if self.block.is_none() {
+                        let mut nest = Nest::default();
+                        self.block = held[next - 1..]
+                            .iter()
+                            .find_map(|held| nest.take(held.token));
+                    }
+                    next = closing + 1;
+                }
+                (Kind::Open, None) => {
+                    let after = held[next..].iter().position(|held| held.is_tag());
+                    let tag = after.map(|offset| next + offset);
+                    let stop = tag.map_or(end, |index| held[index].token.span.start);
+                    let rest = view.slice(Span::new(token.span.end, stop));
+                    if fields::are_all(rest, meter) {
+                        next = tag.unwrap_or(held.len());
+                    }
+                }
+                (Kind::Close | Kind::Cut, _) => {}
+                (Kind::Text | Kind::FenceOpen | Kind::FenceBody | Kind::FenceClose, _) => {
+                    self.show(token.span, view, out, meter);
+                }
+            }
+        }
+    }
+
+    /// Of a line that waits for its backticks: what is visible either way.
+    fn show_ahead(&mut self, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        if self.holds() || !self.scanner.waits_at_ticks(view) {
+            return;
+        }
+        let from = self.shown.max(self.scanner.position());
+        let mut to = from;
+        loop {
+            let rest = view.bytes_from(to);
+            let found = memchr(b'<', rest);
+            meter.visit(found.unwrap_or(rest.len()) + 1);
+            match found {
+                None => to = view.end(),
+                Some(offset) => {
+                    to += offset;
+                    if !tag::may_begin(&rest[offset + 1..]) {
+                        to += 1;
+                        continue;
+                    }
+                }
+            }
+            break;
+        }
+        self.show(Span::new(from, to), view, out, meter);
+        self.shown = to;
+    }
+
+    fn hold(&mut self, token: Token) {
+        self.held.push(Held { token, mate: None });
+    }
+
+    fn hold_or_show(
+        &mut self,
+        token: Token,
+        view: View<'_>,
+        out: &mut String,
+        meter: &mut impl Meter,
+    ) {
+        if self.holds() {
+            self.hold(token);
+        } else {
+            self.show(token.span, view, out, meter);
+        }
+    }
+
+    fn show(&mut self, span: Span, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        let start = span.start.max(self.shown);
+        if start < span.end {
+            self.tidy
+                .push(view.slice(Span::new(start, span.end)), out, meter);
+        }
+    }
+}
+
+impl Held {
+    const fn is_tag(&self) -> bool {
+        matches!(self.token.kind, Kind::Open | Kind::Close | Kind::Cut)
+    }
+}

@@ -1,0 +1,100 @@
+//! Inline code on one line (CommonMark's rule, kept to the line): a run of n backticks closes with
+//! the next run of n; a run that finds no partner is text.
+//!
+//! The line is indexed once, however many runs stay open; the index grows with a stream.
+
+use std::collections::{HashMap, VecDeque};
+
+use memchr::memchr2;
+
+use super::view::{Meter, View};
+
+/// What a run of backticks turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inline {
+    /// Code or bare backticks; nothing before this position is a tag.
+    Until(usize),
+    /// The rest of the line decides.
+    Undecided,
+}
+
+/// The runs of the current line from its first backtick on.
+#[derive(Debug, Default)]
+pub(super) struct Ticks {
+    scanned: usize,
+    unfinished: Option<usize>,
+    line_ended: bool,
+    runs: VecDeque<(usize, usize)>,
+    starts_by_length: HashMap<usize, VecDeque<usize>>,
+}
+
+impl Ticks {
+    /// Forgets the line.
+    pub(super) fn next_line(&mut self) {
+        if self.scanned == 0 {
+            return;
+        }
+        self.scanned = 0;
+        self.unfinished = None;
+        self.line_ended = false;
+        self.runs.clear();
+        // Not `clear`: that costs its capacity, which one odd line may have made large.
+        self.starts_by_length = HashMap::new();
+    }
+
+    /// What to make of the run that begins at `start`.
+    pub(super) fn pass(&mut self, start: usize, view: View<'_>, meter: &mut impl Meter) -> Inline {
+        self.scan(start, view, meter);
+        while self.runs.front().is_some_and(|run| run.0 < start) {
+            self.runs.pop_front();
+        }
+        let Some(&(_, length)) = self.runs.front() else {
+            return Inline::Undecided;
+        };
+        let same = self.starts_by_length.entry(length).or_default();
+        while same.front().is_some_and(|other| *other <= start) {
+            same.pop_front();
+        }
+        match same.front() {
+            Some(closing) => Inline::Until(closing + length),
+            None if self.line_ended => Inline::Until(start + length),
+            None => Inline::Undecided,
+        }
+    }
+
+    fn scan(&mut self, start: usize, view: View<'_>, meter: &mut impl Meter) {
+        self.scanned = self.scanned.max(start);
+        while !self.line_ended {
+            let rest = view.bytes_from(self.scanned);
+            if let Some(run) = self.unfinished {
+                let more = rest.iter().take_while(|byte| **byte == b'`').count();
+                meter.visit(more + 1);
+                self.scanned += more;
+                if more == rest.len() && !view.is_last() {
+                    return;
+                }
+                self.unfinished = None;
+                self.runs.push_back((run, self.scanned - run));
+                self.starts_by_length
+                    .entry(self.scanned - run)
+                    .or_default()
+                    .push_back(run);
+                continue;
+            }
+            let found = memchr2(b'`', b'\n', rest);
+            meter.visit(found.unwrap_or(rest.len()) + 1);
+            match found {
+                Some(offset) if rest[offset] == b'`' => {
+                    self.unfinished = Some(self.scanned + offset);
+                    self.scanned += offset + 1;
+                }
+                Some(_) => self.line_ended = true,
+                None => {
+                    self.scanned += rest.len();
+                    self.line_ended = view.is_last();
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! White space of the visible text, as it comes: ends trimmed, three or more newlines become two.
+//!
+//! **Invariant:** what was written never ends in white space; what may yet be folded or trimmed is
+//! kept back. Pieces may be cut anywhere.
+
+use memchr::memmem::Finder;
+
+use super::view::Meter;
+
+/// Writes visible text in pieces.
+#[derive(Debug)]
+pub(super) struct Tidy {
+    /// White space since the last visible character; empty before the first.
+    pending: String,
+    begun: bool,
+    fold: Finder<'static>,
+}
+
+impl Default for Tidy {
+    fn default() -> Self {
+        Self {
+            pending: String::new(),
+            begun: false,
+            fold: Finder::new("\n\n\n"),
+        }
+    }
+}
+
+impl Tidy {
+    /// Adds a piece; what can be shown goes to `out`.
+    pub(super) fn push(&mut self, piece: &str, out: &mut String, meter: &mut impl Meter) {
+        let text = piece.trim_start();
+        let white = piece.len() - text.len();
+        let body = text.trim_end();
+        meter.visit(2 * (piece.len() - body.len()));
+        if self.begun {
+            self.pending.push_str(&piece[..white]);
+        }
+        if body.is_empty() {
+            return;
+        }
+        if self.begun {
+            let pending = std::mem::take(&mut self.pending);
+            self.write(&pending, out, meter);
+        }
+        self.begun = true;
+        self.write(body, out, meter);
+        self.pending.push_str(&text[body.len()..]);
+    }
+
+    fn write(&self, mut text: &str, out: &mut String, meter: &mut impl Meter) {
+        meter.visit(text.len());
+        while let Some(run) = self.fold.find(text.as_bytes()) {
+            let (kept, rest) = text.split_at(run + 2);
+            out.push_str(kept);
+            text = rest.trim_start_matches('\n');
+        }
+        out.push_str(text);
+    }
+}

@@ -1,0 +1,94 @@
+//! What the parts of the reader share: a window on the reply, spans in it, and the step meter.
+//!
+//! **Invariant:** positions are byte offsets from the start of the reply, not of the window, so
+//! they stay true when a stream drops what it no longer needs.
+
+/// A stretch of the reply, `start..end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Span {
+    pub(super) const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+}
+
+/// Whether more of the reply may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The window may grow.
+    MayCome,
+    /// The window holds the end of the reply.
+    None,
+}
+
+/// The part of the reply that is at hand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    text: &'a str,
+    base: usize,
+    rest: Rest,
+}
+
+impl<'a> View<'a> {
+    /// `text` stands at `base` in the reply.
+    pub(super) const fn new(text: &'a str, base: usize, rest: Rest) -> Self {
+        Self { text, base, rest }
+    }
+
+    /// The whole reply.
+    pub(super) const fn whole(text: &'a str) -> Self {
+        Self::new(text, 0, Rest::None)
+    }
+
+    /// The same window, ending early.
+    pub(super) fn until(self, end: usize, rest: Rest) -> Self {
+        Self::new(&self.text[..end - self.base], self.base, rest)
+    }
+
+    pub(super) const fn end(self) -> usize {
+        self.base + self.text.len()
+    }
+
+    pub(super) fn is_last(self) -> bool {
+        self.rest == Rest::None
+    }
+
+    pub(super) fn byte(self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at - self.base).copied()
+    }
+
+    /// The bytes from `at` to the end of the window.
+    pub(super) fn bytes_from(self, at: usize) -> &'a [u8] {
+        &self.text.as_bytes()[at - self.base..]
+    }
+
+    pub(super) fn slice(self, span: Span) -> &'a str {
+        &self.text[span.start - self.base..span.end - self.base]
+    }
+}
+
+/// Counts the bytes that scans look at; `()` counts nothing and costs nothing.
+pub(super) trait Meter {
+    /// So many bytes were looked at.
+    fn visit(&mut self, bytes: usize);
+}
+
+impl Meter for () {
+    fn visit(&mut self, _bytes: usize) {}
+}
+
+/// The meter of the tests.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(super) struct Steps(pub(super) usize);
+
+#[cfg(test)]
+impl Meter for Steps {
+    fn visit(&mut self, bytes: usize) {
+        self.0 += bytes;
+    }
+}
