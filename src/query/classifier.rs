@@ -1,0 +1,142 @@
+//! The classifier: shortcuts first, then the evidence (spec 4, T008).
+//!
+//! It reads text and a compiled lexicon and nothing else. It does not decide what follows from a
+//! classification.
+
+use std::collections::HashSet;
+
+use super::lexicon::Lexicon;
+use super::matcher::{Evidence, Matcher};
+use super::pattern;
+use super::score::Score;
+use super::text::{is_unspaced, looked_at};
+use crate::model::{QueryClassification, QueryType};
+
+/// What was said before the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Context<'a> {
+    /// Nothing.
+    #[default]
+    Fresh,
+    /// This; blank text counts as nothing.
+    Following(&'a str),
+}
+
+impl<'a> From<Option<&'a str>> for Context<'a> {
+    fn from(previous: Option<&'a str>) -> Self {
+        previous.map_or(Self::Fresh, Self::Following)
+    }
+}
+
+/// An immutable snapshot of a lexicon, ready to classify. Share it by `Arc`; a changed lexicon is a
+/// new classifier.
+#[derive(Debug, Clone)]
+pub struct Classifier {
+    matcher: Matcher,
+    /// Phrases that point back, word by word.
+    followup: HashSet<Vec<String>>,
+}
+
+/// Shorter queries are small talk unless something says otherwise, in characters.
+const SHORT: usize = 5;
+/// Shorter queries follow up on what was said, in characters.
+const FOLLOWUP: usize = 20;
+/// The same in scripts that say as much in half the characters.
+const FOLLOWUP_UNSPACED: usize = 10;
+/// Nothing is known of the query: a guess, by T009 below 0.5.
+const GUESS: f64 = 0.4;
+
+impl Classifier {
+    /// Compiles a lexicon.
+    #[must_use]
+    pub fn new(lexicon: &Lexicon) -> Self {
+        let followup = lexicon
+            .grammar
+            .followup
+            .iter()
+            .map(|pattern| pattern.words.clone());
+        Self {
+            matcher: Matcher::new(lexicon),
+            followup: followup.collect(),
+        }
+    }
+
+    /// What kind of query this is. Looks at the first 4,000 characters.
+    #[must_use]
+    pub fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
+        let text = looked_at(query).trim();
+        if text.is_empty() {
+            return small_talk(0.5, None);
+        }
+        let evidence = self.matcher.find(text);
+        let speaks = |e: &&&Evidence| e.weight > 0.0;
+        let small = |e: &Evidence| e.query_type == QueryType::Conversational;
+        if is_short(text) && evidence.iter().filter(speaks).all(|e| small(e)) {
+            return small_talk(0.8, Some("short_query"));
+        }
+        let score = score(&evidence);
+        if let Some(best) = score.best() {
+            let of_best = evidence
+                .iter()
+                .filter(speaks)
+                .filter(|e| e.query_type == best);
+            let keywords = of_best.map(|e| e.label.to_string()).collect();
+            return QueryClassification::new(best, score.confidence(), keywords);
+        }
+        if !evidence.iter().any(|e| e.weight > 0.0) && self.follows_up(text, context) {
+            return small_talk(0.7, Some("followup_detected"));
+        }
+        small_talk(GUESS, None)
+    }
+
+    /// What the lexicon finds in a text, summed.
+    #[must_use]
+    pub fn score(&self, query: &str) -> Score {
+        score(&self.matcher.find(looked_at(query)))
+    }
+
+    fn follows_up(&self, text: &str, context: Context<'_>) -> bool {
+        let said = match context {
+            Context::Fresh => "",
+            Context::Following(said) => said.trim(),
+        };
+        !said.is_empty() && (is_brief(text) || self.points_back(text))
+    }
+
+    fn points_back(&self, text: &str) -> bool {
+        let words = pattern::words(text);
+        self.followup
+            .iter()
+            .any(|phrase| words.windows(phrase.len()).any(|run| run == phrase))
+    }
+}
+
+fn score(evidence: &[&Evidence]) -> Score {
+    let mut score = Score::default();
+    for found in evidence {
+        score.add(found.query_type, found.weight);
+    }
+    score
+}
+
+fn small_talk(confidence: f64, why: Option<&str>) -> QueryClassification {
+    let keywords = why.map(str::to_owned).into_iter().collect();
+    QueryClassification::new(QueryType::Conversational, confidence, keywords)
+}
+
+/// Fewer characters than [`SHORT`], none of a script in which they could be a whole sentence.
+fn is_short(text: &str) -> bool {
+    text.chars().nth(SHORT - 1).is_none() && !text.chars().any(is_unspaced)
+}
+
+fn is_brief(text: &str) -> bool {
+    let limit = if text.chars().any(is_unspaced) {
+        FOLLOWUP_UNSPACED
+    } else {
+        FOLLOWUP
+    };
+    text.chars().nth(limit - 1).is_none()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,550 @@
+//! Query classification from outside: the rows of T009 and T041, properties, and how well it does
+//! on labelled queries. What the parts do is tested beside them.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use oracle_agent::model::{Needs, QueryClassification, QueryType};
+use oracle_agent::query::{Classifier, Context, Lexicon};
+use proptest::prelude::*;
+
+use QueryType::{Action, Code, Conversational, Documentation, Research};
+
+const ROWS: &[(&str, &[(QueryType, &str)])] = &[
+    (
+        "T009 TestCodeClassification",
+        &[
+            (Code, "Where is the authentication function?"),
+            (Code, "How does the login method work?"),
+            (Code, "What does the validate_user function return?"),
+            (Code, "Find the database connection class"),
+            (Code, "Which file has the API endpoint for users?"),
+            (Code, "What's the implementation of the cache service?"),
+            (Code, "Show me the code for the auth middleware"),
+            (Code, "Locate the error handling module"),
+            (Code, "What parameters does get_user take?"),
+            (Code, "How is the session variable initialized?"),
+        ],
+    ),
+    (
+        "T009 TestDocumentationClassification",
+        &[
+            (Documentation, "Why did we choose PostgreSQL?"),
+            (Documentation, "What's the architecture decision for auth?"),
+            (Documentation, "Show me the design spec for the API"),
+            (Documentation, "What was discussed in the sprint meeting?"),
+            (Documentation, "When did we agree to use TypeScript?"),
+            (Documentation, "What's our convention for naming?"),
+            (Documentation, "Show me the documentation for this feature"),
+            (Documentation, "What's the roadmap for Q2?"),
+            (Documentation, "What guidelines do we follow for testing?"),
+        ],
+    ),
+    (
+        "T009 TestResearchClassification",
+        &[
+            (Research, "What are the best practices for API design?"),
+            (Research, "Compare React vs Vue for this project"),
+            (Research, "What's the latest version of Python?"),
+            (Research, "Should we use Redis or Memcached?"),
+            (Research, "What alternatives to JWT exist?"),
+            (Research, "Recommend a library for PDF parsing"),
+            (Research, "What are the pros and cons of microservices?"),
+            (Research, "How to implement OAuth2 properly?"),
+            (Research, "What's trending in frontend development?"),
+        ],
+    ),
+    (
+        "T009 TestActionClassification",
+        &[
+            (Action, "Create a new note about the meeting"),
+            (Action, "Update the README with installation steps"),
+            (Action, "Save this to the project docs"),
+            (Action, "Write a summary of the discussion"),
+            (Action, "Delete the old config file"),
+            (Action, "Rename the test folder"),
+            (Action, "Move this file to the archive"),
+            (Action, "Generate a report of test results"),
+            (Action, "Add a new entry to the changelog"),
+        ],
+    ),
+    (
+        "T009 TestConversationalClassification",
+        &[
+            (Conversational, "Thanks!"),
+            (Conversational, "Ok, got it"),
+            (Conversational, "Yes"),
+            (Conversational, "No"),
+            (Conversational, "Great, that helps"),
+            (Conversational, "Interesting"),
+            (Conversational, "Perfect"),
+            (Conversational, "Hmm"),
+            (Conversational, "Understood"),
+            (Conversational, "Cool"),
+        ],
+    ),
+    (
+        "T009 TestEdgeCases",
+        &[
+            (Conversational, ""),
+            (Conversational, "   "),
+            (Conversational, "ok"),
+            (Conversational, "xyzabc123"),
+            (Code, "WHERE IS THE FUNCTION?"),
+        ],
+    ),
+    (
+        "T009 TestContextNeeds",
+        &[
+            (Code, "What function handles auth?"),
+            (Conversational, "Thanks!"),
+        ],
+    ),
+    (
+        "T041 test_code_query_full_composition",
+        &[(Code, "How does the auth middleware work?")],
+    ),
+    (
+        "T041 test_classification_to_composition_pipeline",
+        &[
+            (Code, "How does the auth middleware work?"),
+            (Documentation, "What did we decide about caching?"),
+            (Research, "What's the latest React 19 features?"),
+            (Conversational, "Thanks, that helps!"),
+        ],
+    ),
+];
+
+fn classifier() -> &'static Classifier {
+    static CLASSIFIER: LazyLock<Classifier> =
+        LazyLock::new(|| Classifier::new(&Lexicon::builtin().unwrap()));
+    &CLASSIFIER
+}
+
+fn classify(query: &str) -> QueryClassification {
+    classifier().classify(query, Context::Fresh)
+}
+
+fn needs(query_type: QueryType) -> Needs {
+    let (needs_code, needs_vault, needs_web) = match query_type {
+        Code => (true, false, false),
+        Documentation | Action => (false, true, false),
+        Research => (false, false, true),
+        Conversational => (false, false, false),
+    };
+    Needs {
+        needs_code,
+        needs_vault,
+        needs_web,
+    }
+}
+
+#[test]
+fn every_row_of_t009_and_t041_has_its_type_and_needs() {
+    let classifier = classifier();
+    for &(name, rows) in ROWS {
+        for &(want, query) in rows {
+            let got = classifier.classify(query, Context::Fresh);
+            let (got_type, got_needs) = (got.query_type, got.needs);
+            assert_eq!(
+                (got_type, got_needs),
+                (want, needs(want)),
+                "{name}: {query:?}: {got:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_question_mark_never_changes_the_type_of_a_row() {
+    let classifier = classifier();
+    for &(name, rows) in ROWS {
+        for &(want, query) in rows {
+            let bare = query.trim_end_matches(['?', '!']);
+            for text in [
+                bare.to_owned(),
+                format!("{bare}?"),
+                format!("{bare} ?"),
+                format!("{bare}??"),
+            ] {
+                let got = classifier.classify(&text, Context::Fresh).query_type;
+                assert_eq!(got, want, "{name}: {text:?}");
+            }
+        }
+    }
+    // T009 test_question_mark_boosts_confidence
+    assert_eq!(
+        classify("Where is the config?").query_type,
+        classify("Where is the config").query_type
+    );
+}
+
+#[test]
+fn more_evidence_gives_at_least_the_confidence_and_strong_evidence_seven_tenths() {
+    let confidence = |query| classify(query).confidence;
+    let more = "find the function implementation in the class";
+    assert!(
+        confidence(more) >= confidence("function"),
+        "T009 more keywords"
+    );
+    assert!(confidence("xyzabc123") < 0.5, "T009 no keywords");
+    let strong = "Where is the authentication middleware function implemented?";
+    assert!(confidence(strong) >= 0.7, "T009 strong match");
+}
+
+#[test]
+fn keywords_are_the_entries_that_spoke_for_the_type() {
+    for (name, query, want) in [
+        (
+            "T009 code",
+            "Where is the authentication function?",
+            vec!["function", "where is"],
+        ),
+        ("T009 short", "ok", vec!["short_query"]),
+        (
+            "a word form shows its entry",
+            "implementing",
+            vec!["implement"],
+        ),
+        ("not inside other words", "xnotx knowtoken", vec![]),
+    ] {
+        assert_eq!(classify(query).keywords_matched, want, "{name}");
+    }
+}
+
+#[test]
+fn an_ambiguous_query_takes_one_of_its_types() {
+    let got = classify("What's the architecture of the auth function?").query_type;
+    assert!([Code, Documentation].contains(&got), "T009: {got}");
+}
+
+#[test]
+fn a_follow_up_without_evidence_needs_a_context() {
+    let classifier = classifier();
+    let after = Context::Following("There are two caches.");
+    for query in ["and the second one?", "what about the other one?"] {
+        let got = classifier.classify(query, after);
+        let keyword = vec!["followup_detected".to_owned()];
+        assert_eq!(
+            got,
+            QueryClassification::new(Conversational, 0.7, keyword),
+            "{query}"
+        );
+        let fresh = classifier.classify(query, Context::Fresh);
+        assert_eq!(
+            (fresh.query_type, fresh.confidence < 0.5),
+            (Conversational, true),
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn short_queries_with_evidence_are_not_small_talk() {
+    for query in ["fix", "bug?", "bug", "API?"] {
+        assert_eq!(classify(query).query_type, Code, "{query}");
+    }
+}
+
+#[test]
+fn contradicting_evidence_is_settled_by_phrases() {
+    for (name, want, query) in [
+        (
+            "how to against how does",
+            Research,
+            "how to implement a parser",
+        ),
+        ("which file against file", Code, "which file is it"),
+        ("the verb against the noun", Action, "document the decision"),
+        (
+            "the noun against the verb",
+            Documentation,
+            "what is in the architecture document",
+        ),
+        (
+            "a request behind a courtesy",
+            Action,
+            "thanks, could you please add it to the changelog",
+        ),
+    ] {
+        assert_eq!(classify(query).query_type, want, "{name}: {query}");
+    }
+}
+
+#[test]
+fn the_lexicons_are_well_formed() {
+    let lexicon = Lexicon::builtin().unwrap();
+    for query_type in QueryType::ALL {
+        assert!(
+            lexicon.keywords(query_type).len() > 10,
+            "T009 not empty: {query_type}"
+        );
+    }
+    let both: BTreeSet<_> = &lexicon.keywords(Code) & &lexicon.keywords(Documentation);
+    assert!(both.len() < 5, "T009 too much overlap: {both:?}");
+}
+
+#[test]
+fn every_keyword_of_t008_is_an_entry() {
+    let lexicon = Lexicon::builtin().unwrap();
+    for (query_type, keywords) in T008 {
+        let entries = lexicon.keywords(query_type);
+        let missing: Vec<_> = keywords
+            .iter()
+            .filter(|word| !entries.contains(**word))
+            .collect();
+        assert_eq!(missing, Vec::<&&str>::new(), "{query_type}");
+    }
+}
+
+const T008: [(QueryType, &[&str]); 5] = [
+    (
+        Code,
+        &[
+            "function",
+            "method",
+            "class",
+            "variable",
+            "module",
+            "import",
+            "package",
+            "implement",
+            "implementation",
+            "code",
+            "coding",
+            "syntax",
+            "error",
+            "bug",
+            "fix",
+            "debug",
+            "where is",
+            "find the",
+            "locate",
+            "which file",
+            "what file",
+            "how does",
+            "how do",
+            "how is",
+            "what does",
+            "line",
+            "lines",
+            "return",
+            "parameter",
+            "argument",
+            "type",
+            "interface",
+            "api",
+            "endpoint",
+            "route",
+            "handler",
+            "controller",
+            "model",
+            "service",
+            "repository",
+            "database",
+            "query",
+            "schema",
+        ],
+    ),
+    (
+        Documentation,
+        &[
+            "decision",
+            "architecture",
+            "design",
+            "spec",
+            "specification",
+            "document",
+            "documentation",
+            "readme",
+            "why did we",
+            "why was",
+            "what did we",
+            "when did we",
+            "history of",
+            "plan",
+            "planning",
+            "roadmap",
+            "milestone",
+            "sprint",
+            "process",
+            "workflow",
+            "convention",
+            "standard",
+            "guideline",
+            "meeting",
+            "discussion",
+            "agreed",
+            "consensus",
+        ],
+    ),
+    (
+        Research,
+        &[
+            "best practice",
+            "best practices",
+            "compare",
+            "comparison",
+            "vs",
+            "versus",
+            "alternative",
+            "alternatives",
+            "latest",
+            "new",
+            "recent",
+            "update",
+            "news",
+            "trend",
+            "trending",
+            "recommend",
+            "recommendation",
+            "should we",
+            "should i",
+            "better",
+            "worse",
+            "pros and cons",
+            "learn",
+            "tutorial",
+            "guide",
+            "how to",
+            "example",
+            "examples",
+            "library",
+            "framework",
+            "tool",
+            "package",
+            "npm",
+            "pip",
+            "crate",
+        ],
+    ),
+    (
+        Action,
+        &[
+            "create",
+            "make",
+            "generate",
+            "new",
+            "add",
+            "update",
+            "modify",
+            "change",
+            "edit",
+            "rename",
+            "move",
+            "save",
+            "write",
+            "store",
+            "persist",
+            "commit",
+            "push",
+            "merge",
+            "branch",
+            "delete",
+            "remove",
+            "file",
+            "folder",
+            "directory",
+        ],
+    ),
+    (
+        Conversational,
+        &[
+            "thanks",
+            "thank you",
+            "great",
+            "perfect",
+            "awesome",
+            "cool",
+            "ok",
+            "okay",
+            "got it",
+            "understood",
+            "yes",
+            "yeah",
+            "yep",
+            "sure",
+            "right",
+            "correct",
+            "no",
+            "nope",
+            "not",
+            "nevermind",
+            "never mind",
+            "what do you mean",
+            "can you explain",
+            "more details",
+            "elaborate",
+            "hmm",
+            "huh",
+            "interesting",
+        ],
+    ),
+];
+
+/// What the lexicons reach on queries that nobody tuned them for; they may not fall below it.
+/// Only measured, never trained on (spec 4).
+const FLOOR_DEV: f64 = 0.81;
+
+#[test]
+fn the_lexicons_keep_their_accuracy_on_the_dev_set() {
+    let classifier = classifier();
+    let mut right = 0_u32;
+    let mut all = 0_u32;
+    let mut confidence = 0.0;
+    for line in include_str!("../data/queries_dev.tsv").lines() {
+        let (label, query) = line.split_once('\t').unwrap();
+        let got = classifier.classify(query, Context::Fresh);
+        right += u32::from(got.query_type == label.parse().unwrap());
+        all += 1;
+        confidence += got.confidence;
+    }
+    let (accuracy, confidence) = (
+        f64::from(right) / f64::from(all),
+        confidence / f64::from(all),
+    );
+    println!("dev set: {right} of {all} right ({accuracy:.3}), mean confidence {confidence:.3}");
+    assert!(accuracy >= FLOOR_DEV, "{right} of {all} right");
+    assert!(
+        (accuracy - confidence).abs() <= 0.08,
+        "{accuracy} right, {confidence} sure"
+    );
+}
+
+#[test]
+fn the_labelled_queries_are_well_formed() {
+    for (name, text, columns) in [
+        ("dev", include_str!("../data/queries_dev.tsv"), 2),
+        ("train", include_str!("../data/queries_train.tsv"), 2),
+        (
+            "multilingual",
+            include_str!("../data/queries_train_multilingual.tsv"),
+            3,
+        ),
+    ] {
+        for (line, number) in text.lines().zip(1..) {
+            let cells: Vec<_> = line.split('\t').collect();
+            let label = cells[0].parse::<QueryType>();
+            assert_eq!(
+                (label.is_ok(), cells.len()),
+                (true, columns),
+                "{name}, line {number}"
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_classified_soundly(query in "\\PC{0,200}|[a-z ,.?!'^$/]{0,200}|\\p{Han}{0,20}", said in ".{0,20}") {
+        let classifier = classifier();
+        for context in [Context::Fresh, Context::Following(&said)] {
+            let got = classifier.classify(&query, context);
+            let unique: BTreeSet<_> = got.keywords_matched.iter().cloned().collect();
+            prop_assert_eq!(&got.keywords_matched, &unique.into_iter().collect::<Vec<_>>());
+            prop_assert!((0.0..=1.0).contains(&got.confidence));
+            prop_assert_eq!(got.needs, needs(got.query_type));
+            prop_assert_eq!(&got, &classifier.classify(&query, context));
+        }
+    }
+}
