@@ -1,1 +1,80 @@
-//! Configuration (spec 13).
+//! Configuration (spec 13): what can be set, by whom, and what is wrong with it.
+//!
+//! A [`Config`] is plain data: one struct a section, every value of a type that has no bad values,
+//! every default spelt out. [`load`] lays file, environment and command line over the defaults and
+//! reports all that is wrong at once. `config/oracle.toml` says in words what each key does and is
+//! tested to be the default.
+//!
+//! This room reads no environment and no clock, and opens no file but the one it is told to. It
+//! knows no other room: each has settings of its own, and the composition root maps these to
+//! those. Secrets are not configuration and have no key here.
+
+mod check;
+mod environment;
+mod file;
+mod keys;
+mod load;
+mod part;
+mod problem;
+mod process;
+mod query;
+mod show;
+mod value;
+
+use serde::{Deserialize, Serialize};
+
+pub use file::File;
+pub use load::{Loaded, Setting, Sources, load};
+pub use part::{Model, Prompt, Query, Tools};
+pub use problem::{Origin, Problem};
+pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
+pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
+pub use value::{BasisPoints, Count, FilePath, ModelChain, NotAllowed, Span, Usd};
+
+/// All that can be set, by section.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Turns, and when to warn.
+    pub oracle: Oracle,
+    /// Tokens and money of a query.
+    pub budget: Budget,
+    /// When to doubt the model.
+    pub fallback: Fallback,
+    /// What follows a turn.
+    pub turn: Turn,
+    /// Handing work to sub-agents.
+    pub delegation: Delegation,
+    /// What the model is told.
+    pub prompt: Prompt,
+    /// What a query is taken for.
+    pub query: Query,
+    /// What tools may use.
+    pub tools: Tools,
+    /// Who is asked, how often and how long.
+    pub model: Model,
+    /// One conversation.
+    pub session: Session,
+    /// Who watches over the conversations.
+    pub supervisor: Supervisor,
+    /// Shared actors.
+    pub actors: Actors,
+    /// Where things are kept.
+    pub data: Data,
+}
+
+impl Config {
+    /// Checks what no single value can get wrong; for a configuration made in code. [`load`] has
+    /// done it.
+    ///
+    /// # Errors
+    /// All pairs of values that do not go together.
+    pub fn validate(&self) -> Result<(), Vec<Problem>> {
+        let problems = check::clashes(self, |_| Some(Origin::Code));
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    }
+}

@@ -5,12 +5,32 @@
 //! sequence number it expects to follow and its epoch; it lands whole or not at all, and when it
 //! returns `Ok` it is durable. The same append again (same session, epoch and position, because the
 //! answer to the first was lost) is answered like the first and changes nothing.
+//!
+//! In detail, and checked of every implementation by the `conformance` suite:
+//! - An append is refused for the first of these reasons that holds: it is empty; the session is
+//!   unknown; its epoch is not the one that owns the session; it is neither next nor a repetition.
+//!   So a fenced owner learns that it is fenced even where it repeats what did land.
+//! - A repetition is known by content: the records stand at that position, appended by this epoch. How
+//!   they were grouped into appends is not kept.
+//! - Reading needs no claim and never changes anything. A `limit` of 0 gives nothing.
+//! - An error or a dropped future leaves it open whether an append landed, unless the error says
+//!   otherwise: repeat it, or claim anew and look.
+//!
+//! What this room does not do: decide. It stores what it is given and knows no record by meaning.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod conformance;
+#[cfg(any(test, feature = "testkit"))]
+pub mod faulty;
+mod memory;
+
+pub use memory::Memory;
 
 /// The right to append to a session, until somebody claims it anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,19 +125,20 @@ pub enum Error {
 
 /// Where records become durable; see the module for the contract.
 pub trait Journal: Send + Sync + 'static {
-    /// Takes ownership of a session, which comes into being if it is new.
+    /// Takes ownership of a session, which comes into being if it is new. A session keeps its
+    /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before.
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
 
-    /// Adds records; answers with the last sequence number once they are durable.
+    /// Adds records; answers with the sequence number of the last of them once they are durable.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;
 
-    /// Up to `limit` records after `after`, in order.
+    /// Up to `limit` records after `after`, in order; none behind the last.
     fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>>;
 
     /// A session by its name, if it is there.
     fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>>;
 
-    /// Up to `limit` sessions of a tenant by name, after `after`.
+    /// Up to `limit` sessions of a tenant after the name `after`, in the order of their bytes.
     fn list(
         &self,
         tenant: TenantId,

@@ -1,0 +1,85 @@
+//! Sections of the parts that a turn uses: prompts, classification, tools, models (spec 4, 5, 11, 12).
+
+use serde::{Deserialize, Serialize};
+
+use super::value::{Count, FilePath, ModelChain, SECOND, Span};
+
+/// `[prompt]`: what the model is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prompt {
+    /// A folder whose files replace the built-in segments of the same name.
+    pub dir: Option<FilePath>,
+    /// Most tokens of a composed prompt, by the estimate of spec 5.
+    pub token_budget: Count<1, 1_000_000>,
+}
+
+impl Default for Prompt {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            token_budget: Count::of::<8_000>(),
+        }
+    }
+}
+
+/// `[query]`: what a query is taken for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Query {
+    /// A file with words and phrases that replaces the built-in one.
+    pub lexicon: Option<FilePath>,
+}
+
+/// `[tools]`: what tools may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// How long one call may take.
+    pub call_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
+    /// How long one search over files may take; it then answers with what it has.
+    pub search_deadline: Span<100, { 600 * SECOND }>,
+    /// Most calls of one turn that run at the same time.
+    pub max_parallel: Count<1, 64>,
+    /// Largest file that is read or searched, in bytes.
+    pub max_file_bytes: Count<1_024, 1_073_741_824>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            call_deadline: Span::of::<{ 30 * SECOND }>(),
+            search_deadline: Span::of::<{ 10 * SECOND }>(),
+            max_parallel: Count::of::<8>(),
+            max_file_bytes: Count::of::<1_048_576>(),
+        }
+    }
+}
+
+/// `[model]`: who is asked, how often and how long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// Which models, the first choice first.
+    pub chain: ModelChain,
+    /// Most tries of a turn with one model before the next of the chain.
+    pub attempts: Count<1, 10>,
+    /// How long a try may take to its first token.
+    pub first_token_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
+    /// How long a try may pause between two tokens.
+    pub idle_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
+    /// How long a try may take as a whole.
+    pub total_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            chain: ModelChain::offline(),
+            attempts: Count::of::<3>(),
+            first_token_deadline: Span::of::<{ 60 * SECOND }>(),
+            idle_deadline: Span::of::<{ 60 * SECOND }>(),
+            total_deadline: Span::of::<{ 600 * SECOND }>(),
+        }
+    }
+}

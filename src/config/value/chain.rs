@@ -1,0 +1,107 @@
+//! Which models are asked, in which order.
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::NotAllowed;
+
+/// Most models in a chain.
+const MOST: usize = 8;
+
+/// Models as `provider/model`, the first choice first; one to eight, none twice. In text one name,
+/// or several with commas between them; `offline` is short for `offline/offline`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ModelChain(Vec<String>);
+
+impl ModelChain {
+    /// The built-in model alone, which needs no key and no network.
+    #[must_use]
+    pub fn offline() -> Self {
+        Self(vec!["offline/offline".to_owned()])
+    }
+
+    /// A chain of these models.
+    ///
+    /// # Errors
+    /// If there are none, too many or a double, or a name has not the form `provider/model`.
+    pub fn new<'a>(models: impl IntoIterator<Item = &'a str>) -> Result<Self, NotAllowed> {
+        let models: Option<Vec<String>> = models.into_iter().map(full_name).collect();
+        let fits = |models: &Vec<String>| {
+            let double = |at: usize| models[..at].contains(&models[at]);
+            (1..=MOST).contains(&models.len()) && !(0..models.len()).any(double)
+        };
+        models.filter(fits).map(Self).ok_or_else(|| {
+            NotAllowed(format!(
+                "1 to {MOST} different models, each written provider/model"
+            ))
+        })
+    }
+
+    /// The models as `provider/model`, the first choice first; at least one.
+    #[must_use]
+    pub fn models(&self) -> &[String] {
+        &self.0
+    }
+}
+
+fn full_name(name: &str) -> Option<String> {
+    let name = name.trim();
+    if name == "offline" {
+        return Some("offline/offline".to_owned());
+    }
+    let (provider, model) = name.split_once('/')?;
+    let provider_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    let model_char = |c: char| c.is_ascii_graphic() && !"\"'`,".contains(c);
+    let good = !provider.is_empty() && provider.chars().all(provider_char);
+    (good && !model.is_empty() && model.chars().all(model_char)).then(|| name.to_owned())
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    List(Vec<String>),
+    /// Anything else; refused with what is allowed, like an empty list.
+    Other(de::IgnoredAny),
+}
+
+impl<'de> Deserialize<'de> for ModelChain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let chain = match Written::deserialize(deserializer)? {
+            Written::Text(text) => Self::new(text.split(',')),
+            Written::List(list) => Self::new(list.iter().map(String::as_str)),
+            Written::Other(_) => Self::new([]),
+        };
+        chain.map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_are_read_from_text() {
+        for (text, models) in [
+            ("offline", Some(vec!["offline/offline"])),
+            ("openai/gpt-x", Some(vec!["openai/gpt-x"])),
+            ("local-1/meta/llama:8b", Some(vec!["local-1/meta/llama:8b"])),
+            ("a/b, c/d", Some(vec!["a/b", "c/d"])),
+            ("", None),
+            ("gpt-x", None),
+            ("/x", None),
+            ("x/", None),
+            ("Open AI/x", None),
+            ("a/b c", None),
+            ("a/b,", None),
+            ("a/b,a/b", None),
+            ("a/1,a/2,a/3,a/4,a/5,a/6,a/7,a/8,a/9", None),
+        ] {
+            let chain = ModelChain::new(text.split(',')).ok();
+            let got = chain
+                .as_ref()
+                .map(|c| c.models().iter().map(String::as_str).collect());
+            assert_eq!(got, models, "{text}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A journal so simple that it can be seen to be right: lists, searched from the front.
+
+use std::sync::Arc;
+
+use crate::{
+    journal::{Append, Claim, Entry, Error, Journal, Known},
+    model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
+};
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(super) enum Call {
+    Claim(SessionKey),
+    Append(Append),
+    Read(Sid, Seq, usize),
+    Find(SessionKey),
+    List(TenantId, Option<SessionName>, usize),
+}
+
+/// What came back.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    Claim(Result<Claim, Error>),
+    Append(Result<Seq, Error>),
+    Read(Result<Vec<Entry>, Error>),
+    Find(Result<Option<Known>, Error>),
+    List(Result<Vec<Known>, Error>),
+}
+
+impl Call {
+    pub(super) async fn on<J: Journal>(self, journal: &J) -> Answer {
+        match self {
+            Self::Claim(key) => Answer::Claim(journal.claim(key).await),
+            Self::Append(append) => Answer::Append(journal.append(append).await),
+            Self::Read(sid, after, limit) => Answer::Read(journal.read(sid, after, limit).await),
+            Self::Find(key) => Answer::Find(journal.find(key).await),
+            Self::List(tenant, after, limit) => {
+                Answer::List(journal.list(tenant, after, limit).await)
+            }
+        }
+    }
+}
+
+/// One session: who it is and every record with the epoch that appended it.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) key: SessionKey,
+    pub(super) sid: Sid,
+    pub(super) epoch: Epoch,
+    pub(super) log: Vec<(Epoch, Arc<Record>)>,
+}
+
+impl Session {
+    pub(super) fn last(&self) -> Seq {
+        Seq(self.log.len() as u64)
+    }
+
+    fn known(&self) -> Known {
+        Known {
+            sid: self.sid,
+            key: self.key.clone(),
+            last: self.last(),
+        }
+    }
+}
+
+/// The whole journal.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) sessions: Vec<Session>,
+}
+
+impl Model {
+    /// The right answer. Which numbers a claim gives is the journal's choice within bounds, so it
+    /// is taken from the answer `given` where that keeps to them.
+    pub(super) fn answer(&mut self, call: &Call, given: &Answer) -> Answer {
+        match call {
+            Call::Claim(key) => Answer::Claim(Ok(self.claim(key, given))),
+            Call::Append(append) => Answer::Append(self.append(append)),
+            Call::Read(sid, after, limit) => Answer::Read(self.read(*sid, *after, *limit)),
+            Call::Find(key) => {
+                let found = self.sessions.iter().find(|session| session.key == *key);
+                Answer::Find(Ok(found.map(Session::known)))
+            }
+            Call::List(tenant, after, limit) => {
+                Answer::List(Ok(self.list(tenant, after.as_ref(), *limit)))
+            }
+        }
+    }
+
+    fn claim(&mut self, key: &SessionKey, given: &Answer) -> Claim {
+        let (sid, epoch) = if let Answer::Claim(Ok(claim)) = given {
+            (claim.sid, claim.epoch)
+        } else {
+            (Sid(0), Epoch(0))
+        };
+        let free = self.sessions.iter().all(|session| session.sid != sid);
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.key == *key) {
+            session.epoch = epoch.max(session.epoch.next());
+            return Claim {
+                sid: session.sid,
+                epoch: session.epoch,
+                last: session.last(),
+            };
+        }
+        let highest = self
+            .sessions
+            .iter()
+            .map(|session| session.sid)
+            .max()
+            .unwrap_or_default();
+        let sid = if free { sid } else { highest.next() };
+        let epoch = epoch.max(Epoch(1));
+        self.sessions.push(Session {
+            key: key.clone(),
+            sid,
+            epoch,
+            log: Vec::new(),
+        });
+        Claim {
+            sid,
+            epoch,
+            last: Seq(0),
+        }
+    }
+
+    fn append(&mut self, append: &Append) -> Result<Seq, Error> {
+        let Append {
+            sid,
+            epoch,
+            after,
+            ref records,
+        } = *append;
+        if records.is_empty() {
+            return Err(Error::Empty);
+        }
+        let found = self.sessions.iter_mut().find(|session| session.sid == sid);
+        let session = found.ok_or(Error::Unknown { sid })?;
+        if epoch != session.epoch {
+            return Err(Error::Fenced {
+                sid,
+                mine: epoch,
+                current: session.epoch,
+            });
+        }
+        let mine: Vec<_> = records
+            .iter()
+            .map(|record| (epoch, record.clone()))
+            .collect();
+        let behind: Vec<_> = session
+            .log
+            .iter()
+            .skip(to_usize(after))
+            .take(mine.len())
+            .collect();
+        if after == session.last() {
+            session.log.extend(mine);
+            Ok(session.last())
+        } else if behind == mine.iter().collect::<Vec<_>>() {
+            Ok(Seq(after.0 + mine.len() as u64))
+        } else {
+            Err(Error::Conflict {
+                sid,
+                expected: after,
+                last: session.last(),
+            })
+        }
+    }
+
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
+        let found = self.sessions.iter().find(|session| session.sid == sid);
+        let log = &found.ok_or(Error::Unknown { sid })?.log;
+        let numbered = (1..).map(Seq).zip(log);
+        let entries = numbered.map(|(seq, (_, record))| Entry {
+            seq,
+            record: record.clone(),
+        });
+        Ok(entries
+            .filter(|entry| entry.seq > after)
+            .take(limit)
+            .collect())
+    }
+
+    fn list(&self, tenant: &TenantId, after: Option<&SessionName>, limit: usize) -> Vec<Known> {
+        let theirs = self
+            .sessions
+            .iter()
+            .filter(|session| session.key.tenant == *tenant);
+        let mut page: Vec<Known> = theirs.map(Session::known).collect();
+        page.sort_by(|a, b| a.key.name.as_str().cmp(b.key.name.as_str()));
+        page.retain(|known| after.is_none_or(|after| known.key.name.as_str() > after.as_str()));
+        page.truncate(limit);
+        page
+    }
+}
+
+fn to_usize(seq: Seq) -> usize {
+    usize::try_from(seq.0).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,137 @@
+//! Tasks that use one journal at once.
+
+use std::sync::Arc;
+
+use tokio::task::{JoinSet, yield_now};
+
+use super::{Checked, key, same, sample};
+use crate::{
+    journal::{Append, Claim, Entry, Error, Journal},
+    model::{Epoch, Record, Seq, SessionKey},
+};
+
+/// Tasks with a session each.
+const TASKS: u64 = 8;
+/// Appends by each of them.
+const APPENDS: u64 = 40;
+/// How often each of two owners takes the session over.
+const CLAIMS: u64 = 30;
+
+/// Everybody writes a log of their own, and gets it whole.
+pub(super) async fn own_sessions<J: Journal>(journal: Arc<J>) -> Checked {
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (journal, key) = (journal.clone(), key("default", &format!("own-{task}"))?);
+        tasks.spawn(async move {
+            let claim = journal.claim(key).await.map_err(said)?;
+            let mut written = Vec::new();
+            for number in 0..APPENDS {
+                let records = batch(&format!("{task}/{number}"), 1 + number % 3);
+                let after = Seq(written.len() as u64);
+                written.extend(records.iter().cloned());
+                let end = journal.append(by(claim, after, records)).await;
+                same("append", &end, &Ok(Seq(written.len() as u64)))?;
+                yield_now().await;
+            }
+            let log = journal.read(claim.sid, Seq(0), usize::MAX).await;
+            same("the log", &log, &Ok(entries(written)))
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.map_err(|error| error.to_string())??;
+    }
+    Ok(())
+}
+
+/// What an owner was told is durable.
+struct Landed {
+    epoch: Epoch,
+    after: Seq,
+    records: Vec<Arc<Record>>,
+}
+
+/// Two owners take one session from each other; the log is what they were told, in order of
+/// their epochs, with every append in one piece.
+pub(super) async fn two_owners<J: Journal>(journal: Arc<J>) -> Checked {
+    let key = key("default", "raced-for")?;
+    let mut tasks = JoinSet::new();
+    for owner in 0..2 {
+        tasks.spawn(own(journal.clone(), key.clone(), owner));
+    }
+    let mut landed = Vec::new();
+    while let Some(ended) = tasks.join_next().await {
+        landed.extend(ended.map_err(|error| error.to_string())??);
+    }
+    landed.sort_by_key(|landed| landed.after);
+    let epochs: Vec<Epoch> = landed.iter().map(|landed| landed.epoch).collect();
+    same("epochs follow one another", &epochs.is_sorted(), &true)?;
+    let claim = journal.claim(key).await.map_err(said)?;
+    let want = entries(
+        landed
+            .into_iter()
+            .flat_map(|landed| landed.records)
+            .collect(),
+    );
+    same(
+        "the log",
+        &journal.read(claim.sid, Seq(0), usize::MAX).await,
+        &Ok(want),
+    )
+}
+
+/// Claims, appends until it is fenced or has done its part, claims again.
+async fn own<J: Journal>(
+    journal: Arc<J>,
+    key: SessionKey,
+    owner: u32,
+) -> Result<Vec<Landed>, String> {
+    let mut landed = Vec::new();
+    for round in 0..CLAIMS {
+        let claim = journal.claim(key.clone()).await.map_err(said)?;
+        let mut after = claim.last;
+        for number in 0..4 {
+            let records = batch(&format!("{owner}/{round}/{number}"), 2);
+            match journal.append(by(claim, after, records.clone())).await {
+                Ok(end) => {
+                    same("append", &end, &Seq(after.0 + 2))?;
+                    landed.push(Landed {
+                        epoch: claim.epoch,
+                        after,
+                        records,
+                    });
+                    after = end;
+                }
+                Err(Error::Fenced { .. }) => break,
+                Err(error) => return Err(said(error)),
+            }
+            yield_now().await;
+        }
+    }
+    Ok(landed)
+}
+
+fn by(claim: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
+    Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after,
+        records,
+    }
+}
+
+fn batch(name: &str, length: u64) -> Vec<Arc<Record>> {
+    (0..length)
+        .map(|index| sample::steered(format!("{name}/{index}")))
+        .collect()
+}
+
+fn entries(records: Vec<Arc<Record>>) -> Vec<Entry> {
+    let numbered = (1..).map(Seq).zip(records);
+    numbered
+        .map(|(seq, record)| Entry { seq, record })
+        .collect()
+}
+
+fn said(error: Error) -> String {
+    format!("answered an error: {error}")
+}

@@ -1,0 +1,381 @@
+//! The contract, one named rule at a time.
+//!
+//! Each rule gets an empty journal and says in full what it must answer.
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{Checked, key, same, sample};
+use crate::{
+    journal::{Append, Claim, Entry, Error, Journal, Known},
+    model::{Epoch, Seq, SessionKey, Sid, TenantId},
+};
+
+type Rule<J> = for<'a> fn(&'a J) -> BoxFuture<'a, Checked>;
+
+/// Names each rule after its function.
+macro_rules! rules {
+    ($($rule:ident),+ $(,)?) => {
+        /// All rules, by name.
+        pub(super) fn all<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
+            vec![$((stringify!($rule), |journal| $rule(journal).boxed())),+]
+        }
+    };
+}
+
+rules![
+    a_new_session_is_there_and_empty,
+    each_claim_gives_a_higher_epoch_and_the_same_sid,
+    records_come_back_as_they_were,
+    an_append_elsewhere_is_a_conflict,
+    the_same_append_again_is_answered_like_the_first,
+    a_repetition_that_goes_on_is_a_conflict,
+    a_fenced_owner_is_told_first,
+    an_owner_cannot_repeat_what_another_appended,
+    an_empty_append_is_refused,
+    an_unknown_session_is_named,
+    reads_are_bounded,
+    names_belong_to_their_tenant,
+    lists_go_on_behind_a_name,
+];
+
+async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "new")?;
+    same("find before", &journal.find(key.clone()).await, &Ok(None))?;
+    let Claim { sid, last, .. } = claim(journal, &key).await?;
+    same("last", &last, &Seq(0))?;
+    same("read", &journal.read(sid, Seq(0), 10).await, &Ok(vec![]))?;
+    same(
+        "find",
+        &journal.find(key.clone()).await,
+        &Ok(Some(Known { sid, key, last })),
+    )
+}
+
+async fn each_claim_gives_a_higher_epoch_and_the_same_sid<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "claimed")?;
+    let first = claim(journal, &key).await?;
+    journal
+        .append(numbered(first, 0, &[1, 2]))
+        .await
+        .map_err(said)?;
+    let mut before = first.epoch;
+    for _ in 0..3 {
+        let again = claim(journal, &key).await?;
+        let Claim { sid, epoch, last } = again;
+        same("claim", &(sid, last), &(first.sid, Seq(2)))?;
+        same("the epoch rises", &(epoch > before), &true)?;
+        before = epoch;
+    }
+    Ok(())
+}
+
+async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
+    let key = key("tenant-2", "A.b_c:d-9")?;
+    let claim = claim(journal, &key).await?;
+    let records = sample::awkward(&key);
+    let want = (1..).map(Seq).zip(records.iter().cloned());
+    let want: Vec<Entry> = want.map(|(seq, record)| Entry { seq, record }).collect();
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: Seq(0),
+        records,
+    };
+    let end = Seq(want.len() as u64);
+    same("append", &journal.append(append.clone()).await, &Ok(end))?;
+    same(
+        "read",
+        &journal.read(claim.sid, Seq(0), 100).await,
+        &Ok(want),
+    )?;
+    same("append again", &journal.append(append).await, &Ok(end))
+}
+
+async fn an_append_elsewhere_is_a_conflict<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "conflict")?).await?;
+    journal
+        .append(numbered(claim, 0, &[1, 2, 3]))
+        .await
+        .map_err(said)?;
+    for after in [0, 1, 2, 4, u64::MAX] {
+        let conflict = Error::Conflict {
+            sid: claim.sid,
+            expected: Seq(after),
+            last: Seq(3),
+        };
+        let answer = journal.append(numbered(claim, after, &[9])).await;
+        same(&format!("append after {after}"), &answer, &Err(conflict))?;
+    }
+    holds(journal, claim, &[1, 2, 3]).await
+}
+
+async fn the_same_append_again_is_answered_like_the_first<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "repeated")?).await?;
+    journal
+        .append(numbered(claim, 0, &[1, 2]))
+        .await
+        .map_err(said)?;
+    journal
+        .append(numbered(claim, 2, &[3]))
+        .await
+        .map_err(said)?;
+    for (what, after, numbers, end) in [
+        ("the latest", 2, &[3][..], 3),
+        ("an earlier one", 0, &[1, 2], 2),
+        ("a part of one", 1, &[2], 2),
+        ("two in one", 0, &[1, 2, 3], 3),
+    ] {
+        let answer = journal.append(numbered(claim, after, numbers)).await;
+        same(what, &answer, &Ok(Seq(end)))?;
+    }
+    holds(journal, claim, &[1, 2, 3]).await
+}
+
+async fn a_repetition_that_goes_on_is_a_conflict<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "longer")?).await?;
+    journal
+        .append(numbered(claim, 0, &[1, 2]))
+        .await
+        .map_err(said)?;
+    let conflict = Error::Conflict {
+        sid: claim.sid,
+        expected: Seq(1),
+        last: Seq(2),
+    };
+    same(
+        "append",
+        &journal.append(numbered(claim, 1, &[2, 3])).await,
+        &Err(conflict),
+    )?;
+    holds(journal, claim, &[1, 2]).await
+}
+
+async fn a_fenced_owner_is_told_first<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "fenced")?;
+    let old = claim(journal, &key).await?;
+    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
+    let new = claim(journal, &key).await?;
+    let unborn = Claim {
+        epoch: new.epoch.next(),
+        ..new
+    };
+    for (what, by, after, number) in [
+        ("next in the log", old, 1, 2),
+        ("a repetition", old, 0, 1),
+        ("a conflict", old, 7, 2),
+        ("an epoch that was never given", unborn, 1, 2),
+    ] {
+        let fenced = Error::Fenced {
+            sid: new.sid,
+            mine: by.epoch,
+            current: new.epoch,
+        };
+        let answer = journal.append(numbered(by, after, &[number])).await;
+        same(what, &answer, &Err(fenced))?;
+    }
+    same(
+        "the owner",
+        &journal.append(numbered(new, 1, &[2])).await,
+        &Ok(Seq(2)),
+    )?;
+    holds(journal, new, &[1, 2]).await
+}
+
+async fn an_owner_cannot_repeat_what_another_appended<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "taken-over")?;
+    let old = claim(journal, &key).await?;
+    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
+    let new = claim(journal, &key).await?;
+    let conflict = Error::Conflict {
+        sid: new.sid,
+        expected: Seq(0),
+        last: Seq(1),
+    };
+    same(
+        "append",
+        &journal.append(numbered(new, 0, &[1])).await,
+        &Err(conflict),
+    )?;
+    holds(journal, new, &[1]).await
+}
+
+async fn an_empty_append_is_refused<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "empty")?).await?;
+    let stale = Claim {
+        epoch: Epoch(0),
+        ..claim
+    };
+    let unknown = Claim {
+        sid: unknown(claim),
+        ..claim
+    };
+    for (what, by, after) in [
+        ("in place", claim, 0),
+        ("fenced", stale, 0),
+        ("unknown", unknown, 0),
+        ("far", claim, 9),
+    ] {
+        same(
+            what,
+            &journal.append(numbered(by, after, &[])).await,
+            &Err(Error::Empty),
+        )?;
+    }
+    Ok(())
+}
+
+async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "known")?).await?;
+    for sid in [unknown(claim), Sid(i64::MAX as u64), Sid(u64::MAX)] {
+        let append = numbered(Claim { sid, ..claim }, 0, &[1]);
+        same(
+            "append",
+            &journal.append(append).await,
+            &Err(Error::Unknown { sid }),
+        )?;
+        same(
+            "read",
+            &journal.read(sid, Seq(0), 1).await,
+            &Err(Error::Unknown { sid }),
+        )?;
+    }
+    Ok(())
+}
+
+async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "read")?).await?;
+    journal
+        .append(numbered(claim, 0, &[1, 2, 3, 4, 5]))
+        .await
+        .map_err(said)?;
+    for (after, limit, want) in [
+        (0, 5, &[1, 2, 3, 4, 5][..]),
+        (0, 2, &[1, 2]),
+        (2, 2, &[3, 4]),
+        (4, usize::MAX, &[5]),
+        (0, 0, &[]),
+        (5, 10, &[]),
+        (6, 10, &[]),
+        (u64::MAX, usize::MAX, &[]),
+    ] {
+        let answer = journal.read(claim.sid, Seq(after), limit).await;
+        same(
+            &format!("read after {after}, limit {limit}"),
+            &answer,
+            &Ok(entries(want)),
+        )?;
+    }
+    Ok(())
+}
+
+async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
+    let (here, there) = (key("here", "same")?, key("there", "same")?);
+    let (first, second) = (claim(journal, &here).await?, claim(journal, &there).await?);
+    same("two sessions", &(first.sid != second.sid), &true)?;
+    journal
+        .append(numbered(first, 0, &[1]))
+        .await
+        .map_err(said)?;
+    let known = |key: &SessionKey, sid, last| Known {
+        sid,
+        key: key.clone(),
+        last: Seq(last),
+    };
+    let (first, second) = (known(&here, first.sid, 1), known(&there, second.sid, 0));
+    same(
+        "find here",
+        &journal.find(here.clone()).await,
+        &Ok(Some(first.clone())),
+    )?;
+    same(
+        "find there",
+        &journal.find(there.clone()).await,
+        &Ok(Some(second)),
+    )?;
+    same(
+        "find nowhere",
+        &journal.find(key("nowhere", "same")?).await,
+        &Ok(None),
+    )?;
+    same(
+        "list here",
+        &journal.list(here.tenant, None, 10).await,
+        &Ok(vec![first]),
+    )?;
+    let nowhere = key("nowhere", "same")?.tenant;
+    same(
+        "list nowhere",
+        &journal.list(nowhere, None, 10).await,
+        &Ok(vec![]),
+    )
+}
+
+async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
+    let (mut all, names) = (Vec::new(), ["b", "a", "B", "a-1", "a.1", "_", "9", "10"]);
+    for name in names {
+        let key = key("default", name)?;
+        let Claim { sid, last, .. } = claim(journal, &key).await?;
+        all.push(Known { sid, key, last });
+    }
+    claim(journal, &key("other", "a")?).await?;
+    // The order of bytes: - . 0-9 : A-Z _ a-z.
+    all.sort_by(|a, b| {
+        a.key
+            .name
+            .as_str()
+            .as_bytes()
+            .cmp(b.key.name.as_str().as_bytes())
+    });
+    let named = |name: &str| key("default", name).map(|key| key.name);
+    for (after, limit, want) in [
+        (None, 100, &all[..]),
+        (None, 3, &all[..3]),
+        (None, 0, &[]),
+        (Some(named("B")?), 2, &all[3..5]),
+        (Some(named("a-0")?), 100, &all[5..]),
+        (Some(named("b")?), 100, &[]),
+    ] {
+        let what = format!("list after {after:?}, limit {limit}");
+        let answer = journal.list(TenantId::local(), after, limit).await;
+        same(&what, &answer, &Ok(want.to_vec()))?;
+    }
+    Ok(())
+}
+
+async fn claim<J: Journal>(journal: &J, key: &SessionKey) -> Result<Claim, String> {
+    journal.claim(key.clone()).await.map_err(said)
+}
+
+/// An append of numbered records in the name of a claim.
+fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
+    let records = sample::all_numbered(numbers);
+    Append {
+        sid: by.sid,
+        epoch: by.epoch,
+        after: Seq(after),
+        records,
+    }
+}
+
+/// A session that no journal with this one session in it has given out.
+fn unknown(claim: Claim) -> Sid {
+    Sid(claim.sid.0 + 1_000)
+}
+
+/// Numbered records that stand at their numbers.
+fn entries(numbers: &[u64]) -> Vec<Entry> {
+    let entry = |&number| Entry {
+        seq: Seq(number),
+        record: sample::numbered(number),
+    };
+    numbers.iter().map(entry).collect()
+}
+
+async fn holds<J: Journal>(journal: &J, claim: Claim, numbers: &[u64]) -> Checked {
+    let log = journal.read(claim.sid, Seq(0), usize::MAX).await;
+    same("the log afterwards", &log, &Ok(entries(numbers)))
+}
+
+fn said(error: Error) -> String {
+    format!("answered an error: {error}")
+}

@@ -1,0 +1,83 @@
+//! Records to fill a journal with.
+
+use std::sync::Arc;
+
+use crate::model::{
+    Limits, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn,
+    command::Author,
+    record::{
+        Accepted, BudgetFact, ControlFact, Fact, IterationWarning, Noted, Opened, QueryFact,
+        SessionFact, Steered,
+    },
+};
+
+/// A small record that differs from those of other numbers.
+pub(super) fn numbered(number: u64) -> Arc<Record> {
+    steered(format!("words {number}"))
+}
+
+/// The records of these numbers.
+pub(super) fn all_numbered(numbers: &[u64]) -> Vec<Arc<Record>> {
+    numbers.iter().copied().map(numbered).collect()
+}
+
+/// A record that carries this text.
+pub(super) fn steered(text: String) -> Arc<Record> {
+    record(
+        ControlFact::Steered(Steered {
+            text,
+            author: Author::User,
+        })
+        .into(),
+    )
+}
+
+/// What an encoding could lose: absent fields, empty and large texts, every kind of character,
+/// numbers without a short decimal, times before 1970.
+pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
+    let opened = Opened {
+        key: key.clone(),
+        profile: ProfileName::oracle(),
+        parent: None,
+    };
+    let accepted = Accepted {
+        text: "\0 \u{1} \" \\ \n \r\n \u{7f} \u{2028} é 漢 \u{1f600} \u{fffd}".into(),
+        limits: Limits {
+            max_turns: 100,
+            max_tokens: Some(i64::MAX as u64),
+            max_cost: None,
+        },
+        idempotency_key: Some(String::new()),
+        continues: Some(QueryId(u32::MAX)),
+    };
+    let warning = IterationWarning {
+        turn: 1,
+        max_turns: 3,
+        percentage: 100.0 / 3.0,
+        remaining: 2,
+    };
+    let early = Record {
+        at: Timestamp::from_millis(-1),
+        query: None,
+        turn: None,
+        fact: ControlFact::Paused(Noted {}).into(),
+    };
+    vec![
+        record(SessionFact::Opened(opened).into()),
+        record(QueryFact::Accepted(accepted).into()),
+        record(BudgetFact::IterationWarning(warning).into()),
+        steered(String::new()),
+        steered("0123456789abcdef".repeat(16 * 1024)),
+        Arc::new(early),
+    ]
+}
+
+fn record(fact: Fact) -> Arc<Record> {
+    let at = Timestamp::from_millis(1_767_225_600_123);
+    Arc::new(Record {
+        at,
+        query: Some(QueryId(1)),
+        turn: Some(Turn(0)),
+        fact,
+    })
+}

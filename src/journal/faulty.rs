@@ -1,0 +1,187 @@
+//! A journal that fails by plan, around one that works: for tests of those who use journals.
+//!
+//! A failed call answers [`Error::Unavailable`], whether or not it was done: that is what the
+//! outside of a broken connection looks like. Which calls fail follows from the plan and from how
+//! many calls came before, never from time or chance.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use super::{Append, Claim, Entry, Error, Journal, Known};
+use crate::model::{Seq, SessionKey, SessionName, Sid, TenantId};
+
+/// What a call asks of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// [`Journal::claim`]
+    Claim,
+    /// [`Journal::append`]
+    Append,
+    /// [`Journal::read`]
+    Read,
+    /// [`Journal::find`]
+    Find,
+    /// [`Journal::list`]
+    List,
+}
+
+impl Operation {
+    const COUNT: usize = 5;
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Append => "append",
+            Self::Read => "read",
+            Self::Find => "find",
+            Self::List => "list",
+        }
+    }
+}
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// It never reached the journal.
+    NotDone,
+    /// The journal did it; only the answer was lost.
+    DoneUnanswered,
+}
+
+/// Which calls fail, and how. The first matching line counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Line {
+    operation: Operation,
+    first: u64,
+    step: u64,
+    failure: Failure,
+}
+
+impl Plan {
+    /// Nothing fails.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The call with this number among its kind fails; the first has number 1.
+    #[must_use]
+    pub fn fail(self, operation: Operation, number: u64, failure: Failure) -> Self {
+        self.with(Line {
+            operation,
+            first: number,
+            step: 0,
+            failure,
+        })
+    }
+
+    /// Every `step`-th call of the kind fails, from number `step` on.
+    #[must_use]
+    pub fn fail_every(self, operation: Operation, step: u64, failure: Failure) -> Self {
+        self.with(Line {
+            operation,
+            first: step,
+            step,
+            failure,
+        })
+    }
+
+    fn with(mut self, line: Line) -> Self {
+        self.lines.push(line);
+        self
+    }
+
+    fn failure(&self, operation: Operation, number: u64) -> Option<Failure> {
+        let fits = |line: &&Line| {
+            let again = line.step > 0 && number > line.first && number.is_multiple_of(line.step);
+            line.operation == operation && (number == line.first || again)
+        };
+        self.lines.iter().find(fits).map(|line| line.failure)
+    }
+}
+
+/// A journal whose calls fail as planned; see the module.
+#[derive(Debug)]
+pub struct Faulty<J> {
+    inner: J,
+    plan: Plan,
+    counts: [AtomicU64; Operation::COUNT],
+}
+
+impl<J: Journal> Faulty<J> {
+    /// Wraps a journal.
+    pub fn new(inner: J, plan: Plan) -> Self {
+        Self {
+            inner,
+            plan,
+            counts: Default::default(),
+        }
+    }
+
+    /// The journal inside, which never fails by plan.
+    pub const fn inner(&self) -> &J {
+        &self.inner
+    }
+
+    /// How many calls of this kind there were, failed ones included.
+    pub fn calls(&self, operation: Operation) -> u64 {
+        self.counts[operation as usize].load(Ordering::Relaxed)
+    }
+
+    async fn perform<T: Send>(
+        &self,
+        operation: Operation,
+        call: BoxFuture<'_, Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let number = self.counts[operation as usize].fetch_add(1, Ordering::Relaxed) + 1;
+        let lost = || {
+            let name = operation.name();
+            Error::Unavailable(format!("{name} number {number} fails by plan"))
+        };
+        match self.plan.failure(operation, number) {
+            None => call.await,
+            Some(Failure::NotDone) => Err(lost()),
+            Some(Failure::DoneUnanswered) => call.await.and_then(|_| Err(lost())),
+        }
+    }
+}
+
+impl<J: Journal> Journal for Faulty<J> {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.perform(Operation::Claim, self.inner.claim(key))
+            .boxed()
+    }
+
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+        self.perform(Operation::Append, self.inner.append(append))
+            .boxed()
+    }
+
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        self.perform(Operation::Read, self.inner.read(sid, after, limit))
+            .boxed()
+    }
+
+    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+        self.perform(Operation::Find, self.inner.find(key)).boxed()
+    }
+
+    fn list(
+        &self,
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.perform(Operation::List, self.inner.list(tenant, after, limit))
+            .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! That calls fail when and how the plan says.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    journal::{Memory, conformance},
+    model::{
+        Record, Timestamp,
+        command::Author,
+        record::{ControlFact, Steered},
+    },
+};
+
+fn record(text: &str) -> Arc<Record> {
+    let fact = ControlFact::Steered(Steered {
+        text: text.into(),
+        author: Author::User,
+    });
+    let at = Timestamp::from_millis(0);
+    Arc::new(Record {
+        at,
+        query: None,
+        turn: None,
+        fact: fact.into(),
+    })
+}
+
+fn key() -> SessionKey {
+    SessionKey::local(SessionName::new("faulty").unwrap())
+}
+
+fn lost(what: &str) -> Error {
+    Error::Unavailable(format!("{what} fails by plan"))
+}
+
+#[tokio::test]
+async fn without_a_plan_it_is_the_journal_inside() {
+    let make = || Faulty::new(Memory::new(), Plan::new());
+    conformance::check(make, 0..4).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_append_fails_done_or_not_done() {
+    for (failure, landed) in [(Failure::NotDone, 0), (Failure::DoneUnanswered, 1)] {
+        let plan = Plan::new().fail(Operation::Append, 1, failure);
+        let journal = Faulty::new(Memory::new(), plan);
+        let Claim { sid, epoch, last } = journal.claim(key()).await.unwrap();
+        let append = Append {
+            sid,
+            epoch,
+            after: last,
+            records: vec![record("a")],
+        };
+        let answer = journal.append(append.clone()).await;
+        assert_eq!(answer, Err(lost("append number 1")), "{failure:?}");
+        let inside = journal.inner().read(sid, Seq(0), 9).await.unwrap();
+        assert_eq!(inside.len(), landed, "{failure:?}");
+        assert_eq!(
+            journal.append(append).await,
+            Ok(Seq(1)),
+            "{failure:?}: repeated"
+        );
+        assert_eq!(journal.calls(Operation::Append), 2, "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_journal_itself_refuses_stays_its_own_answer() {
+    let plan = Plan::new().fail(Operation::Read, 1, Failure::DoneUnanswered);
+    let journal = Faulty::new(Memory::new(), plan);
+    let sid = Sid(7);
+    assert_eq!(
+        journal.read(sid, Seq(0), 1).await,
+        Err(Error::Unknown { sid })
+    );
+}
+
+#[tokio::test]
+async fn each_kind_of_call_is_counted_apart() {
+    let plan = Plan::new()
+        .fail(Operation::Claim, 2, Failure::DoneUnanswered)
+        .fail(Operation::Read, 1, Failure::NotDone)
+        .fail(Operation::Find, 1, Failure::NotDone)
+        .fail(Operation::List, 1, Failure::NotDone);
+    let journal = Faulty::new(Memory::new(), plan);
+    let first = journal.claim(key()).await.unwrap();
+    assert_eq!(journal.claim(key()).await, Err(lost("claim number 2")));
+    let third = journal.claim(key()).await.unwrap();
+    assert_eq!(
+        third.epoch,
+        first.epoch.next().next(),
+        "the lost claim was done"
+    );
+    assert_eq!(
+        journal.read(first.sid, Seq(0), 1).await,
+        Err(lost("read number 1"))
+    );
+    assert_eq!(journal.find(key()).await, Err(lost("find number 1")));
+    assert_eq!(
+        journal.list(TenantId::local(), None, 1).await,
+        Err(lost("list number 1"))
+    );
+}
+
+#[tokio::test]
+async fn who_repeats_until_it_is_answered_gets_the_log_without_gaps_or_doubles() {
+    let plan = Plan::new()
+        .fail_every(Operation::Append, 3, Failure::DoneUnanswered)
+        .fail_every(Operation::Append, 2, Failure::NotDone);
+    let journal = Faulty::new(Memory::new(), plan);
+    let Claim { sid, epoch, .. } = journal.claim(key()).await.unwrap();
+    let texts: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    for (after, text) in (0..).map(Seq).zip(&texts) {
+        let append = Append {
+            sid,
+            epoch,
+            after,
+            records: vec![record(text)],
+        };
+        while let Err(error) = journal.append(append.clone()).await {
+            assert!(matches!(error, Error::Unavailable(_)), "{error}");
+        }
+    }
+    let want: Vec<_> = texts.iter().map(|text| record(text)).collect();
+    let log = journal.read(sid, Seq(0), 100).await.unwrap();
+    assert_eq!(
+        log.into_iter()
+            .map(|entry| entry.record)
+            .collect::<Vec<_>>(),
+        want
+    );
+    assert!(
+        journal.calls(Operation::Append) > 40,
+        "the plan failed too few calls to show this"
+    );
+}

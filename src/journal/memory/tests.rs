@@ -1,0 +1,17 @@
+//! That the journal in memory keeps the contract, with real threads where it matters.
+
+use super::*;
+use crate::journal::conformance;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn keeps_the_contract() {
+    conformance::check(Memory::new, 0..200).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_future_that_is_never_polled_does_nothing() {
+    let journal = Memory::new();
+    let key = SessionKey::local(SessionName::new("a").unwrap());
+    drop(journal.claim(key.clone()));
+    assert_eq!(journal.find(key).await, Ok(None));
+}

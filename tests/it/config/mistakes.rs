@@ -1,0 +1,319 @@
+//! What is said about mistakes: the exact lines.
+
+use std::{ffi::OsString, time::Duration};
+
+use oracle_agent::config::{Config, Sources, Span};
+
+use super::{problems, sources};
+
+#[test]
+fn mistakes_are_told_in_one_line_each() {
+    let table = [
+        (
+            "wrong kind",
+            "[oracle]\nmax_turns = \"30\"",
+            "oracle.toml:2: `oracle.max_turns` is `\"30\"`, allowed is a whole number from 1 to 100",
+        ),
+        (
+            "beyond all integers",
+            "[oracle]\nmax_turns = 99999999999999999999",
+            "oracle.toml:2: `oracle.max_turns` is `99999999999999999999`, allowed is a whole number from 1 to 100",
+        ),
+        (
+            "a table for a value",
+            "[oracle.max_turns]\nx = 1",
+            "oracle.toml:1: `oracle.max_turns` is `[oracle.max_turns]`, allowed is a whole number from 1 to 100",
+        ),
+        (
+            "a share as text with a comma",
+            "[fallback]\n\nlow_confidence = '0,3'",
+            "oracle.toml:3: `fallback.low_confidence` is `'0,3'`, allowed is a number from 0.0 to 1.0 with at most 4 decimals",
+        ),
+        (
+            "a time without unit",
+            "[tools]\ncall_deadline = 30",
+            "oracle.toml:2: `tools.call_deadline` is `30`, allowed is a time from 1s to 1h, written like 250ms, 30s, 10m or 1h",
+        ),
+        (
+            "a time out of range",
+            "[tools]\ncall_deadline = \"0s\"",
+            "oracle.toml:2: `tools.call_deadline` is `\"0s\"`, allowed is a time from 1s to 1h, written like 250ms, 30s, 10m or 1h",
+        ),
+        (
+            "a choice",
+            "turn.on_missing_signal = \"stop\"",
+            "oracle.toml:1: `turn.on_missing_signal` is `\"stop\"`, allowed is \"remind\" or \"finish\"",
+        ),
+        (
+            "no money",
+            "budget.max_cost_usd = 0",
+            "oracle.toml:1: `budget.max_cost_usd` is `0`, allowed is US dollars, more than 0 and up to 1000000, with at most 6 decimals",
+        ),
+        (
+            "an empty path",
+            "[data]\ndir = ''",
+            "oracle.toml:2: `data.dir` is `''`, allowed is a path as text, not empty",
+        ),
+        (
+            "a path of another kind",
+            "[data]\ndir = 5",
+            "oracle.toml:2: `data.dir` is `5`, allowed is a path as text, not empty",
+        ),
+        (
+            "no models",
+            "[model]\nchain = []",
+            "oracle.toml:2: `model.chain` is `[]`, allowed is 1 to 8 different models, each written provider/model",
+        ),
+        (
+            "a model without provider",
+            "[model]\nchain = [\"gpt\"]",
+            "oracle.toml:2: `model.chain` is `[\"gpt\"]`, allowed is 1 to 8 different models, each written provider/model",
+        ),
+        (
+            "models of another kind",
+            "[model]\nchain = [1]",
+            "oracle.toml:2: `model.chain` is `[1]`, allowed is 1 to 8 different models, each written provider/model",
+        ),
+        (
+            "too many shards",
+            "[supervisor]\nshards = 65",
+            "oracle.toml:2: `supervisor.shards` is `65`, allowed is a whole number from 1 to 64",
+        ),
+        (
+            "too deep",
+            "[delegation]\nmax_depth = 4",
+            "oracle.toml:2: `delegation.max_depth` is `4`, allowed is a whole number from 0 to 3",
+        ),
+        (
+            "a key almost right",
+            "[oracle]\n# words\nmax_turn = 5",
+            "oracle.toml:3: `oracle.max_turn` is `5`, but there is no such key; the nearest is `oracle.max_turns`",
+        ),
+        (
+            "a key of another section",
+            "[budget]\nmax_turns = 5",
+            "oracle.toml:2: `budget.max_turns` is `5`, but there is no such key; the nearest is `oracle.max_turns`",
+        ),
+        (
+            "a key outside of all sections",
+            "max_turns = 5",
+            "oracle.toml:1: `max_turns` is `5`, but there is no such key; the nearest is `oracle.max_turns`",
+        ),
+        (
+            "a key like no other",
+            "[data]\ncolour = 'red'",
+            "oracle.toml:2: `data.colour` is `'red'`, but there is no such key; `[data]` has dir",
+        ),
+        (
+            "a secret in the wrong place",
+            "[model]\napi_key = 'sk-123'",
+            "oracle.toml:2: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, first_token_deadline, idle_deadline, total_deadline",
+        ),
+        (
+            "a section almost right",
+            "[bugdet]\nmax_tokens = 5",
+            "oracle.toml:1: there is no section `[bugdet]`; the nearest is `[budget]`",
+        ),
+        (
+            "a section like no other",
+            "[colours]",
+            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, model, session, supervisor, actors, data",
+        ),
+        (
+            "a value for a section",
+            "budget = 5",
+            "oracle.toml:1: `budget` is `5`, allowed is only a section: the line `[budget]` and keys below it",
+        ),
+        (
+            "a long value of many lines",
+            "[data]\ndir = []\n[model]\nchain = '''\nline\n\tx 0123456789012345678901234567890123456789012345678901234567890123456789'''",
+            "oracle.toml:2: `data.dir` is `[]`, allowed is a path as text, not empty\noracle.toml:4: `model.chain` is `'''\\nline\\n\\tx 012345678901234567890123456789012345678901234567…`, allowed is 1 to 8 different models, each written provider/model",
+        ),
+        (
+            "a stall limit below a deadline",
+            "[supervisor]\nstall_limit = '10m'",
+            "oracle.toml:2: `supervisor.stall_limit` is `10m`, allowed is more than `model.total_deadline`, which is 10m",
+        ),
+        (
+            "a deadline above the stall limit",
+            "[tools]\ncall_deadline = '20m'",
+            "oracle.toml:2: `tools.call_deadline` is `20m`, allowed is less than `supervisor.stall_limit`, which is 15m",
+        ),
+        (
+            "not TOML",
+            "[oracle]\nmax_turns = 5\nmax turns",
+            "oracle.toml:3: not TOML: key with no value, expected `=`",
+        ),
+        (
+            "the same key twice",
+            "[oracle]\nmax_turns = 5\nmax_turns = 6",
+            "oracle.toml:3: not TOML: duplicate key",
+        ),
+    ];
+    for (name, file, says) in table {
+        assert_eq!(
+            problems(&sources(file, &[], &[])).join("\n"),
+            says,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_in_variables_and_options_name_them() {
+    for (name, environment, options, says) in [
+        (
+            "an unknown key",
+            &[("ORACLE_BUDGET__MAX_TOKEN", "5")][..],
+            &[][..],
+            "environment variable ORACLE_BUDGET__MAX_TOKEN: `budget.max_token` is `5`, but there is no such key; the nearest is `budget.max_tokens`",
+        ),
+        (
+            "a secret",
+            &[("ORACLE_MODEL__API_KEY", "sk-123")],
+            &[],
+            "environment variable ORACLE_MODEL__API_KEY: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, first_token_deadline, idle_deadline, total_deadline",
+        ),
+        (
+            "a long name for a short one",
+            &[("ORACLE_ORACLE__MAX_TURNS", "5")],
+            &[],
+            "environment variable ORACLE_ORACLE__MAX_TURNS: `oracle.max_turns` is `5`, but there is no such key; the variable is ORACLE_MAX_TURNS",
+        ),
+        (
+            "a bad value",
+            &[("ORACLE_SUPERVISOR__STALL_LIMIT", "900")],
+            &[],
+            "environment variable ORACLE_SUPERVISOR__STALL_LIMIT: `supervisor.stall_limit` is `900`, allowed is a time from 1s to 24h, written like 250ms, 30s, 10m or 1h",
+        ),
+        (
+            "an empty value",
+            &[("ORACLE_DATA__DIR", "")],
+            &[],
+            "environment variable ORACLE_DATA__DIR: `data.dir` is ``, allowed is a path as text, not empty",
+        ),
+        (
+            "an option out of range",
+            &[],
+            &[("--max-turns", "oracle.max_turns", "0")],
+            "option --max-turns: `oracle.max_turns` is `0`, allowed is a whole number from 1 to 100",
+        ),
+        (
+            "an option for no key",
+            &[],
+            &[("--set", "max_turns", "9")],
+            "option --set: `max_turns` is `9`, but there is no such key; the nearest is `oracle.max_turns`",
+        ),
+        (
+            "a deadline by option over a stall limit by variable",
+            &[("ORACLE_SUPERVISOR__STALL_LIMIT", "20m")],
+            &[("--set", "model.total_deadline", "1h")],
+            "option --set: `model.total_deadline` is `1h`, allowed is less than `supervisor.stall_limit`, which is 20m",
+        ),
+    ] {
+        assert_eq!(
+            problems(&sources("", environment, options)),
+            [says],
+            "{name}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_not_text_is_refused_if_it_is_ours() {
+    use std::os::unix::ffi::OsStringExt;
+    let broken = OsString::from_vec(vec![b'3', 0xff]);
+    let environment = ["ORACLE_MAX_TURNS", "ORACLE_HOME"].map(|name| (name.into(), broken.clone()));
+    let sources = Sources {
+        environment: environment.to_vec(),
+        ..Sources::default()
+    };
+    assert_eq!(
+        problems(&sources),
+        [
+            "environment variable ORACLE_MAX_TURNS: `oracle.max_turns` is `3\u{fffd}`, allowed is only text in UTF-8"
+        ]
+    );
+}
+
+#[test]
+fn a_bad_value_stops_the_start_even_where_a_better_source_wins() {
+    let sources = sources(
+        "[oracle]\nmax_turns = 0",
+        &[("ORACLE_MAX_TURNS", "20")],
+        &[],
+    );
+    assert_eq!(
+        problems(&sources),
+        ["oracle.toml:2: `oracle.max_turns` is `0`, allowed is a whole number from 1 to 100"]
+    );
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_and_in_order() {
+    let file = "[tools]\nmax_parallel = 0\n[budget]\nmax_tokens = -1\n[oracle]\nmax_turnz = 1\n";
+    let environment = [
+        ("ORACLE_TURN__ON_MISSING_SIGNAL", "x"),
+        ("ORACLE_MAX_TURNS", "x"),
+    ];
+    let options = [("--model", "model.chain", "gpt")];
+    let lines = problems(&sources(file, &environment, &options));
+    let places: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "oracle.toml:2",
+            "oracle.toml:4",
+            "oracle.toml:6",
+            "environment variable ORACLE_MAX_TURNS",
+            "environment variable ORACLE_TURN__ON_MISSING_SIGNAL",
+            "option --model",
+        ]
+    );
+}
+
+#[test]
+fn several_lines_that_are_not_toml_are_all_named() {
+    let lines = problems(&sources("a = \"\nb = \nc d\n[x\ny = 5\n", &[], &[]));
+    let places: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "oracle.toml:1",
+            "oracle.toml:2",
+            "oracle.toml:3",
+            "oracle.toml:4"
+        ]
+    );
+}
+
+/// A stall limit that was refused is not also compared with anything.
+#[test]
+fn a_refused_value_causes_no_second_problem() {
+    let file = "[supervisor]\nstall_limit = 'soon'\n[model]\ntotal_deadline = '1h'";
+    let lines = problems(&sources(file, &[], &[]));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
+#[test]
+fn a_configuration_made_in_code_can_be_checked() {
+    let mut config = Config::default();
+    config.supervisor.stall_limit = Span::new(Duration::from_secs(45)).unwrap();
+    let problems = config.validate().unwrap_err();
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "set in code: `model.first_token_deadline` is `1m`, allowed is less than `supervisor.stall_limit`, which is 45s",
+            "set in code: `model.idle_deadline` is `1m`, allowed is less than `supervisor.stall_limit`, which is 45s",
+            "set in code: `model.total_deadline` is `10m`, allowed is less than `supervisor.stall_limit`, which is 45s",
+        ]
+    );
+}
