@@ -12,6 +12,14 @@ use futures_util::stream::BoxStream;
 
 use crate::model::{Fault, Message, Reply, ToolSpec};
 
+mod estimate;
+mod pieces;
+pub mod scripted;
+
+pub use estimate::{estimate_tokens, estimate_usage};
+
+pub use scripted::Scripted;
+
 /// Whether the model may ask for tools in this turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolChoice {

@@ -1,0 +1,142 @@
+//! Tokens by the rule of spec 5: characters of the whole content, divided by four, rounded down.
+//!
+//! For models that do not count themselves. No tokenizer: the same text gives the same figure
+//! everywhere.
+
+use std::{fmt, fmt::Write};
+
+use super::Request;
+use crate::model::{NanoUsd, Part, Usage};
+
+/// Tokens of a text: floor(characters / 4).
+#[must_use]
+pub fn estimate_tokens(text: &str) -> u64 {
+    tokens(characters(text))
+}
+
+/// What a call used, by the same rule: all that was sent (prompt, messages, tool list) and all that
+/// came back, each rounded down once. No cost: prices are not known here.
+#[must_use]
+pub fn estimate_usage(request: &Request, reply: &[Part]) -> Usage {
+    let messages = request.messages.iter().flat_map(|message| &message.parts);
+    let tools = request.tools.iter().map(|tool| {
+        characters(&tool.name) + characters(&tool.description) + displayed(&tool.schema)
+    });
+    let sent = characters(&request.system)
+        + messages.map(part_characters).sum::<u64>()
+        + tools.sum::<u64>();
+    Usage {
+        input_tokens: tokens(sent),
+        cached_tokens: 0,
+        output_tokens: tokens(reply.iter().map(part_characters).sum()),
+        cost: NanoUsd(0),
+    }
+}
+
+const fn tokens(characters: u64) -> u64 {
+    characters / 4
+}
+
+fn characters(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+fn part_characters(part: &Part) -> u64 {
+    match part {
+        Part::Text { text } => characters(text),
+        Part::ToolCall(call) => characters(&call.name) + characters(&call.arguments),
+        Part::ToolResult(result) => characters(&result.content),
+        Part::Opaque(opaque) => characters(&opaque.body),
+    }
+}
+
+/// Characters of what `value` displays as, without building the text.
+fn displayed(value: &impl fmt::Display) -> u64 {
+    struct Counter(u64);
+    impl Write for Counter {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += characters(text);
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // The counter never fails, so neither does writing to it.
+    let _ = write!(counter, "{value}");
+    counter.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        llm::ToolChoice,
+        model::{
+            CallId, Message, Role, ToolCall, ToolResult, ToolSpec, ToolStatus,
+            tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        },
+    };
+
+    #[test]
+    fn a_text_has_a_quarter_of_its_characters_rounded_down() {
+        for (name, text, tokens) in [
+            ("nothing", "", 0),
+            ("less than four", "abc", 0),
+            ("four", "abcd", 1),
+            ("rounded down", "abcdefg", 1),
+            ("characters, not bytes", "äöüß", 1),
+        ] {
+            assert_eq!(estimate_tokens(text), tokens, "{name}");
+        }
+    }
+
+    #[test]
+    fn usage_counts_all_that_was_sent_and_received() {
+        let schema = json!({"type": "object"}); // 17 characters
+        let request = Request {
+            model: "m".into(),
+            system: "ssss".into(), // 4
+            messages: vec![
+                Message::text(Role::User, "uuuuu").into(), // 5
+                Message {
+                    role: Role::Assistant,
+                    parts: vec![Part::ToolCall(ToolCall {
+                        id: CallId::new("not counted"),
+                        name: "tool".into(),     // 4
+                        arguments: "{ }".into(), // 3
+                    })],
+                }
+                .into(),
+                Message {
+                    role: Role::Tool,
+                    parts: vec![Part::ToolResult(ToolResult {
+                        call: CallId::new("not counted"),
+                        status: ToolStatus::Ok,
+                        content: "rrr".into(), // 3
+                    })],
+                }
+                .into(),
+            ]
+            .into(),
+            tools: vec![ToolSpec {
+                name: "tool".into(),        // 4
+                description: "dddd".into(), // 4
+                schema,
+                serves: ToolNeed::Code,
+                effect: ToolEffect::ReadOnly,
+                repeat: ToolRepeat::Safe,
+                approval: ToolApproval::NotNeeded,
+            }]
+            .into(),
+            tool_choice: ToolChoice::Auto,
+        };
+        let used = estimate_usage(&request, &[Part::text("six ch"), Part::text("six ch")]);
+        let expected = Usage {
+            input_tokens: 44 / 4,
+            output_tokens: 3,
+            ..Usage::default()
+        };
+        assert_eq!(used, expected);
+    }
+}

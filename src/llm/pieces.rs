@@ -1,0 +1,85 @@
+//! Turns a reply that is already whole into the stream that a caller of a [`Backend`] expects.
+//!
+//! No waiting, no clock: the pieces are there at once.
+//!
+//! [`Backend`]: super::Backend
+
+use super::Delta;
+use crate::model::{Fault, Part, Reply};
+
+/// One item of a stream.
+pub(super) type Item = Result<Delta, Fault>;
+
+/// Where a text is cut. No character is ever split.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cut {
+    /// After so many characters; 0 counts as 1.
+    Characters(usize),
+    /// Behind the white space that follows a word.
+    Words,
+}
+
+impl Cut {
+    fn pieces(self, text: &str) -> Vec<&str> {
+        match self {
+            Self::Characters(size) => {
+                let starts = || text.char_indices().map(|(at, _)| at).step_by(size.max(1));
+                let ends = starts().skip(1).chain([text.len()]);
+                starts()
+                    .zip(ends)
+                    .map(|(start, end)| &text[start..end])
+                    .collect()
+            }
+            Self::Words => text.split_inclusive(char::is_whitespace).collect(),
+        }
+    }
+}
+
+/// The texts of a reply in pieces, and then the reply itself.
+pub(super) fn of_reply(reply: Reply, cut: Cut) -> Vec<Item> {
+    let texts = reply.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text),
+        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+    });
+    let mut items: Vec<Item> = texts.flat_map(|text| of_text(text, cut)).collect();
+    items.push(Ok(Delta::Done(reply)));
+    items
+}
+
+/// A text in pieces, without an end.
+pub(super) fn of_text(text: &str, cut: Cut) -> Vec<Item> {
+    cut.pieces(text)
+        .into_iter()
+        .map(|piece| Ok(Delta::Text(piece.to_owned())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_never_split() {
+        for (name, text, size, pieces) in [
+            ("nothing", "", 3, vec![]),
+            ("one piece", "ab", 3, vec!["ab"]),
+            ("even", "abcd", 2, vec!["ab", "cd"]),
+            ("a shorter rest", "abcde", 2, vec!["ab", "cd", "e"]),
+            ("wide characters", "aöß€🦀", 2, vec!["aö", "ß€", "🦀"]),
+            ("zero counts as one", "ab", 0, vec!["a", "b"]),
+        ] {
+            assert_eq!(Cut::Characters(size).pieces(text), pieces, "{name}");
+        }
+    }
+
+    #[test]
+    fn words_keep_their_white_space() {
+        for (name, text, pieces) in [
+            ("nothing", "", vec![]),
+            ("words", "a bc d", vec!["a ", "bc ", "d"]),
+            ("lines", "a\n\nb", vec!["a\n", "\n", "b"]),
+        ] {
+            assert_eq!(Cut::Words.pieces(text), pieces, "{name}");
+        }
+    }
+}

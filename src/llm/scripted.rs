@@ -1,0 +1,269 @@
+//! The scripted model: plays back given replies, for tests, examples, dry runs and `oracle replay`.
+//!
+//! **Which step is played** is a function of what the model sees: the number of assistant messages
+//! in the request, less those that were there before the script began
+//! ([`Scripted::starting_after`]). A restarted attempt of a turn therefore plays the same step again,
+//! and many conversations can share one script. A conversation whose history was compacted or whose
+//! failed query left it goes back in the script with it.
+//!
+//! A step may hold several **tries**, played one after the other when the step is asked for again;
+//! the last one stays. Tries are counted by the backend over all conversations that it serves.
+//!
+//! It plays what is written, calls under [`ToolChoice::None`](super::ToolChoice) and broken arguments
+//! included: how Oracle copes with such models is what tests want to see. It never reads a clock.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+
+use super::{
+    Backend, DeltaStream, Request,
+    pieces::{self, Cut},
+};
+use crate::model::{Fault, Role};
+
+mod step;
+
+pub use step::{ScriptedReply, Try};
+
+/// Code of the fault that ends a script (spec 14).
+pub const EXHAUSTED: &str = "script exhausted";
+
+/// How many requests are remembered; older ones are forgotten.
+pub const REQUESTS_KEPT: usize = 1024;
+
+const CHUNK_CHARACTERS: usize = 16;
+
+/// A [`Backend`] that plays a script; see the module for its rules. Clones share what they have
+/// seen and how often each step was tried.
+///
+/// ```
+/// use oracle_agent::{llm::Scripted, model::Fault};
+/// use serde_json::json;
+///
+/// let script = Scripted::new()
+///     .calls("Looking.", [("code_search", json!({"query": "actor"}))])
+///     .fault(Fault::retryable("overloaded", "come back later"))
+///     .reply("Found it.");
+/// assert_eq!(script.len(), 2);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Scripted {
+    steps: Vec<Step>,
+    /// Whether the last step has failing tries only and waits for the reply that follows them.
+    open: bool,
+    start: usize,
+    chunk: usize,
+    // A lock, because `call` takes `&self` and requests come from many tasks; held for one push.
+    seen: Arc<Mutex<VecDeque<Request>>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Step {
+    tries: Vec<Try>,
+    played: Arc<AtomicUsize>,
+}
+
+impl Step {
+    fn next_try(&self) -> Option<&Try> {
+        let played = self.played.fetch_add(1, Ordering::Relaxed);
+        self.tries.get(played).or(self.tries.last())
+    }
+}
+
+impl Default for Scripted {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scripted {
+    /// An empty script.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            steps: Vec::new(),
+            open: false,
+            start: 0,
+            chunk: CHUNK_CHARACTERS,
+            seen: Arc::default(),
+        }
+    }
+
+    /// How many assistant messages are in the conversation before the script begins (default 0).
+    /// With fewer than that, its first step is played.
+    #[must_use]
+    pub const fn starting_after(mut self, assistant_messages: usize) -> Self {
+        self.start = assistant_messages;
+        self
+    }
+
+    /// How many characters of text arrive at a time (default 16; 0 counts as 1).
+    #[must_use]
+    pub const fn chunk_characters(mut self, characters: usize) -> Self {
+        self.chunk = characters;
+        self
+    }
+
+    /// The next step: a reply of text alone, with its signal as written.
+    #[must_use]
+    pub fn reply(self, text: impl Into<String>) -> Self {
+        self.play(ScriptedReply::text(text))
+    }
+
+    /// The next step: a reply that asks for tools.
+    #[must_use]
+    pub fn calls<N: Into<String>>(
+        self,
+        text: impl Into<String>,
+        calls: impl IntoIterator<Item = (N, Value)>,
+    ) -> Self {
+        let reply = ScriptedReply::text(text);
+        let with = calls
+            .into_iter()
+            .fold(reply, |reply, (name, args)| reply.call(name, args));
+        self.play(with)
+    }
+
+    /// The next step: any reply.
+    #[must_use]
+    pub fn play(self, reply: ScriptedReply) -> Self {
+        self.step([Try::Reply(reply)])
+    }
+
+    /// The next step: these tries, after those that still wait for their step. The last one stays.
+    #[must_use]
+    pub fn step(mut self, tries: impl IntoIterator<Item = Try>) -> Self {
+        self = tries.into_iter().fold(self, Self::with_try);
+        self.open = false;
+        self
+    }
+
+    /// A try of the next step that fails at once; the step's reply follows on a later try. At the
+    /// end of a script it stays a step of its own that always fails.
+    #[must_use]
+    pub fn fault(self, fault: Fault) -> Self {
+        self.fault_after("", fault)
+    }
+
+    /// Like [`Self::fault`], but some text is shown first.
+    #[must_use]
+    pub fn fault_after(self, shown: impl Into<String>, fault: Fault) -> Self {
+        self.with_try(Try::Fault {
+            shown: shown.into(),
+            fault,
+        })
+    }
+
+    /// A try of the next step that shows some text and then never ends.
+    #[must_use]
+    pub fn stall(self, shown: impl Into<String>) -> Self {
+        self.with_try(Try::Stall {
+            shown: shown.into(),
+        })
+    }
+
+    /// A try of the next step whose stream ends without its end mark.
+    #[must_use]
+    pub fn cut(self, shown: impl Into<String>) -> Self {
+        self.with_try(Try::Cut {
+            shown: shown.into(),
+        })
+    }
+
+    fn with_try(mut self, new: Try) -> Self {
+        if !self.open {
+            self.steps.push(Step::default());
+            self.open = true;
+        }
+        if let Some(step) = self.steps.last_mut() {
+            step.tries.push(new);
+        }
+        self
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether there is no step at all.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The requests seen so far, oldest first; the last [`REQUESTS_KEPT`] of them. Keep a clone of
+    /// the script to ask after handing it over.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.lock().iter().cloned().collect()
+    }
+
+    fn remember(&self, request: Request) {
+        let mut seen = self.lock();
+        if seen.len() == REQUESTS_KEPT {
+            seen.pop_front();
+        }
+        seen.push_back(request);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
+        // A push cannot leave the queue half done, so a panic elsewhere does not spoil it.
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index(&self, request: &Request) -> usize {
+        let replies = request
+            .messages
+            .iter()
+            .filter(|message| message.role == Role::Assistant);
+        replies.count().saturating_sub(self.start)
+    }
+
+    fn exhausted(&self, index: usize) -> Fault {
+        let (steps, asked) = (self.steps.len(), index + 1);
+        let detail = format!(
+            "the script has {steps} steps and was asked for step {asked}: add the missing replies"
+        );
+        Fault::permanent(EXHAUSTED, detail)
+    }
+}
+
+impl Backend for Scripted {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let index = self.index(&request);
+        let cut = Cut::Characters(self.chunk);
+        let stream = match self.steps.get(index).and_then(Step::next_try) {
+            None => stream::iter([Err(self.exhausted(index))]).boxed(),
+            Some(Try::Reply(reply)) => {
+                let reply = reply.at_step(index, &request);
+                stream::iter(pieces::of_reply(reply, cut)).boxed()
+            }
+            Some(Try::Fault { shown, fault }) => stream::iter(pieces::of_text(shown, cut))
+                .chain(stream::iter([Err(fault.clone())]))
+                .boxed(),
+            Some(Try::Stall { shown }) => stream::iter(pieces::of_text(shown, cut))
+                .chain(stream::pending())
+                .boxed(),
+            Some(Try::Cut { shown }) => stream::iter(pieces::of_text(shown, cut)).boxed(),
+        };
+        self.remember(request);
+        stream
+    }
+}
+
+#[cfg(test)]
+mod tests;

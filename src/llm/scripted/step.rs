@@ -1,0 +1,104 @@
+//! What a script is made of: replies as written, and ways to fail.
+
+use serde_json::Value;
+
+use crate::{
+    llm::{Request, estimate_usage},
+    model::{CallId, Fault, Part, Reply, StopReason, ToolCall, Usage},
+};
+
+/// One try of a step.
+#[derive(Debug, Clone)]
+pub enum Try {
+    /// A whole reply.
+    Reply(ScriptedReply),
+    /// Some text, maybe none, and then a fault.
+    Fault {
+        /// The text shown before.
+        shown: String,
+        /// The fault.
+        fault: Fault,
+    },
+    /// Some text, and then nothing more, ever.
+    Stall {
+        /// The text shown before.
+        shown: String,
+    },
+    /// Some text, and then an end without end mark.
+    Cut {
+        /// The text shown before.
+        shown: String,
+    },
+}
+
+/// A reply as the script has it.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptedReply {
+    text: String,
+    /// Name and arguments as JSON text.
+    calls: Vec<(String, String)>,
+    stop: Option<StopReason>,
+    usage: Option<Usage>,
+}
+
+impl ScriptedReply {
+    /// A reply of text, with its signal as written. Empty text makes a reply without text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Asks for a tool, with these arguments. Its id will be `call_{step}_{n}`, both from 0.
+    #[must_use]
+    pub fn call(self, name: impl Into<String>, arguments: Value) -> Self {
+        self.raw_call(name, arguments.to_string())
+    }
+
+    /// Asks for a tool with arguments that may be no JSON at all.
+    #[must_use]
+    pub fn raw_call(mut self, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        self.calls.push((name.into(), arguments.into()));
+        self
+    }
+
+    /// Why it ended; if not given, by whether there are calls.
+    #[must_use]
+    pub const fn stop(mut self, stop: StopReason) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// What it used; if not given, it is estimated.
+    #[must_use]
+    pub const fn usage(mut self, usage: Usage) -> Self {
+        self.usage = Some(usage);
+        self
+    }
+
+    pub(super) fn at_step(&self, step: usize, request: &Request) -> Reply {
+        let text = (!self.text.is_empty()).then(|| Part::text(self.text.as_str()));
+        let calls = self.calls.iter().enumerate().map(|(n, (name, arguments))| {
+            Part::ToolCall(ToolCall {
+                id: CallId::new(&format!("call_{step}_{n}")),
+                name: name.clone(),
+                arguments: arguments.clone(),
+            })
+        });
+        let parts: Vec<Part> = text.into_iter().chain(calls).collect();
+        let by_calls = if self.calls.is_empty() {
+            StopReason::EndTurn
+        } else {
+            StopReason::ToolCalls
+        };
+        Reply {
+            stop: self.stop.unwrap_or(by_calls),
+            usage: self
+                .usage
+                .unwrap_or_else(|| estimate_usage(request, &parts)),
+            model: format!("scripted/{}", request.model),
+            parts,
+        }
+    }
+}
