@@ -12,7 +12,7 @@ mod hash;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::hash::Fast;
+use self::hash::{Fast, WordTable};
 use super::text::each_word;
 use crate::model::QueryType;
 
@@ -27,7 +27,7 @@ pub(super) struct Evidence {
 /// A lexicon that is ready to match.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
-    words: HashMap<Box<str>, WordId, Fast>,
+    words: WordTable,
     /// The node that a word leads to from the root, by word; [`NOWHERE`] if none.
     starts: Vec<NodeId>,
     edges: HashMap<(NodeId, WordId), NodeId, Fast>,
@@ -74,12 +74,16 @@ impl Matcher {
         let mut seen = vec![false; self.evidence.len()];
         let mut covered = 0;
         for at in 0..tokens.len() {
-            let Some((node, (end, _))) = self.longest(&mut tokens, at) else {
-                continue;
-            };
-            if at < covered {
+            let Token { word, opens } = tokens[at];
+            if opens {
+                self.pass_fillers(&mut tokens, at, self.starts[word as usize]);
+            }
+            if at < covered || word == UNKNOWN {
                 continue;
             }
+            let Some((node, (end, _))) = self.longest(&tokens, at) else {
+                continue;
+            };
             covered = end;
             for &entry in &self.nodes[node as usize].ends {
                 if !std::mem::replace(&mut seen[entry as usize], true) {
@@ -93,26 +97,21 @@ impl Matcher {
     fn tokens(&self, text: &str) -> Vec<Token> {
         let mut tokens = Vec::with_capacity(text.len() / 4);
         each_word(text, |word, opens| {
-            let word = self.words.get(word).copied().unwrap_or(UNKNOWN);
+            let word = self.words.get(word).unwrap_or(UNKNOWN);
             tokens.push(Token { word, opens });
         });
         tokens
     }
 
-    /// The longest entry that begins at a word.
-    fn longest(&self, tokens: &mut [Token], at: usize) -> Option<(NodeId, Reach)> {
+    /// The longest entry that begins at a known word.
+    fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, Reach)> {
         let Token { word, opens } = tokens[at];
-        if word == UNKNOWN {
-            return None;
-        }
         let mut best = None;
-        let start = self.starts[word as usize];
         if opens {
             let anchored = self.edge(self.edge(ROOT, OPENS), word);
             self.walk(tokens, at, anchored, 1, &mut best);
-            self.pass_fillers(tokens, at, start);
         }
-        self.walk(tokens, at, start, 0, &mut best);
+        self.walk(tokens, at, self.starts[word as usize], 0, &mut best);
         best
     }
 
@@ -151,8 +150,14 @@ impl Matcher {
     fn pass_fillers(&self, tokens: &mut [Token], at: usize, mut node: NodeId) {
         let mut end = at + 1;
         while node != NOWHERE && end < tokens.len() {
-            if self.nodes[node as usize].filler {
+            let &Node {
+                filler, goes_on, ..
+            } = &self.nodes[node as usize];
+            if filler {
                 tokens[end].opens = true;
+            }
+            if !goes_on {
+                return;
             }
             node = self.edge(node, tokens[end].word);
             end += 1;
@@ -160,6 +165,9 @@ impl Matcher {
     }
 
     fn edge(&self, node: NodeId, word: WordId) -> NodeId {
+        if word == UNKNOWN {
+            return NOWHERE;
+        }
         self.edges.get(&(node, word)).copied().unwrap_or(NOWHERE)
     }
 }

@@ -34,13 +34,27 @@ pub(super) fn is_unspaced(c: char) -> bool {
 
 /// Calls `sink` with each word and whether it opens a clause.
 pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
-    let mut word = String::with_capacity(32);
+    let mut word = String::new();
     let mut opens = true;
-    let mut rest = text.char_indices().peekable();
-    while let Some((_, c)) = rest.next() {
-        let next = rest.peek().map(|&(_, next)| next);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (run, shape) = plain_run(rest);
+        rest = &rest[run.len()..];
+        let mut ahead = rest.chars();
+        let next = ahead.next();
+        let ends = next.is_none_or(|c| c.is_ascii() && !matches!(kind(c), Kind::Joint));
+        if word.is_empty() && ends && shape == Shape::Lower {
+            // The common case: a word that can be handed on where it stands.
+            if !run.is_empty() {
+                sink(run, std::mem::take(&mut opens));
+            }
+        } else {
+            word.extend(run.chars().map(|c| c.to_ascii_lowercase()));
+        }
+        let Some(c) = next else { break };
+        rest = ahead.as_str();
         match kind(c) {
-            Kind::Letter => push_lower(&mut word, c),
+            Kind::Letter => word.extend(c.to_lowercase()),
             Kind::Joint => {}
             Kind::Alone => {
                 flush(&mut word, &mut opens, &mut sink);
@@ -51,13 +65,34 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
                 flush(&mut word, &mut opens, &mut sink);
                 opens |= match breaks {
                     Breaks::Never => false,
-                    Breaks::BeforeSpace => next.is_none_or(char::is_whitespace),
+                    Breaks::BeforeSpace => rest.chars().next().is_none_or(char::is_whitespace),
                     Breaks::Always => true,
                 };
             }
         }
     }
     flush(&mut word, &mut opens, &mut sink);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Lower,
+    Mixed,
+}
+
+/// The ASCII letters, digits and underscores that a text begins with.
+fn plain_run(text: &str) -> (&str, Shape) {
+    let mut shape = Shape::Lower;
+    let mut len = 0;
+    for &b in text.as_bytes() {
+        match b {
+            b'a'..=b'z' | b'0'..=b'9' | b'_' => {}
+            b'A'..=b'Z' => shape = Shape::Mixed,
+            _ => break,
+        }
+        len += 1;
+    }
+    (&text[..len], shape)
 }
 
 /// What a character does to the words around it.
@@ -97,14 +132,6 @@ fn kind(c: char) -> Kind {
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036f}' | '\u{0900}'..='\u{0963}' | '\u{0966}'..='\u{0dff}'
         | '\u{200c}' | '\u{200d}')
-}
-
-fn push_lower(word: &mut String, c: char) {
-    if c.is_ascii() {
-        word.push(c.to_ascii_lowercase());
-    } else {
-        word.extend(c.to_lowercase());
-    }
 }
 
 fn flush(word: &mut String, opens: &mut bool, sink: &mut impl FnMut(&str, bool)) {

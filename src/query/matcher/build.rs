@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::hash::WordTable;
 use super::{CLOSES, Evidence, Matcher, Node, NodeId, OPENS, ROOT, WordId};
 use crate::query::forms;
 use crate::query::lexicon::{Grammar, Lexicon};
@@ -18,7 +19,7 @@ impl Matcher {
     /// Compiles a lexicon.
     pub(in crate::query) fn new(lexicon: &Lexicon) -> Self {
         let mut matcher = Self {
-            words: HashMap::default(),
+            words: WordTable::default(),
             starts: vec![super::NOWHERE; CLOSES as usize + 1],
             edges: HashMap::default(),
             nodes: vec![Node::default()],
@@ -84,11 +85,11 @@ impl Matcher {
     }
 
     fn word(&mut self, word: &str) -> WordId {
-        if let Some(&id) = self.words.get(word) {
+        if let Some(id) = self.words.get(word) {
             return id;
         }
         let id = index(self.starts.len());
-        self.words.insert(word.into(), id);
+        self.words.insert(word, id);
         self.starts.push(super::NOWHERE);
         id
     }

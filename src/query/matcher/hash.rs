@@ -1,11 +1,54 @@
-//! A hash for small fixed tables: multiply and rotate, eight bytes at a time.
+//! Tables for small fixed sets: words to numbers, and a hash that multiplies and rotates.
 //!
 //! Not for keys that others choose: the keys here are an operator's lexicon, and what others send is
 //! only looked up.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub(super) type Fast = BuildHasherDefault<Mixer>;
+
+/// Numbers of words. Words of up to 16 bytes, which are nearly all, are keys by value: looking one up
+/// follows no pointer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WordTable {
+    short: HashMap<(u64, u64), u32, Fast>,
+    long: HashMap<Box<str>, u32, Fast>,
+}
+
+impl WordTable {
+    pub(super) fn get(&self, word: &str) -> Option<u32> {
+        match packed(word) {
+            Some(key) => self.short.get(&key).copied(),
+            None => self.long.get(word).copied(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, word: &str, id: u32) {
+        match packed(word) {
+            Some(key) => self.short.insert(key, id),
+            None => self.long.insert(word.into(), id),
+        };
+    }
+}
+
+/// A word of up to 16 bytes as two numbers; unambiguous, because no word holds a NUL.
+fn packed(word: &str) -> Option<(u64, u64)> {
+    let bytes = word.as_bytes();
+    match bytes.split_first_chunk::<8>() {
+        None => Some((tail(bytes), 0)),
+        Some((head, rest)) if rest.len() <= 8 => Some((u64::from_le_bytes(*head), tail(rest))),
+        Some(_) => None,
+    }
+}
+
+/// Up to eight bytes as one number.
+fn tail(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, &b| number << 8 | u64::from(b))
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mixer(u64);
@@ -19,9 +62,7 @@ impl Mixer {
 impl Hasher for Mixer {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.mix(u64::from_le_bytes(word));
+            self.mix(tail(chunk));
         }
     }
 
@@ -33,8 +74,41 @@ impl Hasher for Mixer {
         self.mix(n.into());
     }
 
+    fn write_u64(&mut self, n: u64) {
+        self.mix(n);
+    }
+
     fn finish(&self) -> u64 {
         // The table takes its index from the low bits, which a product mixes least.
         self.0 ^ (self.0 >> 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_any_length_keep_their_number() {
+        let words = [
+            "a",
+            "ab",
+            "b",
+            "abcdefgh",
+            "abcdefghi",
+            "abcdefghabcdefgh",
+            "abcdefghabcdefghi",
+            "数据库",
+            "документации",
+            "",
+        ];
+        let mut table = WordTable::default();
+        for (word, id) in words.into_iter().zip(0..) {
+            assert_eq!(table.get(word), None, "{word} before");
+            table.insert(word, id);
+        }
+        for (word, id) in words.into_iter().zip(0..) {
+            assert_eq!(table.get(word), Some(id), "{word} after");
+        }
     }
 }
