@@ -12,6 +12,7 @@
 //! | 0 | [`model`]: the shared vocabulary, plain data |
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
+//! | 3 | [`actor`]: scheduling, ownership and failure around them |
 
 pub mod model;
 pub mod signal;
@@ -23,3 +24,5 @@ pub mod llm;
 pub mod prompt;
 pub mod query;
 pub mod tool;
+
+pub mod actor;

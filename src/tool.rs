@@ -3,15 +3,20 @@
 //! A [`Tool`] declares itself by a [`ToolSpec`] and answers calls. Tools know nothing of sessions;
 //! whether a call may run at all is the kernel's decision.
 
+mod registry;
+pub use registry::{Registry, RegistryError};
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Fault, ToolSpec};
+use crate::model::{CallId, Fault, ToolSpec};
 
 /// What a call is given besides its arguments.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
+    /// Which call this is.
+    pub call: CallId,
     /// Fires when the result is no longer wanted: a deadline, a cancelled query. Long work looks at
     /// it between steps and stops.
     pub cancelled: CancellationToken,

@@ -42,11 +42,6 @@ impl fmt::Display for BasisPoints {
     }
 }
 
-/// Whether a turn is left: `turn < max_turns`.
-pub(super) const fn turns_remaining(turn: u32, max_turns: u32) -> bool {
-    turn < max_turns
-}
-
 /// Whether the next turn is the last: `turn == max_turns - 1`.
 pub(super) const fn at_limit(turn: u32, max_turns: u32) -> bool {
     turn + 1 == max_turns
@@ -124,7 +119,7 @@ mod tests {
             ("a budget of one turn", 0, 1, true, true, false),
         ] {
             let found = (
-                turns_remaining(turn, max),
+                !over_budget(turn, max),
                 at_limit(turn, max),
                 over_budget(turn, max),
             );

@@ -22,7 +22,7 @@ pub(super) struct Consulted {
 }
 
 impl Consulted {
-    pub const NOT_ASKED: Self = Self {
+    pub(super) const NOT_ASKED: Self = Self {
         done: FallbackDone::NotAsked,
         notes: Vec::new(),
         reason: None,
@@ -75,7 +75,7 @@ fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
         None => {
             let silent = query
                 .signals
-                .turns_without_signal
+                .turns_without_signal()
                 .saturating_sub(query.silence_mark);
             (silent >= policy.fallback.silence_turns).then_some(FallbackCause::Silence)
         }
@@ -87,7 +87,7 @@ fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
     let mut judgement = policy.classifier.classify(&FallbackView {
         query: &query.text,
         accumulated_chars: query.accumulated_chars,
-        turns_without_signal: query.signals.turns_without_signal,
+        turns_without_signal: query.signals.turns_without_signal(),
         results: query.results,
         failed: query.failed,
         failed_tools: &query.failed_tools,
@@ -126,7 +126,7 @@ fn record(
     let fact = FallbackTriggered {
         cause,
         reason: judgement.reason.clone(),
-        turns_without_signal: query.signals.turns_without_signal,
+        turns_without_signal: query.signals.turns_without_signal(),
         last_signal_type: last.map(|signal| signal.kind()),
         last_signal_confidence: last.map(|signal| signal.confidence),
         action: judgement.action,

@@ -31,7 +31,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(session: &'a Session, query: &Query, now: Moment) -> Self {
+    pub(super) fn new(session: &'a Session, query: &Query, now: Moment) -> Self {
         Self {
             session,
             now,
@@ -41,22 +41,22 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub fn policy(&self) -> &'a Policy {
+    pub(super) fn policy(&self) -> &'a Policy {
         self.session.policy()
     }
 
     /// Decides a fact of the turn that runs or ran last.
-    pub fn emit(&mut self, fact: impl Into<Fact>) {
+    pub(super) fn emit(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(self.query.turn), fact);
     }
 
     /// Decides a fact of the turn that is about to start.
-    pub fn emit_ahead(&mut self, fact: impl Into<Fact>) {
+    pub(super) fn emit_ahead(&mut self, fact: impl Into<Fact>) {
         self.emit_in(Some(Turn(self.query.turns)), fact);
     }
 
     /// Decides a fact of the query as a whole.
-    pub fn emit_query(&mut self, fact: impl Into<Fact>) {
+    pub(super) fn emit_query(&mut self, fact: impl Into<Fact>) {
         self.emit_in(None, fact);
     }
 
@@ -73,16 +73,16 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes in a record that is not the running query's own.
-    pub fn push(&mut self, record: Record) {
+    pub(super) fn push(&mut self, record: Record) {
         self.records.push(record);
     }
 
-    pub fn effect(&mut self, effect: Effect) {
+    pub(super) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
     /// The decision as it stands; the query goes on waiting.
-    pub fn wait(self) -> Decision {
+    pub(super) fn wait(self) -> Decision {
         Decision {
             records: self.records,
             effects: self.effects,
@@ -91,19 +91,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Ends the query with the answer of spec 8.
-    pub fn finish(self, outcome: Outcome) -> Decision {
+    pub(super) fn finish(self, outcome: Outcome) -> Decision {
         let answer = answer::answer(&self.query);
         self.finish_with(outcome, answer)
     }
 
     /// Ends the query by force. The event that says why is decided already.
-    pub fn force(self, by: ForcedBy) -> Decision {
+    pub(super) fn force(self, by: ForcedBy) -> Decision {
         let answer = answer::forced(&self.query, by);
         self.finish_with(Outcome::Forced { by }, answer)
     }
 
     /// Ends the query as failed.
-    pub fn fail(self, code: &str, detail: impl Into<String>) -> Decision {
+    pub(super) fn fail(self, code: &str, detail: impl Into<String>) -> Decision {
         self.finish(Outcome::Failed {
             code: code.into(),
             detail: detail.into(),

@@ -2,7 +2,7 @@
 
 use crate::{
     model::{
-        NanoUsd, ToolSpec,
+        ToolSpec,
         record::ChildEnd,
         signal::{NeedCapability, Stuck},
     },
@@ -144,11 +144,6 @@ pub(super) const DENIED: &str = "A person declined this call. Go on without it."
 /// How much of a budget is gone, for the end of a query.
 pub(super) fn spent(used: u64, limit: u64) -> String {
     format!("{used} of {limit}")
-}
-
-/// The same in money.
-pub(super) fn spent_money(used: u64, limit: u64) -> String {
-    format!("{} of {}", NanoUsd(used), NanoUsd(limit))
 }
 
 /// Foreign text as a quotation: no signal, no line break, not longer than needed.

@@ -19,7 +19,7 @@ use crate::{
             SignalPresence, TurnFact, TurnMode,
         },
     },
-    signal,
+    signal::{self, Finding},
 };
 
 /// How often a query hears why its signal was not accepted (spec 2).
@@ -34,15 +34,15 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     let whole: String = message.texts().collect();
     let reading = signal::read(&whole, draft.now.at);
     let cut = reply.stop == StopReason::MaxTokens;
-    let (emitted, rejected) = if cut {
-        (None, None)
+    let finding = if cut {
+        Finding::Nothing
     } else {
-        (reading.signal, reading.rejection)
+        reading.finding
     };
-    let presence = match (&emitted, &rejected) {
-        (Some(_), _) => SignalPresence::Valid,
-        (None, Some(_)) => SignalPresence::Rejected,
-        (None, None) => SignalPresence::Absent,
+    let presence = match &finding {
+        Finding::Signal(_) => SignalPresence::Valid,
+        Finding::Rejection(_) => SignalPresence::Rejected,
+        Finding::Nothing => SignalPresence::Absent,
     };
     let asked: Vec<_> = message.calls().cloned().collect();
     let Message { parts, .. } = message;
@@ -55,10 +55,10 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         usage: reply.usage,
         model: reply.model,
     }));
-    match (emitted, rejected) {
-        (Some(signal), _) => draft.emit(SignalFact::Emitted(signal)),
-        (None, Some(rejection)) => draft.emit(SignalFact::Rejected(rejection)),
-        (None, None) => {}
+    match finding {
+        Finding::Signal(signal) => draft.emit(SignalFact::Emitted(signal)),
+        Finding::Rejection(rejection) => draft.emit(SignalFact::Rejected(rejection)),
+        Finding::Nothing => {}
     }
     match reply.stop {
         StopReason::Refusal => return draft.fail("refusal", "the model refused to answer"),

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{
     id::{QueryId, Seq, SessionName, Turn},
-    record::{AgentFact, BudgetFact, Fact, FallbackAction, QueryFact, Record, SessionFact},
     outcome::Outcome,
+    record::{AgentFact, BudgetFact, Fact, FallbackAction, QueryFact, Record, SessionFact},
     time::Timestamp,
 };
 
@@ -70,9 +70,11 @@ impl Event {
         let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
         let mut payload = match tagged {
             Value::Object(mut tagged) => tagged.remove("payload").unwrap_or_default(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Value::Null
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Value::Null,
         };
         by_reference(&mut payload, seq);
         Self {
@@ -96,7 +98,9 @@ fn by_reference(value: &mut Value, seq: Seq) {
             *value = serde_json::json!({ "ref": { "seq": seq, "bytes": text.len() } });
         }
         Value::Array(items) => items.iter_mut().for_each(|item| by_reference(item, seq)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| by_reference(field, seq)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| by_reference(field, seq)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -185,7 +189,12 @@ mod tests {
         };
         let fact = QueryFact::Accepted(accepted).into();
         let at = Timestamp::from_millis(1_767_225_600_000);
-        let record = Record { at, query: Some(QueryId(2)), turn: None, fact };
+        let record = Record {
+            at,
+            query: Some(QueryId(2)),
+            turn: None,
+            fact,
+        };
         Event::of(&SessionName::new("s").unwrap(), Seq(7), &record)
     }
 

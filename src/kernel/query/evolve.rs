@@ -227,7 +227,7 @@ impl Query {
 
     fn evolve_fallback(&mut self, fallback: &FallbackTriggered) {
         match fallback.cause {
-            FallbackCause::Silence => self.silence_mark = self.signals.turns_without_signal,
+            FallbackCause::Silence => self.silence_mark = self.signals.turns_without_signal(),
             FallbackCause::ToolLoop => self.repetition.mark_hinted(),
             FallbackCause::LowConfidence if self.weak_end() => self.weak_ends += 1,
             FallbackCause::LowConfidence | FallbackCause::Stuck => {}

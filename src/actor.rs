@@ -1,0 +1,43 @@
+//! The actors: scheduling, ownership and failure around the pure rooms. Decisions that could be pure
+//! are not made here.
+//!
+//! | actor | how many | supervised by | failure |
+//! |---|---|---|---|
+//! | [`supervisor`] | one | whoever started the system | ends the system |
+//! | `shard` | fixed, by hash of the session | supervisor | restarted; its sessions come back from the journal |
+//! | `session` | one per live conversation | its shard | restarted from the journal, within limits |
+//! | `classifier`, `composer` | a few, chosen by the caller | supervisor | restarted; stateless |
+//! | `gateway` | one per provider | supervisor | restarted; calls in flight fail as retryable |
+//! | `bus` | a few, by hash of the session | supervisor | restarted; subscribers are told to re-read |
+//!
+//! What holds for all of them, because of how ractor is: mailboxes are unbounded and a cast that
+//! returned is not delivery, so admission is ours and what must not be lost is journaled first; no
+//! model, tool or slow disk is awaited in a handler, but in a task behind an abort-on-drop guard
+//! that reports by message; the one deliberate await in a session is the journal, with a deadline;
+//! no actor is found by a registered name, so two systems in one process do not meet.
+
+mod bus;
+mod classifier;
+mod clock;
+mod composer;
+mod gateway;
+mod handle;
+mod ledger;
+mod message;
+mod pool;
+mod profile;
+mod pulse;
+mod services;
+mod session;
+mod shard;
+mod supervisor;
+mod task;
+
+pub use bus::{Filter, Frame, Notice, Subscription};
+pub use clock::Clock;
+pub use gateway::GatewaySettings;
+pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
+pub use profile::{Profile, Profiles};
+pub use services::Timeouts;
+pub use session::SessionView;
+pub use supervisor::{StartError, System, SystemArgs, SystemSettings};

@@ -1,0 +1,286 @@
+//! Event bus: ordered fan-out of what sessions record and show.
+//!
+//! Supervised by the supervisor; a few actors, a session always by the same one, so that its events
+//! keep their order. A subscriber has a bounded queue. One that does not keep up slows nobody: its
+//! events are dropped, and it gets a gap marker with the sequence number to read on from in the
+//! journal (spec 9). Frames (text as it arrives) are dropped without a marker: the whole text is in
+//! `turn.replied`. A restart of a bus closes its subscriptions, which then read on from the journal.
+//!
+//! **Invariant:** what a subscriber gets of a session is in order, and every hole in it is marked.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::mpsc;
+
+use super::{message::local_messages, pool::Pool};
+use crate::{
+    journal::Entry,
+    model::{Attempt, Event, QueryId, Seq, SessionKey, Severity, Turn},
+};
+
+mod subscriber;
+
+use subscriber::Subscriber;
+pub use subscriber::Subscription;
+
+/// How often a bus looks whether those that fell behind have room again.
+const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// Text of a running turn as it arrives; not durable (spec 8).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Frame {
+    /// Whose.
+    #[serde(skip)]
+    pub session: SessionKey,
+    /// Of which query.
+    pub query: QueryId,
+    /// Of which turn.
+    pub turn: Turn,
+    /// Of which try; another one voids what came before.
+    pub attempt: Attempt,
+    /// Where it goes in the turn's visible text, in bytes.
+    pub offset: usize,
+    /// The text.
+    pub text: String,
+}
+
+/// What a subscriber gets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// A record, as people see it.
+    Event(Arc<Event>),
+    /// Text as it arrives.
+    Frame(Arc<Frame>),
+    /// Events were dropped: read on in the journal from here, and do not trust that events of this
+    /// session that come later follow on without it.
+    Gap {
+        /// Whose.
+        session: SessionKey,
+        /// The first one missing.
+        from: Seq,
+    },
+}
+
+/// What a subscriber wants.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    /// Only this session; all if none is named.
+    pub session: Option<SessionKey>,
+    /// Only types that begin with one of these; all if none is named.
+    pub kinds: Vec<String>,
+    /// Only events that matter this much.
+    pub severity: Option<Severity>,
+    /// Text as it arrives.
+    pub frames: Frames,
+}
+
+/// Whether a subscriber wants text as it arrives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Frames {
+    /// No.
+    #[default]
+    No,
+    /// Yes.
+    Yes,
+}
+
+impl Filter {
+    /// Everything of one session, text as it arrives included.
+    #[must_use]
+    pub fn session(key: SessionKey) -> Self {
+        Self {
+            session: Some(key),
+            frames: Frames::Yes,
+            ..Self::default()
+        }
+    }
+
+    fn wants_session(&self, key: &SessionKey) -> bool {
+        self.session.as_ref().is_none_or(|session| session == key)
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        self.severity.is_none_or(|least| event.severity >= least)
+            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| event.kind.starts_with(kind)))
+    }
+}
+
+/// How others reach the bus.
+#[derive(Clone)]
+pub(super) struct BusHandle(pub Pool<BusMsg>);
+
+impl BusHandle {
+    /// Publishes durable records of a session.
+    pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
+        self.send(
+            key,
+            BusMsg::Records {
+                key: key.clone(),
+                entries,
+            },
+        );
+    }
+
+    /// Publishes text as it arrives.
+    pub(super) fn show(&self, frame: Frame) {
+        let key = frame.session.clone();
+        self.send(&key, BusMsg::Frame(Arc::new(frame)));
+    }
+
+    /// A bus that is being replaced loses it: subscribers re-read from the journal.
+    fn send(&self, key: &SessionKey, message: BusMsg) {
+        if let Some(bus) = self.0.at(self.0.index_of(key)) {
+            let _ = bus.cast(message);
+        }
+    }
+
+    /// Events from now on. `capacity` bounds what may wait for the subscriber.
+    pub(super) fn subscribe(&self, filter: Filter, capacity: usize) -> Subscription {
+        let (sender, receiver) = mpsc::channel(capacity.max(2));
+        let buses = match &filter.session {
+            Some(key) => vec![self.0.index_of(key)],
+            None => (0..self.0.size()).collect(),
+        };
+        for bus in buses.into_iter().filter_map(|index| self.0.at(index)) {
+            let (filter, sender) = (filter.clone(), sender.clone());
+            let _ = bus.cast(BusMsg::Subscribe { filter, sender });
+        }
+        Subscription::new(receiver)
+    }
+}
+
+pub(super) enum BusMsg {
+    /// Somebody wants to hear.
+    Subscribe {
+        filter: Filter,
+        sender: mpsc::Sender<Notice>,
+    },
+    /// A session's new records.
+    Records {
+        key: SessionKey,
+        entries: Vec<Entry>,
+    },
+    /// A piece of text.
+    Frame(Arc<Frame>),
+    /// Those that fell behind may have room again.
+    CatchUp,
+}
+local_messages!(BusMsg);
+
+pub(super) struct BusActor;
+
+#[derive(Default)]
+pub(super) struct BusState {
+    /// Those that want one session, by session.
+    by_session: BTreeMap<SessionKey, Vec<Subscriber>>,
+    /// Those that want all.
+    everything: Vec<Subscriber>,
+    /// Whether a `CatchUp` is under way.
+    catching_up: bool,
+}
+
+impl Actor for BusActor {
+    type Msg = BusMsg;
+    type State = BusState;
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<BusMsg>, (): ()) -> Result<BusState, ActorProcessingErr> {
+        Ok(BusState::default())
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<BusMsg>,
+        message: BusMsg,
+        state: &mut BusState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            BusMsg::Subscribe { filter, sender } => state.subscribe(filter, sender),
+            BusMsg::Records { key, entries } => state.records(&key, &entries),
+            BusMsg::Frame(frame) => state.frame(&frame),
+            BusMsg::CatchUp => state.catch_up(),
+        }
+        state.catch_up_later(&me);
+        Ok(())
+    }
+}
+
+impl BusState {
+    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
+        match filter.session.clone() {
+            Some(key) => {
+                self.by_session
+                    .entry(key)
+                    .or_default()
+                    .push(Subscriber::new(filter, sender));
+            }
+            None => self.everything.push(Subscriber::new(filter, sender)),
+        }
+    }
+
+    /// Events are built only if somebody gets them.
+    fn records(&mut self, key: &SessionKey, entries: &[Entry]) {
+        self.prune(key);
+        let mut all: Vec<&mut Subscriber> = self
+            .by_session
+            .get_mut(key)
+            .into_iter()
+            .flatten()
+            .chain(&mut self.everything)
+            .collect();
+        if all.is_empty() {
+            return;
+        }
+        for Entry { seq, record } in entries {
+            let event = Arc::new(Event::of(&key.name, *seq, record));
+            all.iter_mut()
+                .for_each(|subscriber| subscriber.offer(key, &event));
+        }
+    }
+
+    fn frame(&mut self, frame: &Arc<Frame>) {
+        let one = self
+            .by_session
+            .get_mut(&frame.session)
+            .into_iter()
+            .flatten();
+        one.chain(&mut self.everything)
+            .for_each(|subscriber| subscriber.show(frame));
+    }
+
+    fn prune(&mut self, key: &SessionKey) {
+        self.everything.retain(|subscriber| !subscriber.is_gone());
+        if let Some(subscribers) = self.by_session.get_mut(key) {
+            subscribers.retain(|subscriber| !subscriber.is_gone());
+            if subscribers.is_empty() {
+                self.by_session.remove(key);
+            }
+        }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Subscriber> {
+        self.by_session
+            .values_mut()
+            .flatten()
+            .chain(&mut self.everything)
+    }
+
+    fn catch_up(&mut self) {
+        self.catching_up = false;
+        self.by_session
+            .values_mut()
+            .for_each(|some| some.retain(|one| !one.is_gone()));
+        self.by_session.retain(|_, some| !some.is_empty());
+        self.everything.retain(|one| !one.is_gone());
+        self.all().for_each(Subscriber::tell_gaps);
+    }
+
+    /// Somebody who fell behind and gets no further events must still hear of the gap.
+    fn catch_up_later(&mut self, me: &ActorRef<BusMsg>) {
+        if !self.catching_up && self.all().any(|subscriber| subscriber.is_behind()) {
+            self.catching_up = true;
+            me.send_after(CATCH_UP, || BusMsg::CatchUp);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The two ends of a subscription.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tokio::sync::mpsc;
+
+use super::{Filter, Frame, Frames, Notice};
+use crate::model::{Event, Seq, SessionKey};
+
+/// The bus's end.
+pub(super) struct Subscriber {
+    filter: Filter,
+    sender: mpsc::Sender<Notice>,
+    /// The sessions of which events were dropped, with the first one missing.
+    behind: BTreeMap<SessionKey, Seq>,
+}
+
+impl Subscriber {
+    pub(super) fn new(filter: Filter, sender: mpsc::Sender<Notice>) -> Self {
+        Self {
+            filter,
+            sender,
+            behind: BTreeMap::new(),
+        }
+    }
+
+    /// Nobody listens any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// It has to be told of a gap.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// Hands on an event, or notes the gap.
+    pub(super) fn offer(&mut self, key: &SessionKey, event: &Arc<Event>) {
+        if !self.filter.wants_session(key) {
+            return;
+        }
+        self.tell_gaps();
+        if self.is_behind() {
+            self.behind.entry(key.clone()).or_insert(event.seq);
+            return;
+        }
+        if self.filter.wants(event)
+            && self
+                .sender
+                .try_send(Notice::Event(Arc::clone(event)))
+                .is_err()
+        {
+            self.behind.insert(key.clone(), event.seq);
+        }
+    }
+
+    /// Hands on text, if there is room and nothing is missing before it.
+    pub(super) fn show(&mut self, frame: &Arc<Frame>) {
+        if self.filter.frames == Frames::Yes && !self.is_behind() {
+            let _ = self.sender.try_send(Notice::Frame(Arc::clone(frame)));
+        }
+    }
+
+    /// Tells of the gaps, as far as there is room.
+    pub(super) fn tell_gaps(&mut self) {
+        while let Some((session, from)) = self.behind.first_key_value() {
+            let gap = Notice::Gap {
+                session: session.clone(),
+                from: *from,
+            };
+            if self.sender.try_send(gap).is_err() {
+                return;
+            }
+            self.behind.pop_first();
+        }
+    }
+}
+
+/// The listener's end. Dropping it ends the subscription.
+#[derive(Debug)]
+pub struct Subscription {
+    receiver: mpsc::Receiver<Notice>,
+}
+
+impl Subscription {
+    pub(super) fn new(receiver: mpsc::Receiver<Notice>) -> Self {
+        Self { receiver }
+    }
+
+    /// The next notice; none when the bus is gone.
+    pub async fn next(&mut self) -> Option<Notice> {
+        self.receiver.recv().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{SessionName, Severity, Source, Timestamp};
+
+    fn key(name: &str) -> SessionKey {
+        SessionKey::local(SessionName::new(name).unwrap())
+    }
+
+    fn event(name: &str, seq: u64, kind: &str, severity: Severity) -> Arc<Event> {
+        Arc::new(Event {
+            seq: Seq(seq),
+            session: SessionName::new(name).unwrap(),
+            query: None,
+            turn: None,
+            at: Timestamp::default(),
+            kind: kind.into(),
+            source: Source::Session,
+            severity,
+            payload: serde_json::Value::Null,
+        })
+    }
+
+    fn drain(receiver: &mut mpsc::Receiver<Notice>) -> Vec<String> {
+        let show = |notice| match notice {
+            Notice::Event(event) => format!("{}{}", event.session, event.seq),
+            Notice::Frame(_) => "frame".into(),
+            Notice::Gap { session, from } => format!("gap {}{from}", session.name),
+        };
+        std::iter::from_fn(|| receiver.try_recv().ok())
+            .map(show)
+            .collect()
+    }
+
+    #[test]
+    fn a_slow_subscriber_is_told_where_to_read_on() {
+        let (sender, mut receiver) = mpsc::channel(2);
+        let mut subscriber = Subscriber::new(Filter::default(), sender);
+        for seq in 1..=4 {
+            subscriber.offer(&key("a"), &event("a", seq, "turn.started", Severity::Info));
+        }
+        subscriber.offer(&key("b"), &event("b", 7, "turn.started", Severity::Info));
+        assert_eq!(drain(&mut receiver), ["a1", "a2"]);
+        assert!(subscriber.is_behind());
+        subscriber.offer(&key("a"), &event("a", 5, "turn.started", Severity::Info));
+        assert_eq!(
+            drain(&mut receiver),
+            ["gap a3", "gap b7"],
+            "one marker for each session"
+        );
+        subscriber.offer(&key("a"), &event("a", 6, "turn.started", Severity::Info));
+        subscriber.tell_gaps();
+        assert_eq!(
+            drain(&mut receiver),
+            ["gap a5", "a6"],
+            "then on, with every hole marked"
+        );
+    }
+
+    #[test]
+    fn filters_by_session_type_and_severity() {
+        let all = Filter::default();
+        let one = Filter {
+            session: Some(key("a")),
+            ..Filter::default()
+        };
+        let turns = Filter {
+            kinds: vec!["turn.".into()],
+            ..Filter::default()
+        };
+        let grave = Filter {
+            severity: Some(Severity::Warning),
+            ..Filter::default()
+        };
+        for (name, filter, expected) in [
+            ("all", all, vec!["a1", "b2", "a3"]),
+            ("one session", one, vec!["a1", "a3"]),
+            ("types", turns, vec!["a1", "b2"]),
+            ("severity", grave, vec!["a3"]),
+        ] {
+            let (sender, mut receiver) = mpsc::channel(8);
+            let mut subscriber = Subscriber::new(filter, sender);
+            for (session, seq, kind, severity) in [
+                ("a", 1, "turn.started", Severity::Info),
+                ("b", 2, "turn.replied", Severity::Info),
+                ("a", 3, "budget.iteration.warning", Severity::Warning),
+            ] {
+                subscriber.offer(&key(session), &event(session, seq, kind, severity));
+            }
+            assert_eq!(drain(&mut receiver), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Composer actors: put prompts together, and remember them.
+//!
+//! Supervised by the supervisor; a few of them, chosen in turn by the caller. Each holds a cache over
+//! a published read-only snapshot of the prompts; a restart only empties the cache.
+
+use std::{sync::Arc, time::Duration};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, rpc::CallResult};
+
+use super::{message::local_messages, pool::Pool};
+use crate::{
+    model::Fault,
+    prompt::{Cache, ComposeInput, ComposedPrompt, Composer, Error},
+};
+
+/// How others reach the composers.
+#[derive(Clone)]
+pub(super) struct ComposerHandle(pub Pool<ComposerMsg>);
+
+impl ComposerHandle {
+    /// The prompt for this input.
+    pub(super) async fn compose(
+        &self,
+        input: ComposeInput,
+        within: Duration,
+    ) -> Result<Arc<ComposedPrompt>, Fault> {
+        let silent = || {
+            Fault::retryable(
+                "composer",
+                "the composer did not answer; it is being restarted",
+            )
+        };
+        let actor = self.0.any().ok_or_else(silent)?;
+        match actor
+            .call(|reply| ComposerMsg::Compose { input, reply }, Some(within))
+            .await
+        {
+            Ok(CallResult::Success(composed)) => {
+                composed.map_err(|error| Fault::permanent("prompt", error.to_string()))
+            }
+            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(silent()),
+        }
+    }
+}
+
+pub(super) enum ComposerMsg {
+    /// A prompt, please.
+    Compose {
+        input: ComposeInput,
+        reply: RpcReplyPort<Result<Arc<ComposedPrompt>, Error>>,
+    },
+}
+local_messages!(ComposerMsg);
+
+pub(super) struct ComposerActor;
+
+impl Actor for ComposerActor {
+    type Msg = ComposerMsg;
+    type State = Cache;
+    type Arguments = Arc<Composer>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ComposerMsg>,
+        snapshot: Arc<Composer>,
+    ) -> Result<Cache, ActorProcessingErr> {
+        Ok(Cache::new(snapshot))
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<ComposerMsg>,
+        message: ComposerMsg,
+        cache: &mut Cache,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ComposerMsg::Compose { input, reply } => {
+                // Whoever asked may have given up; that is its right.
+                let _ = reply.send(cache.compose(&input));
+            }
+        }
+        Ok(())
+    }
+}

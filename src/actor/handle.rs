@@ -1,0 +1,316 @@
+//! How the outside reaches sessions: handles that hide mailboxes and their time-outs.
+//!
+//! A session is found by its key through its shard, never by a stored actor reference, so a handle
+//! stays good over restarts.
+
+use std::{sync::Arc, time::Duration};
+
+use ractor::{RpcReplyPort, rpc::CallResult};
+
+use super::{
+    bus::{BusHandle, Filter, Notice, Subscription},
+    ledger::Ledger,
+    pool::Pool,
+    session::{Opening, SessionView},
+    shard::ShardMsg,
+};
+use crate::{
+    journal::{self, Journal},
+    kernel::{Command, Refusal, Reply},
+    model::{
+        BusyPolicy, Event, IdError, Limits, Outcome, ProfileName, QueryId, Seq, SessionKey,
+        Submission, Usage,
+        command::MAX_QUESTION,
+        record::{Fact, Finished, QueryFact},
+    },
+};
+
+mod child;
+mod watch;
+
+pub(super) use child::Child;
+pub use watch::{Progress, Watch};
+
+/// Why a request to a session was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The session refused it; the text says why and what to do.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The question is blank.
+    #[error("the question is empty: say what you want to know")]
+    EmptyQuestion,
+    /// The question is longer than [`MAX_QUESTION`].
+    #[error(
+        "the question has {bytes} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project and ask about that"
+    )]
+    QuestionTooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// A name that cannot be one.
+    #[error(transparent)]
+    Name(#[from] IdError),
+    /// The session did not answer in time. Whether the request was recorded is not known; with an
+    /// idempotency key it can be repeated safely.
+    #[error("the session did not answer within {0:?}: try again")]
+    Timeout(Duration),
+    /// The session or the system stopped before it answered; as for `Timeout`.
+    #[error("the session stopped before it answered: try again")]
+    Stopped,
+    /// The journal could not be read.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+}
+
+/// Knows the way to every session. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Router {
+    pub shards: Pool<ShardMsg>,
+    pub bus: BusHandle,
+    pub ledger: Ledger,
+    pub journal: Arc<dyn Journal>,
+    pub acknowledge: Duration,
+    pub subscriber_capacity: usize,
+}
+
+impl Router {
+    pub(super) fn session(&self, key: SessionKey, opening: Opening) -> SessionHandle {
+        SessionHandle {
+            router: self.clone(),
+            key,
+            opening,
+        }
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        key: &SessionKey,
+        message: impl FnOnce(RpcReplyPort<Result<T, Refusal>>) -> ShardMsg,
+    ) -> Result<T, AskError> {
+        let shard = self
+            .shards
+            .at(self.shards.index_of(key))
+            .ok_or(AskError::Stopped)?;
+        match shard.call(message, Some(self.acknowledge)).await {
+            Ok(CallResult::Success(answer)) => Ok(answer?),
+            Ok(CallResult::Timeout) => Err(AskError::Timeout(self.acknowledge)),
+            Ok(CallResult::SenderError) | Err(_) => Err(AskError::Stopped),
+        }
+    }
+}
+
+/// A running system, as those who use it see it. Cheap to clone.
+#[derive(Clone)]
+pub struct Oracle {
+    pub(super) router: Router,
+}
+
+impl Oracle {
+    /// A session by its key; it comes into being with the first thing that is asked of it.
+    #[must_use]
+    pub fn session(&self, key: SessionKey) -> SessionHandle {
+        self.session_of(key, ProfileName::oracle())
+    }
+
+    /// The same, by another profile if the session is new.
+    #[must_use]
+    pub fn session_of(&self, key: SessionKey, profile: ProfileName) -> SessionHandle {
+        self.router.session(
+            key,
+            Opening {
+                profile,
+                parent: None,
+            },
+        )
+    }
+
+    /// What all sessions record from now on.
+    #[must_use]
+    pub fn subscribe(&self, filter: Filter) -> Subscription {
+        self.router
+            .bus
+            .subscribe(filter, self.router.subscriber_capacity)
+    }
+
+    /// How many queries run.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.router.ledger.live()
+    }
+}
+
+/// One session. Cheap to clone.
+#[derive(Clone)]
+pub struct SessionHandle {
+    router: Router,
+    key: SessionKey,
+    opening: Opening,
+}
+
+/// How a query ended, for whoever asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Which query.
+    pub query: QueryId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The answer; may be empty.
+    pub text: String,
+    /// Turns completed.
+    pub turns: u32,
+    /// What it used.
+    pub usage: Usage,
+}
+
+impl Answer {
+    pub(super) fn new(query: QueryId, finished: Finished) -> Self {
+        let Finished {
+            outcome,
+            answer,
+            turns,
+            usage,
+        } = finished;
+        Self {
+            query,
+            outcome,
+            text: answer,
+            turns,
+            usage,
+        }
+    }
+}
+
+impl SessionHandle {
+    /// Which session.
+    #[must_use]
+    pub const fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// Hands in a message. Returns once it is durable, not once it is answered.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
+        if submission.text.trim().is_empty() {
+            return Err(AskError::EmptyQuestion);
+        }
+        if submission.text.len() > MAX_QUESTION {
+            return Err(AskError::QuestionTooLong {
+                bytes: submission.text.len(),
+            });
+        }
+        let steers = submission.busy == BusyPolicy::Steer;
+        match self.command(Command::Submit(submission)).await? {
+            Reply::Query { query } => Ok(query),
+            Reply::Done if steers => self
+                .view()
+                .await?
+                .query
+                .ok_or(AskError::Refused(Refusal::NothingRunning)),
+            Reply::Done => Err(AskError::Stopped),
+        }
+    }
+
+    /// Hands in a message and follows it to its end.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
+        let events = self.subscribe();
+        let query = self.submit(submission).await?;
+        Ok(Watch::new(self.clone(), query, events))
+    }
+
+    /// Takes back a query, or the one that runs.
+    ///
+    /// # Errors
+    /// See [`AskError`]; refused when nothing runs.
+    pub async fn cancel(&self, query: Option<QueryId>) -> Result<(), AskError> {
+        self.command(Command::Cancel { query }).await.map(drop)
+    }
+
+    /// Raises (or lowers) the budgets of the running query.
+    ///
+    /// # Errors
+    /// See [`AskError`]; refused when nothing runs.
+    pub async fn set_budget(&self, limits: Limits) -> Result<(), AskError> {
+        self.command(Command::SetBudget(limits)).await.map(drop)
+    }
+
+    /// Any command of the kernel's.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn command(&self, command: Command) -> Result<Reply, AskError> {
+        let message = |reply| ShardMsg::Command {
+            key: self.key.clone(),
+            opening: Box::new(self.opening.clone()),
+            command: Box::new(command),
+            reply,
+        };
+        self.router.ask(&self.key, message).await
+    }
+
+    /// How it stands.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn view(&self) -> Result<SessionView, AskError> {
+        self.router
+            .ask(&self.key, |reply| ShardMsg::GetView {
+                key: self.key.clone(),
+                reply,
+            })
+            .await
+    }
+
+    /// What it records and shows from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        let filter = Filter::session(self.key.clone());
+        self.router
+            .bus
+            .subscribe(filter, self.router.subscriber_capacity)
+    }
+
+    /// Its events after a number, from the journal; all of them for 0.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
+        let entries = self.records(after).await?;
+        Ok(entries
+            .iter()
+            .map(|entry| Event::of(&self.key.name, entry.seq, &entry.record))
+            .collect())
+    }
+
+    async fn records(&self, after: Seq) -> Result<Vec<journal::Entry>, AskError> {
+        const PAGE: usize = 512;
+        let journal = &self.router.journal;
+        let Some(known) = journal.find(self.key.clone()).await? else {
+            return Ok(Vec::new());
+        };
+        let (mut entries, mut last) = (Vec::new(), after);
+        while last < known.last {
+            let page = journal.read(known.sid, last, PAGE).await?;
+            let Some(end) = page.last() else { break };
+            last = end.seq;
+            entries.extend(page);
+        }
+        Ok(entries)
+    }
+
+    /// How a query ended, if the journal knows that it did.
+    pub(super) async fn recorded_end(&self, query: QueryId) -> Result<Option<Answer>, AskError> {
+        let end = |entry: &journal::Entry| {
+            let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact else {
+                return None;
+            };
+            (entry.record.query == Some(query)).then(|| Answer::new(query, finished.clone()))
+        };
+        Ok(self.records(Seq(0)).await?.iter().rev().find_map(end))
+    }
+}

@@ -1,0 +1,171 @@
+//! The supervisor's own books on running queries: the second line of defence for budgets (spec 6).
+//!
+//! Written by the shards from the facts that pass through them, read by the gateways. It believes
+//! what it saw, not what a session says of itself.
+
+use std::sync::Arc;
+
+use dashmap::{DashMap, mapref::entry::Entry};
+
+use crate::model::{QueryId, SessionKey, Sid, Turn};
+
+/// What is known of a session's running query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LedgerEntry {
+    /// Outside.
+    pub key: SessionKey,
+    /// Which query.
+    pub query: QueryId,
+    /// Turns it may have.
+    pub max_turns: u32,
+    /// Turns of which a call was seen: the highest number, from 1.
+    pub turns_started: u32,
+    /// Restarts that the supervisor made.
+    pub restarts: u32,
+}
+
+/// What the books say to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ruling {
+    /// Go ahead.
+    Allowed,
+    /// The query is over its limit.
+    Violated {
+        /// Turns seen.
+        started: u32,
+        /// Turns allowed.
+        limit: u32,
+    },
+    /// There is no such running query.
+    NotLive,
+}
+
+/// The books. Cheap to clone; no reference into it is held across an await.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ledger(Arc<DashMap<Sid, LedgerEntry>>);
+
+impl Ledger {
+    /// A query runs, with this limit; what was counted for it before stays counted.
+    pub(super) fn open(&self, sid: Sid, key: &SessionKey, query: QueryId, max_turns: u32) {
+        match self.0.entry(sid) {
+            Entry::Occupied(mut entry) if entry.get().query == query => {
+                entry.get_mut().max_turns = max_turns;
+            }
+            entry => {
+                let (key, turns_started, restarts) = (key.clone(), 0, 0);
+                entry.insert(LedgerEntry {
+                    key,
+                    query,
+                    max_turns,
+                    turns_started,
+                    restarts,
+                });
+            }
+        }
+    }
+
+    /// Nothing runs any more.
+    pub(super) fn close(&self, sid: Sid) {
+        self.0.remove(&sid);
+    }
+
+    /// A call of this turn passes through.
+    pub(super) fn count_call(&self, sid: Sid, query: QueryId, turn: Turn) -> Ruling {
+        let Some(mut entry) = self.0.get_mut(&sid).filter(|entry| entry.query == query) else {
+            return Ruling::NotLive;
+        };
+        entry.turns_started = entry.turns_started.max(turn.0 + 1);
+        let (started, limit) = (entry.turns_started, entry.max_turns);
+        if started > limit {
+            Ruling::Violated { started, limit }
+        } else {
+            Ruling::Allowed
+        }
+    }
+
+    /// The session is brought back: its query, and how often that has happened to it.
+    pub(super) fn count_restart(&self, sid: Sid) -> Option<(QueryId, u32)> {
+        let mut entry = self.0.get_mut(&sid)?;
+        entry.restarts += 1;
+        Some((entry.query, entry.restarts))
+    }
+
+    /// Whether this query runs.
+    pub(super) fn is_live(&self, sid: Sid, query: QueryId) -> bool {
+        self.0.get(&sid).is_some_and(|entry| entry.query == query)
+    }
+
+    /// How many queries run.
+    pub(super) fn live(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The sessions with a running query.
+    pub(super) fn sessions(&self) -> Vec<SessionKey> {
+        self.0.iter().map(|entry| entry.key.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SessionName;
+
+    #[test]
+    fn the_books_count_for_themselves() {
+        let ledger = Ledger::default();
+        let key = SessionKey::local(SessionName::new("s").unwrap());
+        let (sid, first, second) = (Sid(1), QueryId(1), QueryId(2));
+        assert_eq!(ledger.count_call(sid, first, Turn(0)), Ruling::NotLive);
+        ledger.open(sid, &key, first, 2);
+        for (name, query, turn, ruling) in [
+            ("first turn", first, 0, Ruling::Allowed),
+            (
+                "the same turn again, after a fault",
+                first,
+                0,
+                Ruling::Allowed,
+            ),
+            ("second turn", first, 1, Ruling::Allowed),
+            (
+                "one too many",
+                first,
+                2,
+                Ruling::Violated {
+                    started: 3,
+                    limit: 2,
+                },
+            ),
+            (
+                "a session that starts over",
+                first,
+                0,
+                Ruling::Violated {
+                    started: 3,
+                    limit: 2,
+                },
+            ),
+            ("another query", second, 0, Ruling::NotLive),
+        ] {
+            assert_eq!(ledger.count_call(sid, query, Turn(turn)), ruling, "{name}");
+        }
+        ledger.open(sid, &key, first, 5);
+        assert_eq!(
+            ledger.count_call(sid, first, Turn(3)),
+            Ruling::Allowed,
+            "raised"
+        );
+        ledger.open(sid, &key, second, 1);
+        assert_eq!(
+            ledger.count_call(sid, second, Turn(0)),
+            Ruling::Allowed,
+            "a new query"
+        );
+        assert!(ledger.is_live(sid, second) && !ledger.is_live(sid, first));
+        assert_eq!(ledger.count_restart(sid), Some((second, 1)));
+        assert_eq!(ledger.count_restart(sid), Some((second, 2)));
+        ledger.close(sid);
+        assert_eq!(ledger.count_restart(sid), None);
+        assert_eq!((ledger.live(), ledger.is_live(sid, second)), (0, false));
+    }
+}

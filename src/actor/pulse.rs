@@ -1,0 +1,92 @@
+//! The sign of life of a session: when it last got on, and whether it has to (spec 10).
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Whether the session is expected to get on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// It works: no progress for the stall limit is a stall.
+    Progress,
+    /// It is idle, paused, or waits for a person, a place in a queue, a back-off or a child.
+    Patience,
+}
+
+/// How far a session is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It was told to come to life and has not said anything yet.
+    Waking,
+    /// Nothing runs.
+    Idle,
+    /// A query runs.
+    Busy,
+}
+
+/// Shared by a session, its tasks and its shard. Written by the first two, read by the third; no lock.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    /// Monotonic milliseconds of the last progress.
+    mark: AtomicU64,
+    patient: AtomicU8,
+    stage: AtomicU8,
+}
+
+impl Pulse {
+    /// It got on.
+    pub(super) fn beat(&self, now: u64) {
+        self.mark.store(now, Ordering::Relaxed);
+    }
+
+    /// It got on and now waits, or works.
+    pub(super) fn expect(&self, expected: Expected, now: u64) {
+        let patient = match expected {
+            Expected::Progress => 0,
+            Expected::Patience => 1,
+        };
+        self.patient.store(patient, Ordering::Relaxed);
+        self.beat(now);
+    }
+
+    /// It is this far. Not by message: news of an actor's end overtakes its messages.
+    pub(super) fn live(&self, stage: Stage) {
+        let stage = match stage {
+            Stage::Waking => 0,
+            Stage::Idle => 1,
+            Stage::Busy => 2,
+        };
+        self.stage.store(stage, Ordering::Relaxed);
+    }
+
+    /// How far it is.
+    pub(super) fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Relaxed) {
+            0 => Stage::Waking,
+            1 => Stage::Idle,
+            _ => Stage::Busy,
+        }
+    }
+
+    /// For how long it should have got on and did not, in milliseconds.
+    pub(super) fn silent_for(&self, now: u64) -> u64 {
+        match self.patient.load(Ordering::Relaxed) {
+            0 => now.saturating_sub(self.mark.load(Ordering::Relaxed)),
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_should_get_on_is_silent() {
+        let pulse = Pulse::default();
+        pulse.expect(Expected::Progress, 100);
+        assert_eq!(pulse.silent_for(700), 600);
+        pulse.beat(650);
+        assert_eq!(pulse.silent_for(700), 50);
+        pulse.expect(Expected::Patience, 700);
+        assert_eq!(pulse.silent_for(9_999_999), 0);
+    }
+}

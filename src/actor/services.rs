@@ -1,0 +1,46 @@
+//! What a session needs from the rest of the system, in one value.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
+    handle::Router, profile::Profiles,
+};
+use crate::journal::Journal;
+
+/// How long the shell waits for what (spec 6: every await has a deadline).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the journal to make records durable.
+    pub append: Duration,
+    /// For classification and composition together.
+    pub prepare: Duration,
+    /// For one tool call.
+    pub tool: Duration,
+    /// For a session to say that a command is durable.
+    pub acknowledge: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            append: Duration::from_secs(10),
+            prepare: Duration::from_secs(10),
+            tool: Duration::from_secs(30),
+            acknowledge: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The rest of the system, as a session sees it. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Services {
+    pub clock: Clock,
+    pub journal: Arc<dyn Journal>,
+    pub classifier: ClassifierHandle,
+    pub composer: ComposerHandle,
+    pub bus: BusHandle,
+    pub router: Router,
+    pub profiles: Arc<Profiles>,
+    pub timeouts: Timeouts,
+}

@@ -1,0 +1,145 @@
+//! Session actor: the shell around [`crate::kernel::Session`]; one for each live session.
+//!
+//! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A
+//! failed append is a crash: the shard restarts the actor, which replays the journal. Work that takes
+//! time runs in tasks that report by message; they end with the actor.
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+
+use super::{message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg};
+use crate::{
+    kernel::{self, Command, Refusal, Report},
+    model::{
+        Fault, Limits, ProfileName, QueryClassification, QueryId, Seq, SessionKey, Usage,
+        record::{Parent, RestartCause},
+    },
+    prompt::ComposedPrompt,
+};
+
+mod activate;
+mod call;
+mod perform;
+mod state;
+mod tools;
+
+use state::SessionState;
+
+/// How a session comes (back) to life.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Activation {
+    /// Somebody has something for it.
+    OnDemand,
+    /// After a fault.
+    Restart {
+        /// Which.
+        cause: RestartCause,
+        /// What was seen.
+        detail: String,
+    },
+    /// The supervisor counted more turns than the budget has (spec 6).
+    BudgetViolated {
+        /// In which query.
+        query: QueryId,
+        /// What was counted.
+        detail: String,
+    },
+}
+
+/// What a session is opened with if it is new.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Opening {
+    /// The profile it lives by.
+    pub profile: ProfileName,
+    /// Set for children.
+    pub parent: Option<Parent>,
+}
+
+/// What can be seen of a session.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct SessionView {
+    /// Tenant and name.
+    pub key: SessionKey,
+    /// `idle`, `quarantined`, or the step of the running query.
+    pub state: String,
+    /// Whether new calls and tools are held back.
+    pub paused: bool,
+    /// Its last record.
+    pub last: Seq,
+    /// The running query.
+    pub query: Option<QueryId>,
+    /// Its completed turns.
+    pub turns: u32,
+    /// Its budgets.
+    pub limits: Option<Limits>,
+    /// What it used.
+    pub usage: Usage,
+    /// How many messages wait.
+    pub waiting: usize,
+}
+
+/// What the caller of a command hears once it is durable.
+pub(super) type Acknowledged = Result<kernel::Reply, Refusal>;
+
+pub(super) enum SessionMsg {
+    /// Replay, then go on.
+    Activate(Activation),
+    /// Somebody asks for something.
+    Command {
+        command: Command,
+        reply: RpcReplyPort<Acknowledged>,
+    },
+    /// A task reports.
+    Report(Report),
+    /// Classification and prompt, from the task that asked for them.
+    Prepared {
+        query: QueryId,
+        result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
+    },
+    /// How does it stand?
+    GetView {
+        reply: RpcReplyPort<Result<SessionView, Refusal>>,
+    },
+}
+local_messages!(SessionMsg);
+
+pub(super) struct SessionArgs {
+    pub key: SessionKey,
+    pub opening: Opening,
+    pub shard: ActorRef<ShardMsg>,
+    pub pulse: Arc<Pulse>,
+    pub services: Services,
+}
+
+pub(super) struct SessionActor;
+
+impl Actor for SessionActor {
+    type Msg = SessionMsg;
+    type State = SessionState;
+    type Arguments = SessionArgs;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<SessionMsg>,
+        args: SessionArgs,
+    ) -> Result<SessionState, ActorProcessingErr> {
+        Ok(SessionState::new(args))
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<SessionMsg>,
+        message: SessionMsg,
+        state: &mut SessionState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
+            SessionMsg::Command { command, reply } => state.command(&me, command, reply).await?,
+            SessionMsg::Report(report) => state.report(&me, report).await?,
+            SessionMsg::Prepared { query, result } => state.prepared(&me, query, result).await?,
+            SessionMsg::GetView { reply } => state.view(reply),
+        }
+        Ok(())
+    }
+}

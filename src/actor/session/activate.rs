@@ -1,0 +1,98 @@
+//! Coming to life: claim, replay, and then whatever is owed.
+
+use ractor::{ActorProcessingErr, ActorRef};
+
+use super::{Activation, SessionMsg, state::SessionState};
+use crate::{
+    journal::{Claim, Error as JournalError},
+    kernel::{Command, Report},
+    model::record::{Fact, Opened, Record, SessionFact},
+};
+
+/// Records read at a time.
+const PAGE: usize = 512;
+
+impl SessionState {
+    /// Claims the session, replays its records, opens it if it has none, and goes on.
+    pub(super) async fn activate(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        activation: Activation,
+    ) -> Result<(), ActorProcessingErr> {
+        let claim = self.services.journal.claim(self.key.clone()).await?;
+        self.claim = Some(claim);
+        self.replay(claim).await?;
+        if self.last.0 == 0 {
+            self.open(me).await?;
+        }
+        let now = self.services.clock.moment();
+        let decision = match activation {
+            Activation::OnDemand => self.session.resume(now),
+            Activation::Restart { cause, detail } => self
+                .session
+                .observe(Report::Restarted { cause, detail }, now),
+            Activation::BudgetViolated { query, detail } => self
+                .session
+                .observe(Report::BudgetViolated { query, detail }, now),
+        };
+        self.step(me, decision).await
+    }
+
+    async fn replay(&mut self, claim: Claim) -> Result<(), JournalError> {
+        while self.last < claim.last {
+            let page = self
+                .services
+                .journal
+                .read(claim.sid, self.last, PAGE)
+                .await?;
+            if page.is_empty() {
+                let (sid, expected, last) = (claim.sid, claim.last, self.last);
+                return Err(JournalError::Conflict {
+                    sid,
+                    expected,
+                    last,
+                });
+            }
+            for entry in page {
+                self.adopt(&entry.record);
+                self.session.evolve(&entry.record);
+                self.last = entry.seq;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first record says by which profile the session lives.
+    fn adopt(&mut self, record: &Record) {
+        if let Fact::Session(SessionFact::Opened(Opened {
+            profile, parent, ..
+        })) = &record.fact
+        {
+            self.opening.profile = profile.clone();
+            self.opening.parent = parent.clone();
+            self.live_by_the_opening();
+        }
+    }
+
+    async fn open(&mut self, me: &ActorRef<SessionMsg>) -> Result<(), ActorProcessingErr> {
+        self.live_by_the_opening();
+        let opened = Opened {
+            key: self.key.clone(),
+            profile: self.opening.profile.clone(),
+            parent: self.opening.parent.clone(),
+        };
+        let decision = self
+            .session
+            .decide(Command::Open(opened), self.services.clock.moment())?;
+        self.step(me, decision).await
+    }
+
+    fn live_by_the_opening(&mut self) {
+        let profile = self.services.profiles.get(&self.opening.profile);
+        self.profile = match &self.opening.parent {
+            Some(parent) => profile.for_child(parent),
+            None => profile.clone(),
+        };
+        self.session = crate::kernel::Session::new(self.profile.policy.clone());
+    }
+}

@@ -1,0 +1,107 @@
+//! Tool calls as tasks: with a deadline, and with words for the model whatever happens.
+
+use std::{sync::Arc, time::Duration};
+
+use ractor::ActorRef;
+use tokio_util::sync::CancellationToken;
+
+use super::{SessionMsg, state::SessionState};
+use crate::{
+    actor::task::Task,
+    kernel::Report,
+    model::{QueryId, ToolCall, ToolResult, ToolStatus, Turn},
+    tool::{Registry, ToolContext, ToolError},
+};
+
+/// One call and where it belongs.
+pub(super) struct ToolRun {
+    query: QueryId,
+    turn: Turn,
+    call: Arc<ToolCall>,
+    tools: Arc<Registry>,
+    deadline: Duration,
+}
+
+impl SessionState {
+    pub(super) fn tool_run(&self, query: QueryId, turn: Turn, call: Arc<ToolCall>) -> ToolRun {
+        let tools = Arc::clone(&self.profile.tools);
+        let deadline = self.services.timeouts.tool;
+        ToolRun {
+            query,
+            turn,
+            call,
+            tools,
+            deadline,
+        }
+    }
+}
+
+/// Runs the call and reports its result, whatever it is.
+pub(super) fn run(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
+    Task::spawn(async move {
+        let ToolRun {
+            query,
+            turn,
+            call,
+            tools,
+            deadline,
+        } = run;
+        let (status, content) = result(&call, &tools, deadline).await;
+        let result = ToolResult {
+            call: call.id.clone(),
+            status,
+            content,
+        };
+        let _ = me.cast(SessionMsg::Report(Report::ToolEnded {
+            query,
+            turn,
+            result,
+        }));
+    })
+}
+
+async fn result(call: &ToolCall, tools: &Registry, deadline: Duration) -> (ToolStatus, String) {
+    let name = &call.name;
+    let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
+        return (
+            ToolStatus::Failed,
+            format!("The tool {name} is not available at the moment."),
+        );
+    };
+    let cancelled = CancellationToken::new();
+    // Tells the tool, also when this task is dropped.
+    let _cancel = cancelled.clone().drop_guard();
+    let context = ToolContext {
+        call: call.id.clone(),
+        cancelled,
+    };
+    // A task of its own: a tool that panics takes nobody with it.
+    let work = Task::spawn(tool.call(arguments, context));
+    match tokio::time::timeout(deadline, work.join()).await {
+        Ok(Ok(Ok(content))) => (ToolStatus::Ok, content),
+        Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words),
+        Ok(Ok(Err(ToolError::Broken(fault)))) => {
+            tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool is broken");
+            (
+                ToolStatus::Failed,
+                format!(
+                    "The tool {name} is broken ({}). Go on without it.",
+                    fault.code
+                ),
+            )
+        }
+        Ok(Err(panic)) => {
+            tracing::error!(tool = %name, %panic, "tool panicked");
+            (
+                ToolStatus::Failed,
+                format!("The tool {name} is broken. Go on without it."),
+            )
+        }
+        Err(_) => {
+            let words = format!(
+                "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or go on without it."
+            );
+            (ToolStatus::Failed, words)
+        }
+    }
+}

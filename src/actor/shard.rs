@@ -1,0 +1,277 @@
+//! Shard: the supervisor's arm. Router, parent, deadline table and budget ledger of its sessions in
+//! one actor; the only sender of work to them.
+//!
+//! Supervised by the supervisor. It brings sessions to life on demand and back after a fault (never
+//! the whole shard for one session's), sees by each session's pulse whether it gets on, and counts the
+//! calls that pass through it against the query's limit. A session that crashes, stalls or breaks its
+//! budget is killed and restarted from the journal; how often is the kernel's decision, by durable
+//! counts. One whose records cannot be read, or that crashes while it comes to life, is quarantined:
+//! named, with the reason, while all others go on.
+//!
+//! If a shard itself is replaced, the new one brings back every session that the ledger says was
+//! running a query.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use ractor::{
+    Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent,
+};
+
+use super::{
+    gateway::{GatewayMsg, Ticket},
+    ledger::{Ledger, Ruling},
+    message::local_messages,
+    pool::Pool,
+    services::Services,
+    session::{Acknowledged, Activation, Opening, SessionMsg, SessionView},
+};
+use crate::{
+    kernel::{Command, Refusal},
+    model::{Fault, QueryId, SessionKey, Sid, record::RestartCause},
+};
+
+mod lifecycle;
+mod slot;
+
+use slot::Slot;
+
+/// What a shard goes by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShardSettings {
+    /// No progress for this long is a stall (spec 10).
+    pub stall_limit: Duration,
+    /// How often the pulses are looked at.
+    pub sweep: Duration,
+    /// How often the supervisor brings a query back by its own count.
+    pub max_restarts: u32,
+    /// Pause before a session is brought back; doubles with each restart in a row.
+    pub restart_pause: Duration,
+}
+
+pub(super) enum ShardMsg {
+    /// Something for a session, which comes into being if it is new.
+    Command {
+        key: SessionKey,
+        opening: Box<Opening>,
+        command: Box<Command>,
+        reply: RpcReplyPort<Acknowledged>,
+    },
+    /// How does it stand? Brings it to life.
+    GetView {
+        key: SessionKey,
+        reply: RpcReplyPort<Result<SessionView, Refusal>>,
+    },
+    /// A model call on its way out.
+    Call(Box<Ticket>),
+    /// What a session runs now.
+    Running {
+        sid: Sid,
+        key: SessionKey,
+        running: Option<(QueryId, u32)>,
+    },
+    /// Look at the pulses.
+    Sweep,
+    /// The pause before a restart is over.
+    Revive {
+        key: SessionKey,
+        activation: Box<Activation>,
+    },
+    /// Bring these back: the shard before this one is gone.
+    TakeOver(Vec<SessionKey>),
+}
+local_messages!(ShardMsg);
+
+pub(super) struct ShardArgs {
+    pub settings: ShardSettings,
+    pub services: Services,
+    pub ledger: Ledger,
+    /// The gateways, by provider.
+    pub gateways: Arc<HashMap<String, Pool<GatewayMsg>>>,
+}
+
+pub(super) struct ShardActor;
+
+pub(super) struct ShardState {
+    args: ShardArgs,
+    me: ActorRef<ShardMsg>,
+    slots: HashMap<SessionKey, Slot>,
+    by_actor: HashMap<ActorId, SessionKey>,
+    sids: HashMap<SessionKey, Sid>,
+}
+
+impl Actor for ShardActor {
+    type Msg = ShardMsg;
+    type State = ShardState;
+    type Arguments = ShardArgs;
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<ShardMsg>,
+        args: ShardArgs,
+    ) -> Result<ShardState, ActorProcessingErr> {
+        me.send_interval(args.settings.sweep, || ShardMsg::Sweep);
+        Ok(ShardState {
+            args,
+            me,
+            slots: HashMap::new(),
+            by_actor: HashMap::new(),
+            sids: HashMap::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<ShardMsg>,
+        message: ShardMsg,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ShardMsg::Command {
+                key,
+                opening,
+                command,
+                reply,
+            } => {
+                state.command(key, *opening, *command, reply).await?;
+            }
+            ShardMsg::GetView { key, reply } => state.view(key, reply).await?,
+            ShardMsg::Call(ticket) => state.call(*ticket),
+            ShardMsg::Running { sid, key, running } => state.running(sid, key, running),
+            ShardMsg::Sweep => state.sweep(),
+            ShardMsg::Revive { key, activation } => state.revive(key, *activation).await?,
+            ShardMsg::TakeOver(sessions) => state.take_over(sessions).await?,
+        }
+        Ok(())
+    }
+
+    /// Overridden, because the default would stop the shard with the first session that fails.
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<ShardMsg>,
+        event: SupervisionEvent,
+        state: &mut ShardState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(cell, error) => {
+                state.gone(&cell, RestartCause::Crash, &error.to_string());
+            }
+            SupervisionEvent::ActorTerminated(cell, _, reason) => {
+                state.gone(
+                    &cell,
+                    RestartCause::Crash,
+                    reason.as_deref().unwrap_or("it stopped"),
+                );
+            }
+            // Nothing to do for the others, which ractor may add to.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl ShardState {
+    async fn command(
+        &mut self,
+        key: SessionKey,
+        opening: Opening,
+        command: Command,
+        reply: RpcReplyPort<Acknowledged>,
+    ) -> Result<(), ActorProcessingErr> {
+        match self.session(key, opening).await? {
+            Ok(session) => {
+                // A session that dies before it answers drops the port; the caller hears of that.
+                let _ = session.cast(SessionMsg::Command { command, reply });
+            }
+            Err(reason) => {
+                let _ = reply.send(Err(Refusal::Quarantined { reason }));
+            }
+        }
+        Ok(())
+    }
+
+    async fn view(
+        &mut self,
+        key: SessionKey,
+        reply: RpcReplyPort<Result<SessionView, Refusal>>,
+    ) -> Result<(), ActorProcessingErr> {
+        match self.session(key, Opening::default()).await? {
+            Ok(session) => {
+                // A session that dies before it answers drops the port; the caller hears of that.
+                let _ = session.cast(SessionMsg::GetView { reply });
+            }
+            Err(reason) => {
+                let _ = reply.send(Err(Refusal::Quarantined { reason }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the call, and lets it through or ends the query.
+    fn call(&mut self, ticket: Ticket) {
+        let (sid, query, turn) = (ticket.sid, ticket.token.query, ticket.token.turn);
+        match self.args.ledger.count_call(sid, query, turn) {
+            Ruling::Allowed => self.forward(ticket),
+            Ruling::NotLive => {
+                let detail = "the supervisor knows of no such running query";
+                ticket.refuse(Fault::permanent("not_live", detail));
+            }
+            Ruling::Violated { started, limit } => {
+                let detail = format!("{started} turns were started, {limit} are allowed");
+                self.end_for(&ticket.key, Activation::BudgetViolated { query, detail });
+            }
+        }
+    }
+
+    fn forward(&self, ticket: Ticket) {
+        let provider = ticket
+            .model
+            .split_once('/')
+            .map_or("", |(provider, _)| provider);
+        match self.args.gateways.get(provider).and_then(Pool::any) {
+            // A gateway that is being replaced loses it: the channel closes without an end.
+            Some(gateway) => {
+                let _ = gateway.cast(GatewayMsg::Call(Box::new(ticket)));
+            }
+            None => {
+                let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
+                ticket.refuse(Fault::permanent("no_model", detail));
+            }
+        }
+    }
+
+    fn running(&mut self, sid: Sid, key: SessionKey, running: Option<(QueryId, u32)>) {
+        match running {
+            Some((query, max_turns)) => self.args.ledger.open(sid, &key, query, max_turns),
+            None => {
+                self.args.ledger.close(sid);
+                if let Some(slot) = self.slots.get_mut(&key) {
+                    slot.at_rest();
+                }
+            }
+        }
+        self.sids.insert(key, sid);
+    }
+
+    /// Kills whoever should have got on and did not.
+    fn sweep(&mut self) {
+        let now = self.args.services.clock.monotonic_millis();
+        let limit = u64::try_from(self.args.settings.stall_limit.as_millis()).unwrap_or(u64::MAX);
+        let stalled = |slot: &Slot| slot.silent_for(now) >= limit;
+        let stalled: Vec<SessionKey> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| stalled(slot))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in stalled {
+            let detail = format!("no progress for {:?}", self.args.settings.stall_limit);
+            let cause = RestartCause::Stall;
+            self.end_for(&key, Activation::Restart { cause, detail });
+        }
+    }
+}
+
+/// The cell of an actor that ended, by its id.
+fn id(cell: &ActorCell) -> ActorId {
+    cell.get_id()
+}

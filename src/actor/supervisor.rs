@@ -1,0 +1,339 @@
+//! Supervisor: the root. Starts the services and the shards, and replaces those that fail.
+//!
+//! Linked under a parent if the host has one. A service (classifier, composer, gateway, bus) that
+//! fails is replaced in its place in the pool; so is a shard, whose sessions the new one brings back.
+//! If one keeps failing, or the supervisor itself does, the system ends: better that than to limp.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::task::JoinHandle;
+
+use super::{
+    bus::{BusActor, BusHandle},
+    classifier::{ClassifierActor, ClassifierHandle},
+    clock::Clock,
+    composer::{ComposerActor, ComposerHandle},
+    gateway::{GatewayActor, GatewayArgs, GatewaySettings},
+    handle::{Oracle, Router},
+    ledger::Ledger,
+    message::local_messages,
+    pool::Pool,
+    profile::Profiles,
+    services::{Services, Timeouts},
+    shard::{ShardActor, ShardArgs, ShardMsg, ShardSettings},
+};
+use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
+
+mod system;
+
+pub use system::{StartError, System};
+
+/// How large a system is and how patient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemSettings {
+    /// Shards, 1–64.
+    pub shards: usize,
+    /// Classifiers.
+    pub classifiers: usize,
+    /// Composers.
+    pub composers: usize,
+    /// Event buses.
+    pub buses: usize,
+    /// Notices that may wait for a subscriber.
+    pub subscriber_capacity: usize,
+    /// No progress for this long is a stall; more than any model or tool may take.
+    pub stall_limit: Duration,
+    /// How often the supervisor looks.
+    pub sweep: Duration,
+    /// Pause before a session is brought back; doubles with each restart in a row.
+    pub restart_pause: Duration,
+    /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
+    pub max_restarts: u32,
+    /// How often one service may be replaced before the system ends.
+    pub replacements: u32,
+    /// What each provider may be asked of.
+    pub gateway: GatewaySettings,
+    /// How long the shell waits for what.
+    pub timeouts: Timeouts,
+}
+
+impl Default for SystemSettings {
+    fn default() -> Self {
+        Self {
+            shards: 16,
+            classifiers: 2,
+            composers: 2,
+            buses: 4,
+            subscriber_capacity: 1_024,
+            stall_limit: Duration::from_secs(900),
+            sweep: Duration::from_secs(1),
+            restart_pause: Duration::from_millis(100),
+            max_restarts: 3,
+            replacements: 100,
+            gateway: GatewaySettings::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// What a system is made of.
+pub struct SystemArgs {
+    /// How large and how patient.
+    pub settings: SystemSettings,
+    /// Time.
+    pub clock: Clock,
+    /// Where records become durable.
+    pub journal: Arc<dyn Journal>,
+    /// The models, by provider.
+    pub backends: Vec<Arc<dyn Backend>>,
+    /// What sessions of a kind share.
+    pub profiles: Profiles,
+    /// The lexicon, ready to classify.
+    pub classifier: Arc<Classifier>,
+    /// The prompts, ready to compose.
+    pub composer: Arc<Composer>,
+}
+
+pub(super) enum SupervisorMsg {}
+local_messages!(SupervisorMsg);
+
+/// Which actor is which, so that it can be replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Classifier(usize),
+    Composer(usize),
+    Bus(usize),
+    Gateway(String),
+    Shard(usize),
+}
+
+pub(super) struct SupervisorActor;
+
+pub(super) struct SupervisorState {
+    args: SystemArgs,
+    services: Services,
+    gateways: Arc<HashMap<String, Pool<super::gateway::GatewayMsg>>>,
+    places: HashMap<ActorId, Place>,
+    replaced: HashMap<Place, u32>,
+}
+
+impl SupervisorActor {
+    fn services(args: &SystemArgs) -> Services {
+        let settings = args.settings;
+        let bus = BusHandle(Pool::new(settings.buses));
+        let router = Router {
+            shards: Pool::new(settings.shards.clamp(1, 64)),
+            bus: bus.clone(),
+            ledger: Ledger::default(),
+            journal: Arc::clone(&args.journal),
+            acknowledge: settings.timeouts.acknowledge,
+            subscriber_capacity: settings.subscriber_capacity,
+        };
+        Services {
+            clock: args.clock.clone(),
+            journal: Arc::clone(&args.journal),
+            classifier: ClassifierHandle(Pool::new(settings.classifiers)),
+            composer: ComposerHandle(Pool::new(settings.composers)),
+            bus,
+            router,
+            profiles: Arc::new(args.profiles.clone()),
+            timeouts: settings.timeouts,
+        }
+    }
+}
+
+impl Actor for SupervisorActor {
+    type Msg = SupervisorMsg;
+    type State = SupervisorState;
+    type Arguments = (SystemArgs, Services);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<SupervisorMsg>,
+        (args, services): (SystemArgs, Services),
+    ) -> Result<SupervisorState, ActorProcessingErr> {
+        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), Pool::new(1));
+        let gateways = Arc::new(args.backends.iter().map(provider).collect());
+        let (places, replaced) = (HashMap::new(), HashMap::new());
+        let mut state = SupervisorState {
+            args,
+            services,
+            gateways,
+            places,
+            replaced,
+        };
+        for place in state.all_places() {
+            state.start(&me.get_cell(), place).await?;
+        }
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<SupervisorMsg>,
+        message: SupervisorMsg,
+        _: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {}
+    }
+
+    /// Overridden, because the default would stop the system with the first service that fails.
+    async fn handle_supervisor_evt(
+        &self,
+        me: ActorRef<SupervisorMsg>,
+        event: SupervisionEvent,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(cell, error) => {
+                state
+                    .replace(&me.get_cell(), &cell, &error.to_string())
+                    .await?;
+            }
+            SupervisionEvent::ActorTerminated(cell, _, reason) => {
+                let reason = reason.unwrap_or_else(|| "it stopped".into());
+                state.replace(&me.get_cell(), &cell, &reason).await?;
+            }
+            // Nothing to do for the others, which ractor may add to.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl SupervisorState {
+    /// Everything that has to run, services before those that use them.
+    fn all_places(&self) -> Vec<Place> {
+        let services = &self.services;
+        let mut places = Vec::new();
+        places.extend((0..services.classifier.0.size()).map(Place::Classifier));
+        places.extend((0..services.composer.0.size()).map(Place::Composer));
+        places.extend((0..services.bus.0.size()).map(Place::Bus));
+        let providers = self
+            .args
+            .backends
+            .iter()
+            .map(|backend| backend.provider().to_owned());
+        places.extend(providers.map(Place::Gateway));
+        places.extend((0..services.router.shards.size()).map(Place::Shard));
+        places
+    }
+
+    async fn start(&mut self, me: &ActorCell, place: Place) -> Result<(), ActorProcessingErr> {
+        let me = me.clone();
+        let id = match &place {
+            Place::Classifier(index) => {
+                let snapshot = Arc::clone(&self.args.classifier);
+                let (actor, _) = Actor::spawn_linked(None, ClassifierActor, snapshot, me).await?;
+                let id = actor.get_id();
+                self.services.classifier.0.put(*index, actor);
+                id
+            }
+            Place::Composer(index) => {
+                let snapshot = Arc::clone(&self.args.composer);
+                let (actor, _) = Actor::spawn_linked(None, ComposerActor, snapshot, me).await?;
+                let id = actor.get_id();
+                self.services.composer.0.put(*index, actor);
+                id
+            }
+            Place::Bus(index) => {
+                let (actor, _) = Actor::spawn_linked(None, BusActor, (), me).await?;
+                let id = actor.get_id();
+                self.services.bus.0.put(*index, actor);
+                id
+            }
+            Place::Gateway(provider) => self.start_gateway(me, provider).await?,
+            Place::Shard(index) => self.start_shard(me, *index).await?,
+        };
+        self.places.insert(id, place);
+        Ok(())
+    }
+
+    async fn start_gateway(
+        &self,
+        me: ActorCell,
+        provider: &str,
+    ) -> Result<ActorId, ActorProcessingErr> {
+        let mut backends = self.args.backends.iter();
+        let backend = backends.find(|backend| backend.provider() == provider);
+        let (Some(backend), Some(pool)) = (backend, self.gateways.get(provider)) else {
+            return Err(format!("there is no backend for the provider `{provider}`").into());
+        };
+        let args = GatewayArgs {
+            backend: Arc::clone(backend),
+            settings: self.args.settings.gateway,
+            ledger: self.services.router.ledger.clone(),
+            clock: self.args.clock.clone(),
+        };
+        let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
+        let id = actor.get_id();
+        pool.put(0, actor);
+        Ok(id)
+    }
+
+    async fn start_shard(
+        &self,
+        me: ActorCell,
+        index: usize,
+    ) -> Result<ActorId, ActorProcessingErr> {
+        let SystemSettings {
+            stall_limit,
+            sweep,
+            max_restarts,
+            restart_pause,
+            ..
+        } = self.args.settings;
+        let args = ShardArgs {
+            settings: ShardSettings {
+                stall_limit,
+                sweep,
+                max_restarts,
+                restart_pause,
+            },
+            services: self.services.clone(),
+            ledger: self.services.router.ledger.clone(),
+            gateways: Arc::clone(&self.gateways),
+        };
+        let (actor, _) = Actor::spawn_linked(None, ShardActor, args, me).await?;
+        let id = actor.get_id();
+        let shards = &self.services.router.shards;
+        let mut running = self.services.router.ledger.sessions();
+        running.retain(|key| shards.index_of(key) == index);
+        actor.cast(ShardMsg::TakeOver(running))?;
+        shards.put(index, actor);
+        Ok(id)
+    }
+
+    async fn replace(
+        &mut self,
+        me: &ActorCell,
+        gone: &ActorCell,
+        why: &str,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(place) = self.places.remove(&gone.get_id()) else {
+            return Ok(());
+        };
+        let count = self.replaced.entry(place.clone()).or_default();
+        *count += 1;
+        tracing::error!(?place, %why, times = *count, "a service is replaced");
+        if *count > self.args.settings.replacements {
+            return Err(format!("{place:?} failed {count} times, the last time: {why}").into());
+        }
+        self.start(me, place).await
+    }
+}
+
+/// The supervisor and the end of its actor.
+type Started = (ActorRef<SupervisorMsg>, JoinHandle<()>, Oracle);
+
+async fn start(args: SystemArgs, parent: Option<ActorCell>) -> Result<Started, StartError> {
+    let services = SupervisorActor::services(&args);
+    let router = services.router.clone();
+    let started = match parent {
+        Some(parent) => Actor::spawn_linked(None, SupervisorActor, (args, services), parent).await,
+        None => Actor::spawn(None, SupervisorActor, (args, services)).await,
+    };
+    let (supervisor, ended) = started.map_err(|error| StartError(error.to_string()))?;
+    Ok((supervisor, ended, Oracle { router }))
+}

@@ -1,0 +1,32 @@
+//! Tasks with an owner: dropping the guard ends the task.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+
+/// A running task; ends with its owner.
+#[derive(Debug)]
+#[must_use = "dropping it ends the task"]
+pub(super) struct Task<T = ()>(JoinHandle<T>);
+
+impl<T: Send + 'static> Task<T> {
+    /// Starts a task.
+    pub(super) fn spawn(work: impl Future<Output = T> + Send + 'static) -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "behind the guard that it asks for"
+        )]
+        Self(tokio::spawn(work))
+    }
+
+    /// Its result; `Err` holds what it panicked with.
+    pub(super) async fn join(mut self) -> Result<T, String> {
+        (&mut self.0).await.map_err(|error| error.to_string())
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
