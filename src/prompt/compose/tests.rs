@@ -1,0 +1,360 @@
+//! The token budget: what stays, what goes, and what is said about it.
+
+use super::*;
+use crate::{
+    model::tool::ToolNeed,
+    prompt::{
+        FileFault, Variables,
+        fixture::{REQUIRED, SHORT, composer, prompts, query, tool},
+        variables::ToolLine,
+    },
+};
+
+/// Lists each tool as `name=summary;`.
+const LIST: (&str, &str) = (
+    "tools-reference.md",
+    "{% for tool in tools %}{{ tool.name }}={{ tool.summary }};{% endfor %}.",
+);
+
+fn code() -> ComposeInput {
+    query(QueryType::Code, &[])
+}
+
+#[test]
+fn the_estimate_is_that_of_the_whole_content() {
+    // 4 + 7 + 7 + 7 + 5, and 7 + 6 for the code segment: 43 characters.
+    let prompt = composer(&[("code-analysis.md", "crème!")], 8_000)
+        .compose(&code())
+        .unwrap();
+    assert_eq!(
+        &*prompt.content,
+        "base\n\n---\n\nsignals\n\n---\n\ntools\n\n---\n\ncrème!"
+    );
+    assert_eq!(prompt.token_estimate, 10);
+    assert_eq!(prompt.warnings, []);
+}
+
+#[test]
+fn the_estimate_is_made_after_rendering() {
+    let variables = Variables {
+        project_name: "n".repeat(400),
+        ..Variables::default()
+    };
+    let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
+    let files = [
+        ("base.md", "base{{ project_name }}"),
+        ("code-analysis.md", "c"),
+    ];
+    let prompt = composer(&files, 8_000).compose(&input).unwrap();
+    assert_eq!(prompt.token_estimate, (404 + 7 + 7 + 7 + 5 + 7 + 1) / 4);
+}
+
+#[test]
+fn an_optional_segment_stays_while_the_whole_fits() {
+    // 30 characters are required: 7 tokens. The separator takes 7 more.
+    let left_out = |tokens, budget| {
+        vec![Warning::SegmentLeftOut {
+            segment: SegmentId::Code,
+            tokens,
+            used: 7,
+            budget,
+        }]
+    };
+    for (name, characters, budget, estimate, warnings) in [
+        ("fits exactly", 6, 10, 10, vec![]),
+        ("one character over", 7, 10, 7, left_out(1, 10)),
+        ("separator alone is over", 1, 8, 7, left_out(0, 8)),
+        ("budget of the required alone", 1, 7, 7, left_out(0, 7)),
+    ] {
+        let text = "c".repeat(characters);
+        let composer = composer(&[("code-analysis.md", &text)], budget);
+        let prompt = composer.compose(&code()).unwrap();
+        assert_eq!(
+            (prompt.token_estimate, prompt.warnings),
+            (estimate, warnings),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_required_segment_over_budget_is_an_error_that_names_it() {
+    let long = "x".repeat(40_000);
+    for (name, file, segment, used) in [
+        ("T038: base", "base.md", SegmentId::Base, 0),
+        ("T038: signals", "signals.md", SegmentId::Signals, 1),
+        ("T038: tools", "tools-reference.md", SegmentId::Tools, 4),
+    ] {
+        let error = composer(&[(file, &long)], 100)
+            .compose(&code())
+            .unwrap_err();
+        let (file, tokens, budget) = (file.to_owned(), 10_000, 100);
+        let expected = Error::PromptBudgetExceeded {
+            segment,
+            file,
+            tokens,
+            used,
+            budget,
+        };
+        assert_eq!(error, expected, "{name}");
+    }
+}
+
+#[test]
+fn the_budget_error_names_segment_size_budget_and_remedy() {
+    let error = composer(&[], 2).compose(&code()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "required segment `signals` of 1 tokens does not fit: with the 1 tokens before it, it \
+         exceeds the token budget of `2`; shorten `signals.md` or raise the budget"
+    );
+}
+
+fn three_tools() -> Vec<ToolLine> {
+    vec![
+        tool("web", ToolNeed::Web),
+        tool("code", ToolNeed::Code),
+        tool("any", ToolNeed::General),
+    ]
+}
+
+#[test]
+fn the_tool_list_is_cut_step_by_step_before_a_required_segment_fails() {
+    let x = "x".repeat(40);
+    let whole = format!("web={x};code={x};any={x};.");
+    let needed = format!("code={x};any={x};.");
+    let names = "code=;any=;.".to_owned();
+    let to_needs = Warning::ToolsCutToNeeds { kept: 2, of: 3 };
+    let to_names = Warning::ToolsCutToNames { kept: 2 };
+    let blank = Warning::SegmentBlank {
+        segment: SegmentId::Code,
+    };
+    // A budget of 50 tokens holds 203 characters. Around the list stand 21, and the base. The
+    // whole list has 137 characters, the needed tools 92, their names 12.
+    for (name, base, list, warnings) in [
+        ("all fit", 45, &whole, vec![blank.clone()]),
+        (
+            "one over",
+            46,
+            &needed,
+            vec![to_needs.clone(), blank.clone()],
+        ),
+        (
+            "the needed fit",
+            90,
+            &needed,
+            vec![to_needs.clone(), blank.clone()],
+        ),
+        (
+            "one over these",
+            91,
+            &names,
+            vec![to_needs.clone(), to_names.clone(), blank.clone()],
+        ),
+        (
+            "the names fit",
+            170,
+            &names,
+            vec![to_needs.clone(), to_names.clone(), blank.clone()],
+        ),
+    ] {
+        let text = "b".repeat(base);
+        let files = [
+            LIST,
+            ("base.md", &text),
+            ("code-analysis.md", "{# blank #}"),
+        ];
+        let prompt = composer(&files, 50)
+            .compose(&query(QueryType::Code, &three_tools()))
+            .unwrap();
+        let expected = format!("{text}{SEPARATOR}signals{SEPARATOR}{list}");
+        assert_eq!(
+            (&*prompt.content, prompt.warnings),
+            (&*expected, warnings),
+            "{name}"
+        );
+        assert_eq!(prompt.segments_included, REQUIRED, "{name}");
+    }
+    let text = "b".repeat(171);
+    let error = composer(&[LIST, ("base.md", &text)], 50)
+        .compose(&query(QueryType::Code, &three_tools()))
+        .unwrap_err();
+    let expected = Error::PromptBudgetExceeded {
+        segment: SegmentId::Tools,
+        file: "tools-reference.md".to_owned(),
+        tokens: 3,
+        used: 46,
+        budget: 50,
+    };
+    assert_eq!(error, expected, "one over the names");
+}
+
+#[test]
+fn an_optional_segment_never_cuts_the_tool_list_but_gains_from_a_cut() {
+    let to_needs = || Warning::ToolsCutToNeeds { kept: 2, of: 3 };
+    let left_out = |tokens, used| Warning::SegmentLeftOut {
+        segment: SegmentId::Code,
+        tokens,
+        used,
+        budget: 50,
+    };
+    // As above: 203 characters; 158 are required with the whole list, 113 with the needed tools.
+    for (name, base, code, warnings) in [
+        ("all fit", 30, 8, vec![]),
+        (
+            "left out, though a shorter list would make room",
+            30,
+            9,
+            vec![left_out(2, 47)],
+        ),
+        ("fits after a cut", 46, 37, vec![to_needs()]),
+        (
+            "does not fit after a cut",
+            46,
+            38,
+            vec![to_needs(), left_out(9, 39)],
+        ),
+    ] {
+        let (base, code) = ("b".repeat(base), "c".repeat(code));
+        let files = [LIST, ("base.md", &base), ("code-analysis.md", &code)];
+        let prompt = composer(&files, 50)
+            .compose(&query(QueryType::Code, &three_tools()))
+            .unwrap();
+        assert_eq!(prompt.warnings, warnings, "{name}");
+    }
+}
+
+#[test]
+fn tools_that_are_all_needed_are_cut_to_names_alone() {
+    let tools = [tool("code", ToolNeed::Code)];
+    let files = [LIST, ("code-analysis.md", "{# blank #}")];
+    let prompt = composer(&files, 10)
+        .compose(&query(QueryType::Code, &tools))
+        .unwrap();
+    let warnings = vec![
+        Warning::ToolsCutToNames { kept: 1 },
+        Warning::SegmentBlank {
+            segment: SegmentId::Code,
+        },
+    ];
+    assert_eq!(prompt.warnings, warnings);
+}
+
+#[test]
+fn a_required_segment_that_comes_out_blank_is_an_error() {
+    // The samples of the rehearsal have no turn budget of 99.
+    let text = "{% if max_turns != 99 %}base{% endif %}";
+    let composer = composer(&[("base.md", text)], 8_000);
+    let variables = Variables {
+        max_turns: Some(99),
+        ..Variables::default()
+    };
+    let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
+    match composer.compose(&input).unwrap_err() {
+        Error::Template(broken) => {
+            assert_eq!((broken.line, broken.fault), (None, FileFault::Blank))
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_template_that_fails_on_particular_values_names_its_line() {
+    let text = "base\n{% if max_turns == 99 %}{{ tools[99].name }}{% endif %}";
+    let composer = composer(&[("base.md", text)], 8_000);
+    let variables = Variables {
+        max_turns: Some(99),
+        ..Variables::default()
+    };
+    let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
+    match composer.compose(&input).unwrap_err() {
+        Error::Template(broken) => {
+            assert_eq!((broken.line, broken.fault), (Some(2), FileFault::Undefined));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_cut_project_context_is_a_warning() {
+    let variables = Variables {
+        project_context: "x".repeat(10_000),
+        ..Variables::default()
+    };
+    let input = ComposeInput::new(Arc::new(variables.prepare()), QueryType::Code);
+    let prompt = composer(&[], 8_000).compose(&input).unwrap();
+    assert_eq!(
+        prompt.warnings,
+        [Warning::ContextCut {
+            tokens: 2_500,
+            cap: 2_000
+        }]
+    );
+}
+
+#[test]
+fn extra_segments_come_in_order_and_once() {
+    let extra_segments = vec![SegmentId::Research, SegmentId::Code, SegmentId::Base];
+    let input = ComposeInput {
+        extra_segments,
+        ..code()
+    };
+    let prompt = composer(&[], 8_000).compose(&input).unwrap();
+    let expected = [&REQUIRED[..], &[SegmentId::Code, SegmentId::Research]].concat();
+    assert_eq!(prompt.segments_included, expected);
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let input = query(QueryType::Action, &three_tools());
+    let compose = || composer(&[LIST], 8_000).compose(&input).unwrap();
+    assert_eq!(compose(), compose());
+}
+
+#[test]
+fn a_summary_has_the_hash_of_the_text_and_the_rest_as_words() {
+    let prompt = ComposedPrompt {
+        content: "abc".into(),
+        segments_included: vec![SegmentId::Base, SegmentId::Code],
+        token_estimate: 0,
+        warnings: vec![Warning::SegmentBlank {
+            segment: SegmentId::Docs,
+        }],
+        hash: hex(&Sha256::digest("abc")),
+    };
+    let warning = "segment `docs` left out: its file renders to nothing";
+    let summary = PromptSummary {
+        hash: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned(),
+        segments_included: vec!["base".to_owned(), "code".to_owned()],
+        token_estimate: 0,
+        warnings: vec![warning.to_owned()],
+    };
+    assert_eq!(prompt.summary(), summary);
+    let json = serde_json::json!({
+        "content": "abc",
+        "segments_included": ["base", "code"],
+        "token_estimate": 0,
+        "warnings": [warning],
+    });
+    assert_eq!(
+        serde_json::to_value(&prompt).unwrap(),
+        json,
+        "spec 14: `oracle prompt --json`"
+    );
+}
+
+#[test]
+fn settings_out_of_range_make_no_composer() {
+    let settings = Settings {
+        token_budget: 0,
+        ..Settings::default()
+    };
+    let error = Composer::new(prompts(&SHORT).unwrap(), settings).unwrap_err();
+    assert_eq!(error.to_string(), "`token_budget` is `0`: use 1 to 1000000");
+}
+
+#[test]
+fn a_snapshot_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&composer(&[], 100));
+}

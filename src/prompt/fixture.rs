@@ -1,0 +1,60 @@
+//! Small prompts and tools for the tests of this room.
+
+use std::{fs, sync::Arc};
+
+use super::{
+    Cache, ComposeInput, Composer, Error, Prompts, SegmentId, Settings, ToolLine, Variables,
+};
+use crate::model::{QueryType, tool::ToolNeed};
+
+/// The required segments as short as can be, so that sizes can be counted by hand.
+pub(super) const SHORT: [(&str, &str); 3] = [
+    ("base.md", "base"),
+    ("signals.md", "signals"),
+    ("tools-reference.md", "tools"),
+];
+
+/// The built-in files with these in their places.
+pub(super) fn prompts(files: &[(&str, &str)]) -> Result<Prompts, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    Prompts::with_overlay(folder.path())
+}
+
+/// A composer of [`SHORT`] and these.
+pub(super) fn composer(files: &[(&str, &str)], token_budget: u64) -> Composer {
+    let files = [&SHORT, files].concat();
+    let settings = Settings {
+        token_budget,
+        ..Settings::default()
+    };
+    Composer::new(prompts(&files).unwrap(), settings).unwrap()
+}
+
+/// A cache over `composer`.
+pub(super) fn cache(composer: Composer) -> Cache {
+    Cache::new(Arc::new(composer))
+}
+
+/// A tool whose summary has 40 characters.
+pub(super) fn tool(name: &str, serves: ToolNeed) -> ToolLine {
+    ToolLine {
+        name: name.to_owned(),
+        summary: "x".repeat(40),
+        serves,
+    }
+}
+
+/// A query of this type in a session with these tools.
+pub(super) fn query(query_type: QueryType, tools: &[ToolLine]) -> ComposeInput {
+    let variables = Variables {
+        tools: tools.to_vec(),
+        ..Variables::default()
+    };
+    ComposeInput::new(Arc::new(variables.prepare()), query_type)
+}
+
+/// The required segments.
+pub(super) const REQUIRED: [SegmentId; 3] = [SegmentId::Base, SegmentId::Signals, SegmentId::Tools];

@@ -1,0 +1,191 @@
+//! The seven segments: a static table of what there is, where it stands and when it is included.
+//!
+//! No content is judged or rendered here.
+//!
+//! **Invariant:** [`REGISTRY`] is in the order of the prompt, by priority and then by id, and every
+//! required segment stands before every optional one: an optional one can never crowd it out.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Serialize, Serializer};
+
+use crate::model::QueryType;
+
+/// Which segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SegmentId {
+    /// Identity, constraints and the project.
+    Base,
+    /// The signal protocol.
+    Signals,
+    /// The tools of the session.
+    Tools,
+    /// How to answer questions about code.
+    Code,
+    /// How to chat.
+    Conversation,
+    /// How to answer from notes, and how to change them.
+    Docs,
+    /// How to answer from the web.
+    Research,
+}
+
+/// For which queries a segment is included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Included {
+    /// For every query.
+    Always,
+    /// For queries of these types.
+    For(&'static [QueryType]),
+}
+
+/// What happens when a segment does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Without it there is no prompt.
+    Required,
+    /// It is left out, with a warning.
+    Optional,
+}
+
+/// A row of the table in spec 5.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its id.
+    pub id: SegmentId,
+    /// Its file, in `prompts/oracle/` and in a folder that overlays it.
+    pub file: &'static str,
+    /// The text that is compiled in.
+    pub builtin: &'static str,
+    /// Its place: lower stands earlier.
+    pub priority: u8,
+    /// For which queries.
+    pub included: Included,
+    /// What happens when it does not fit.
+    pub presence: Presence,
+}
+
+macro_rules! builtin {
+    ($file:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/prompts/oracle/",
+            $file
+        ))
+    };
+}
+
+/// All segments, in the order of the prompt.
+pub static REGISTRY: [Segment; 7] = [
+    Segment {
+        id: SegmentId::Base,
+        file: "base.md",
+        builtin: builtin!("base.md"),
+        priority: 0,
+        included: Included::Always,
+        presence: Presence::Required,
+    },
+    Segment {
+        id: SegmentId::Signals,
+        file: "signals.md",
+        builtin: builtin!("signals.md"),
+        priority: 1,
+        included: Included::Always,
+        presence: Presence::Required,
+    },
+    Segment {
+        id: SegmentId::Tools,
+        file: "tools-reference.md",
+        builtin: builtin!("tools-reference.md"),
+        priority: 2,
+        included: Included::Always,
+        presence: Presence::Required,
+    },
+    Segment {
+        id: SegmentId::Code,
+        file: "code-analysis.md",
+        builtin: builtin!("code-analysis.md"),
+        priority: 10,
+        included: Included::For(&[QueryType::Code]),
+        presence: Presence::Optional,
+    },
+    Segment {
+        id: SegmentId::Conversation,
+        file: "conversation.md",
+        builtin: builtin!("conversation.md"),
+        priority: 10,
+        included: Included::For(&[QueryType::Conversational]),
+        presence: Presence::Optional,
+    },
+    Segment {
+        id: SegmentId::Docs,
+        file: "documentation.md",
+        builtin: builtin!("documentation.md"),
+        priority: 10,
+        included: Included::For(&[QueryType::Documentation, QueryType::Action]),
+        presence: Presence::Optional,
+    },
+    Segment {
+        id: SegmentId::Research,
+        file: "research.md",
+        builtin: builtin!("research.md"),
+        priority: 10,
+        included: Included::For(&[QueryType::Research]),
+        presence: Presence::Optional,
+    },
+];
+
+impl Segment {
+    /// Whether queries of this type include it.
+    #[must_use]
+    pub fn is_included_for(&self, query_type: QueryType) -> bool {
+        match self.included {
+            Included::Always => true,
+            Included::For(types) => types.contains(&query_type),
+        }
+    }
+}
+
+impl SegmentId {
+    /// The name in results, events and errors.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Signals => "signals",
+            Self::Tools => "tools",
+            Self::Code => "code",
+            Self::Conversation => "conversation",
+            Self::Docs => "docs",
+            Self::Research => "research",
+        }
+    }
+}
+
+impl fmt::Display for SegmentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for SegmentId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A name that is none of the seven ids.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown segment `{0}`: use base, signals, tools, code, docs, research or conversation")]
+pub struct UnknownSegment(pub String);
+
+impl FromStr for SegmentId {
+    type Err = UnknownSegment;
+    fn from_str(name: &str) -> Result<Self, UnknownSegment> {
+        REGISTRY
+            .iter()
+            .map(|segment| segment.id)
+            .find(|id| id.as_str() == name)
+            .ok_or_else(|| UnknownSegment(name.to_owned()))
+    }
+}

@@ -1,0 +1,204 @@
+//! The files as templates: compiled, checked and rendered with minijinja.
+//!
+//! Everything that can be known of a template without a query is found when it is loaded: syntax,
+//! names that do not exist (in branches that are rarely taken too), and, by a rehearsal with sample
+//! values of every query type, filters and attributes. Block tags on lines of their own leave no
+//! blank line behind.
+//!
+//! **Invariants:** no auto-escape; no name beside [`NAMES`]; work is limited; an error names file
+//! and line.
+
+use std::path::Path;
+
+use minijinja::{
+    AutoEscape, Environment, ErrorKind, UndefinedBehavior, syntax::SyntaxConfig, value::Value,
+};
+
+use super::{
+    error::{Broken, Error, FileFault},
+    files::{self, PromptFile},
+    segment::Presence,
+    variables::{NAMES, rehearsal},
+};
+
+/// Instructions that a template may take; the built-in ones take some ten a tool.
+const FUEL: u64 = 100_000;
+
+/// The usable files of all seven segments.
+#[derive(Debug)]
+pub struct Prompts {
+    environment: Environment<'static>,
+    files: Vec<PromptFile>,
+}
+
+impl Prompts {
+    /// The files that are compiled in.
+    ///
+    /// # Errors
+    /// When one of them is broken: a bug, which a test excludes.
+    pub fn builtin() -> Result<Self, Error> {
+        Self::check(files::builtin(), Vec::new())
+    }
+
+    /// The built-in files with those of a folder in their places. The folder may hold some of the
+    /// seven and nothing else; names that begin with a dot are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] when it cannot be listed, [`Error::Files`] with everything that is wrong
+    /// with its files.
+    pub fn with_overlay(folder: &Path) -> Result<Self, Error> {
+        let (files, problems) = files::overlaid(folder)?;
+        Self::check(files, problems)
+    }
+
+    /// The files of the segments, in the order of the prompt.
+    #[must_use]
+    pub fn files(&self) -> &[PromptFile] {
+        &self.files
+    }
+
+    fn check(files: Vec<PromptFile>, mut problems: Vec<Broken>) -> Result<Self, Error> {
+        let mut prompts = Self {
+            environment: environment(),
+            files: Vec::with_capacity(files.len()),
+        };
+        let samples = rehearsal();
+        for file in files {
+            match prompts
+                .add(&file)
+                .and_then(|()| prompts.rehearse(&file, &samples))
+            {
+                Ok(()) => prompts.files.push(file),
+                Err(found) => problems.extend(found),
+            }
+        }
+        if problems.is_empty() {
+            Ok(prompts)
+        } else {
+            Err(Error::Files(problems))
+        }
+    }
+
+    fn add(&mut self, file: &PromptFile) -> Result<(), Vec<Broken>> {
+        let name = file.segment.file;
+        self.environment
+            .add_template_owned(name, file.text.clone())
+            .map_err(|error| vec![broken(file, &error)])?;
+        let template = self
+            .environment
+            .get_template(name)
+            .map_err(|error| vec![broken(file, &error)])?;
+        let mut unknown: Vec<_> = template
+            .undeclared_variables(false)
+            .into_iter()
+            .filter(|name| !NAMES.contains(&name.as_str()))
+            .map(|name| (line_using(&file.text, &name), name))
+            .collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        unknown.sort_unstable();
+        let fault = |(line, name)| file.broken(line, FileFault::UnknownVariable(name));
+        Err(unknown.into_iter().map(fault).collect())
+    }
+
+    fn rehearse(&self, file: &PromptFile, samples: &[Value]) -> Result<(), Vec<Broken>> {
+        for sample in samples {
+            let text = self.render(file, sample).map_err(|problem| vec![problem])?;
+            match file.segment.presence {
+                Presence::Required if text.is_empty() => {
+                    return Err(vec![file.blank()]);
+                }
+                Presence::Required | Presence::Optional => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Renders a file, without blank lines at its ends.
+    pub(super) fn render(&self, file: &PromptFile, values: &Value) -> Result<String, Broken> {
+        let text = self
+            .environment
+            .get_template(file.segment.file)
+            .and_then(|template| template.render(values.clone()))
+            .map_err(|error| broken(file, &error))?;
+        Ok(text.trim_start_matches('\n').trim_end().to_owned())
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    let functions: Vec<_> = environment
+        .globals()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    for name in functions {
+        environment.remove_global(&name);
+    }
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    // Only clashing delimiters can be refused, and they are not touched.
+    if let Ok(syntax) = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+    {
+        environment.set_syntax(syntax);
+    }
+    environment
+}
+
+fn broken(file: &PromptFile, error: &minijinja::Error) -> Broken {
+    let detail = error.detail().unwrap_or_default();
+    let fault = match error.kind() {
+        ErrorKind::SyntaxError => FileFault::Syntax(detail.to_owned()),
+        ErrorKind::UndefinedError => FileFault::Undefined,
+        ErrorKind::OutOfFuel => FileFault::OutOfFuel,
+        kind if detail.is_empty() => FileFault::Failed(kind.to_string()),
+        kind => FileFault::Failed(format!("{kind}: {detail}")),
+    };
+    file.broken(error.line(), fault)
+}
+
+/// The line, from 1, of the first tag that uses a name. The engine lists the names of a template
+/// without their places.
+fn line_using(text: &str, name: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(open) = text[from..].find('{').map(|at| from + at) {
+        let close = match text[open..].get(..2) {
+            Some("{{") => "}}",
+            Some("{%") => "%}",
+            Some("{#") => "#}",
+            Some(_) | None => {
+                from = open + 1;
+                continue;
+            }
+        };
+        let inner = open + 2;
+        let end = text[inner..]
+            .find(close)
+            .map_or(text.len(), |at| inner + at);
+        if close != "#}"
+            && let Some(at) = word_in(&text[inner..end], name)
+        {
+            return Some(1 + text[..inner + at].matches('\n').count());
+        }
+        from = end;
+    }
+    None
+}
+
+/// Where a name stands as a word of its own, not as an attribute or filter of that name.
+fn word_in(text: &str, name: &str) -> Option<usize> {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).map(|(at, _)| at).find(|at| {
+        let (before, after) = (&text[..*at], &text[at + name.len()..]);
+        !before.ends_with(part_of_word)
+            && !after.starts_with(part_of_word)
+            && !before.trim_end().ends_with(['.', '|'])
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The values behind the five variables: `project_name`, `project_context`, `max_turns`, `tools`
+//! and `query_type`.
+//!
+//! Values are data. They are put on one line where a line is due, capped, and made harmless where
+//! they look like a signal or like the end of the block that holds them (spec 2: such bytes are
+//! escaped where they enter a prompt); beyond that they stand as they are. A [`ToolLine`] has no
+//! schema, so none can get into a prompt.
+//!
+//! **Invariant:** a [`Prepared`] never changes, and its fingerprint stands for all of it.
+
+use std::borrow::Cow;
+
+use minijinja::{context, value::Value};
+use sha2::{Digest, Sha256};
+
+use super::{tokens, warning::Warning};
+use crate::model::{Needs, QueryType, ToolSpec, tool::ToolNeed};
+
+/// Most tokens of the project context (spec 5).
+pub const PROJECT_CONTEXT_TOKENS: u64 = 2_000;
+const PROJECT_CONTEXT_CHARACTERS: usize = 4 * PROJECT_CONTEXT_TOKENS as usize;
+
+/// Tells the model that the project context goes on.
+const CUT_MARK: &str = "\n[cut here]";
+
+/// Every name that a template may use.
+pub(super) const NAMES: [&str; 5] = [
+    "project_name",
+    "project_context",
+    "max_turns",
+    "tools",
+    "query_type",
+];
+
+/// What a session offers to the templates; everything is empty by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// What the project is called.
+    pub project_name: String,
+    /// What the model should know about it; at most [`PROJECT_CONTEXT_TOKENS`], the rest is cut.
+    pub project_context: String,
+    /// The budget of turns of a query.
+    pub max_turns: Option<u32>,
+    /// The tools of the session, in the order of the profile.
+    pub tools: Vec<ToolLine>,
+}
+
+/// What the prompt says of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolLine {
+    /// Its name, as the model calls it.
+    pub name: String,
+    /// The first sentence of its description.
+    pub summary: String,
+    /// Which classified need it serves.
+    pub serves: ToolNeed,
+}
+
+impl From<&ToolSpec> for ToolLine {
+    fn from(spec: &ToolSpec) -> Self {
+        Self {
+            name: spec.name.clone(),
+            summary: spec.first_sentence().to_owned(),
+            serves: spec.serves,
+        }
+    }
+}
+
+/// How much of the tool list goes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToolCut {
+    /// All of it.
+    Whole,
+    /// The tools of the classified needs, and those of no need in particular.
+    Needed,
+    /// The names of these.
+    Names,
+}
+
+/// [`Variables`] made ready, once for all queries of a session.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    variables: Variables,
+    cut: Option<Warning>,
+    fingerprint: [u8; 32],
+}
+
+impl Variables {
+    /// Makes the values ready for the templates.
+    #[must_use]
+    pub fn prepare(&self) -> Prepared {
+        let (project_context, cut) = cap(&as_block(&self.project_context));
+        let tools = self.tools.iter().map(|tool| ToolLine {
+            name: as_line(&tool.name),
+            summary: as_line(&tool.summary),
+            serves: tool.serves,
+        });
+        let variables = Self {
+            project_name: as_line(&self.project_name),
+            project_context,
+            max_turns: self.max_turns,
+            tools: tools.collect(),
+        };
+        let fingerprint = fingerprint(&variables, cut.as_ref());
+        Prepared {
+            variables,
+            cut,
+            fingerprint,
+        }
+    }
+}
+
+impl Prepared {
+    /// Equal for equal values only.
+    pub(super) const fn fingerprint(&self) -> [u8; 32] {
+        self.fingerprint
+    }
+
+    /// What the templates get.
+    pub(super) fn values(&self, query_type: QueryType, cut: ToolCut) -> Value {
+        let needs = query_type.needs();
+        let tools = self.tools(needs, cut).map(|tool| {
+            let summary = match cut {
+                ToolCut::Whole | ToolCut::Needed => tool.summary.as_str(),
+                ToolCut::Names => "",
+            };
+            context! { name => tool.name.as_str(), summary => summary, needed => is_needed(tool, needs) }
+        });
+        context! {
+            project_name => self.variables.project_name.as_str(),
+            project_context => self.variables.project_context.as_str(),
+            max_turns => self.variables.max_turns.map_or_else(|| Value::from(""), Value::from),
+            tools => tools.collect::<Vec<_>>(),
+            query_type => query_type.as_str(),
+        }
+    }
+
+    /// What was lost on the way, given how the tool list was cut.
+    pub(super) fn warnings(&self, query_type: QueryType, cut: ToolCut) -> Vec<Warning> {
+        let mut warnings: Vec<_> = self.cut.iter().cloned().collect();
+        let (kept, of) = (
+            self.tools(query_type.needs(), cut).count(),
+            self.variables.tools.len(),
+        );
+        if kept < of {
+            warnings.push(Warning::ToolsCutToNeeds { kept, of });
+        }
+        match cut {
+            ToolCut::Whole | ToolCut::Needed => {}
+            ToolCut::Names => warnings.push(Warning::ToolsCutToNames { kept }),
+        }
+        warnings
+    }
+
+    fn tools(&self, needs: Needs, cut: ToolCut) -> impl Iterator<Item = &ToolLine> {
+        self.variables.tools.iter().filter(move |tool| match cut {
+            ToolCut::Whole => true,
+            ToolCut::Needed | ToolCut::Names => {
+                is_needed(tool, needs) || tool.serves == ToolNeed::General
+            }
+        })
+    }
+}
+
+const fn is_needed(tool: &ToolLine, needs: Needs) -> bool {
+    match tool.serves {
+        ToolNeed::Code => needs.needs_code,
+        ToolNeed::Vault => needs.needs_vault,
+        ToolNeed::Web => needs.needs_web,
+        ToolNeed::General => false,
+    }
+}
+
+/// Values for every query type, with all variables set and with none, to try a template on.
+pub(super) fn rehearsal() -> Vec<Value> {
+    let tool = |name: &str, summary: &str, serves| ToolLine {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        serves,
+    };
+    let full = Variables {
+        project_name: "sample".to_owned(),
+        project_context: "A sample project.".to_owned(),
+        max_turns: Some(30),
+        tools: vec![
+            tool("code_search", "Searches the code.", ToolNeed::Code),
+            tool("note_search", "Searches the notes.", ToolNeed::Vault),
+            tool("web_search", "", ToolNeed::Web),
+            tool(
+                "thread_search",
+                "Searches earlier sessions.",
+                ToolNeed::General,
+            ),
+        ],
+    };
+    let samples = [full.prepare(), Variables::default().prepare()];
+    let values = |query_type| {
+        samples
+            .iter()
+            .map(move |sample| sample.values(query_type, ToolCut::Whole))
+    };
+    QueryType::ALL.into_iter().flat_map(values).collect()
+}
+
+/// One line, harmless.
+fn as_line(text: &str) -> String {
+    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}
+
+/// Any number of lines, harmless.
+fn as_block(text: &str) -> String {
+    harmless(text.replace("\r\n", "\n").trim()).into_owned()
+}
+
+/// Escapes the `<` of what looks like a signal tag or a tag of the block around the context.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices('<') {
+        if opens_reserved_tag(&text[at + 1..]) {
+            out.push_str(&text[done..at]);
+            out.push_str("&lt;");
+            done = at + 1;
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Whether what follows a `<` makes it a tag that means something in a prompt. `<signal.h>` does
+/// not.
+fn opens_reserved_tag(text: &str) -> bool {
+    let name = text.strip_prefix('/').unwrap_or(text);
+    ["signal", "project_context"].iter().any(|reserved| {
+        let is_named = name
+            .get(..reserved.len())
+            .is_some_and(|n| n.eq_ignore_ascii_case(reserved));
+        let after = || name[reserved.len()..].chars().next();
+        is_named && after().is_none_or(|c| c == '>' || c == '/' || c.is_whitespace())
+    })
+}
+
+/// At most the cap of characters, the mark of the cut included.
+fn cap(text: &str) -> (String, Option<Warning>) {
+    if text
+        .char_indices()
+        .nth(PROJECT_CONTEXT_CHARACTERS)
+        .is_none()
+    {
+        return (text.to_owned(), None);
+    }
+    let room = PROJECT_CONTEXT_CHARACTERS - CUT_MARK.len();
+    let kept: String = text.chars().take(room).chain(CUT_MARK.chars()).collect();
+    let warning = Warning::ContextCut {
+        tokens: tokens(text.chars().count()),
+        cap: PROJECT_CONTEXT_TOKENS,
+    };
+    (kept, Some(warning))
+}
+
+/// Hashes every part with its length, so that no two sets of values run into the same bytes.
+fn fingerprint(variables: &Variables, cut: Option<&Warning>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let mut add = |part: &str| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    add(&variables.project_name);
+    add(&variables.project_context);
+    add(&variables
+        .max_turns
+        .map(|turns| turns.to_string())
+        .unwrap_or_default());
+    add(&cut.map(Warning::to_string).unwrap_or_default());
+    for tool in &variables.tools {
+        add(&tool.name);
+        add(&tool.summary);
+        add(match tool.serves {
+            ToolNeed::Code => "code",
+            ToolNeed::Vault => "vault",
+            ToolNeed::Web => "web",
+            ToolNeed::General => "general",
+        });
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests;
