@@ -70,16 +70,19 @@ fn five_cold(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// All five types from the cache: five prompts an iteration.
+/// All five types from the cache, which holds them already: five prompts an iteration.
 #[divan::bench]
 fn five_cached(bencher: Bencher<'_, '_>) {
     let inputs = inputs();
     let mut cache = composer().map(|composer| Cache::new(Arc::new(composer)));
-    bencher.bench_local(|| {
+    let mut compose = || {
         let cache = cache.as_mut().map_err(|error| error.clone())?;
         inputs
             .iter()
             .map(|input| cache.compose(black_box(input)))
             .collect::<Result<Vec<_>, _>>()
-    });
+    };
+    // The first round composes; it is not what is measured.
+    let _ = black_box(compose());
+    bencher.bench_local(compose);
 }
