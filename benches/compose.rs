@@ -1,0 +1,88 @@
+//! Composition of a prompt: everything rendered, and looked up.
+
+use std::sync::Arc;
+
+use divan::{Bencher, black_box};
+use oracle_agent::{
+    model::{QueryType, tool::ToolNeed},
+    prompt::{Cache, ComposeInput, Composer, Error, Prompts, Settings, ToolLine, Variables},
+};
+
+fn main() {
+    divan::main();
+}
+
+fn composer() -> Result<Composer, Error> {
+    Composer::new(Prompts::builtin()?, Settings::default())
+}
+
+/// A session with twenty tools and a project context at its cap.
+fn variables() -> Variables {
+    let needs = [
+        ToolNeed::Code,
+        ToolNeed::Vault,
+        ToolNeed::Web,
+        ToolNeed::General,
+    ];
+    let tools = (0..20)
+        .zip(needs.into_iter().cycle())
+        .map(|(number, serves)| ToolLine {
+            name: format!("tool_number_{number}"),
+            summary: "Searches one of the sources that a session may have at hand.".to_owned(),
+            serves,
+        });
+    Variables {
+        project_name: "bench".to_owned(),
+        project_context: "A line about the project. ".repeat(300),
+        max_turns: Some(30),
+        tools: tools.collect(),
+    }
+}
+
+fn inputs() -> [ComposeInput; 5] {
+    let variables = Arc::new(variables().prepare());
+    QueryType::ALL.map(|query_type| ComposeInput::new(Arc::clone(&variables), query_type))
+}
+
+/// Start or reload: seven files compiled and rehearsed.
+#[divan::bench]
+fn load() -> Result<Prompts, Error> {
+    Prompts::builtin()
+}
+
+/// Once a session.
+#[divan::bench]
+fn prepare(bencher: Bencher<'_, '_>) {
+    let variables = variables();
+    bencher.bench(|| black_box(&variables).prepare());
+}
+
+/// All five types, each rendered: five prompts an iteration.
+#[divan::bench]
+fn five_cold(bencher: Bencher<'_, '_>) {
+    let (composer, inputs) = (composer(), inputs());
+    bencher.bench(|| {
+        let composer = composer.as_ref().map_err(Error::clone)?;
+        inputs
+            .iter()
+            .map(|input| composer.compose(black_box(input)))
+            .collect::<Result<Vec<_>, _>>()
+    });
+}
+
+/// All five types from the cache, which holds them already: five prompts an iteration.
+#[divan::bench]
+fn five_cached(bencher: Bencher<'_, '_>) {
+    let inputs = inputs();
+    let mut cache = composer().map(|composer| Cache::new(Arc::new(composer)));
+    let mut compose = || {
+        let cache = cache.as_mut().map_err(|error| error.clone())?;
+        inputs
+            .iter()
+            .map(|input| cache.compose(black_box(input)))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    // The first round composes; it is not what is measured.
+    let _ = black_box(compose());
+    bencher.bench_local(compose);
+}

@@ -1,0 +1,275 @@
+//! The rows of T011, with the departures of spec 15: action loads the docs segment, a required
+//! segment over budget is an error, and the row of the low budget has a budget of 30.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    model::QueryType,
+    prompt::{
+        ComposeInput, Error, Included, Presence, Prompts, REGISTRY, Segment, SegmentId, Variables,
+    },
+};
+
+use super::{compose, composer};
+
+/// The files of T011's fixture.
+const T011: [(&str, &str); 7] = [
+    ("base.md", "# Base Prompt\n\nYou are the Oracle."),
+    ("signals.md", "# Signals\n\nEmit signals at response end."),
+    ("tools-reference.md", "# Tools\n\nYou have access to tools."),
+    (
+        "code-analysis.md",
+        "# Code Analysis\n\nAnalyze code carefully.",
+    ),
+    ("documentation.md", "# Documentation\n\nNavigate docs."),
+    ("research.md", "# Research\n\nSearch the web."),
+    ("conversation.md", "# Conversation\n\nBe helpful."),
+];
+
+#[test]
+fn each_type_includes_its_own_segment_and_no_other() {
+    let composer = composer(&T011, 8_000);
+    for (name, query_type, own, heading) in [
+        (
+            "T011: code includes code, excludes others",
+            QueryType::Code,
+            SegmentId::Code,
+            "# Code Analysis",
+        ),
+        (
+            "T011: documentation includes docs",
+            QueryType::Documentation,
+            SegmentId::Docs,
+            "# Documentation",
+        ),
+        (
+            "T011: research includes research",
+            QueryType::Research,
+            SegmentId::Research,
+            "# Research",
+        ),
+        (
+            "T011: conversational includes conversation",
+            QueryType::Conversational,
+            SegmentId::Conversation,
+            "# Conversation",
+        ),
+        (
+            "T011: action includes docs",
+            QueryType::Action,
+            SegmentId::Docs,
+            "# Documentation",
+        ),
+    ] {
+        let prompt = compose(&composer, &Variables::default(), query_type);
+        // T011, always included and ordered in the result: base, signals and tools come first.
+        let expected = [SegmentId::Base, SegmentId::Signals, SegmentId::Tools, own];
+        assert_eq!(prompt.segments_included, expected, "{name}");
+        assert_eq!(
+            own.as_str(),
+            query_type.segment(),
+            "{name}: as the table of spec 4 says"
+        );
+        let headings: Vec<_> = prompt
+            .content
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .collect();
+        assert_eq!(
+            headings,
+            ["# Base Prompt", "# Signals", "# Tools", heading],
+            "{name}"
+        );
+        assert_eq!(prompt.warnings, [], "{name}");
+    }
+}
+
+#[test]
+fn segments_are_parted_by_dividers_and_keep_their_content() {
+    let prompt = compose(
+        &composer(&T011, 8_000),
+        &Variables::default(),
+        QueryType::Code,
+    );
+    let [base, signals, tools, code, ..] = T011.map(|(_, text)| text);
+    let expected = format!("{base}\n\n---\n\n{signals}\n\n---\n\n{tools}\n\n---\n\n{code}");
+    assert_eq!(
+        *prompt.content, expected,
+        "T011: dividers, content preserved"
+    );
+    assert_eq!(
+        prompt.token_estimate,
+        expected.len() as u64 / 4,
+        "T011: tracks the estimate"
+    );
+}
+
+#[test]
+fn a_low_budget_leaves_optional_segments_out() {
+    // The required segments of T011's files have 122 characters, the separators included: 30 tokens.
+    for (name, budget, kept) in [
+        (
+            "T011: low budget (30, spec 15)",
+            30,
+            vec!["base", "signals", "tools"],
+        ),
+        (
+            "one token short of everything",
+            41,
+            vec!["base", "signals", "tools"],
+        ),
+        (
+            "everything, exactly",
+            42,
+            vec!["base", "signals", "tools", "code"],
+        ),
+        (
+            "T011: budget 500 holds everything",
+            500,
+            vec!["base", "signals", "tools", "code"],
+        ),
+    ] {
+        let prompt = compose(
+            &composer(&T011, budget),
+            &Variables::default(),
+            QueryType::Code,
+        );
+        let included: Vec<_> = prompt
+            .segments_included
+            .iter()
+            .map(|id| id.as_str())
+            .collect();
+        assert_eq!(included, kept, "{name}");
+        let warned = prompt
+            .warnings
+            .iter()
+            .all(|warning| warning.to_string().contains("budget"));
+        assert_eq!(
+            (prompt.warnings.len(), warned),
+            (4 - kept.len(), true),
+            "{name}"
+        );
+        assert!(prompt.token_estimate <= budget, "{name}");
+    }
+}
+
+#[test]
+fn a_required_segment_over_the_low_budget_is_an_error() {
+    let input = ComposeInput::new(Arc::new(Variables::default().prepare()), QueryType::Code);
+    let error = composer(&T011, 29).compose(&input).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::PromptBudgetExceeded {
+                segment: SegmentId::Tools,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_segment_is_included_by_its_condition() {
+    for query_type in QueryType::ALL {
+        let some = Segment {
+            included: Included::For(&[QueryType::Code, QueryType::Action]),
+            ..sample()
+        };
+        let expected = matches!(query_type, QueryType::Code | QueryType::Action);
+        assert_eq!(
+            some.is_included_for(query_type),
+            expected,
+            "T011: condition, {query_type}"
+        );
+        let always = Segment {
+            included: Included::Always,
+            ..sample()
+        };
+        assert!(
+            always.is_included_for(query_type),
+            "T011: no condition, {query_type}"
+        );
+    }
+}
+
+fn sample() -> Segment {
+    Segment {
+        id: SegmentId::Code,
+        file: "test.md",
+        builtin: "",
+        priority: 10,
+        included: Included::Always,
+        presence: Presence::Optional,
+    }
+}
+
+#[test]
+fn the_registry_is_the_table_of_the_spec_in_the_order_of_the_prompt() {
+    use Presence::{Optional, Required};
+    use QueryType::{Action, Code, Conversational, Documentation, Research};
+    let rows = REGISTRY.each_ref().map(|segment| {
+        (
+            segment.id.as_str(),
+            segment.file,
+            segment.priority,
+            segment.included,
+            segment.presence,
+        )
+    });
+    // T011: all expected segments, base, signals and tools required, the others optional, signals
+    // without a condition.
+    let expected = [
+        ("base", "base.md", 0, Included::Always, Required),
+        ("signals", "signals.md", 1, Included::Always, Required),
+        ("tools", "tools-reference.md", 2, Included::Always, Required),
+        (
+            "code",
+            "code-analysis.md",
+            10,
+            Included::For(&[Code]),
+            Optional,
+        ),
+        (
+            "conversation",
+            "conversation.md",
+            10,
+            Included::For(&[Conversational]),
+            Optional,
+        ),
+        (
+            "docs",
+            "documentation.md",
+            10,
+            Included::For(&[Documentation, Action]),
+            Optional,
+        ),
+        (
+            "research",
+            "research.md",
+            10,
+            Included::For(&[Research]),
+            Optional,
+        ),
+    ];
+    assert_eq!(rows, expected);
+    let order = rows.map(|(id, _, priority, ..)| (priority, id));
+    assert!(order.is_sorted(), "by priority, then id: {order:?}");
+    assert!(
+        rows.map(|row| row.4 == Optional).is_sorted(),
+        "no optional before a required one"
+    );
+}
+
+#[test]
+fn there_is_information_about_every_segment() {
+    let prompts = Prompts::builtin().unwrap();
+    assert_eq!(prompts.files().len(), REGISTRY.len(), "T011: all segments");
+    for (file, segment) in prompts.files().iter().zip(&REGISTRY) {
+        assert_eq!(
+            file.segment, segment,
+            "T011: id, file, priority, conditions, required"
+        );
+        assert!(file.token_estimate() > 0, "T011: token estimate");
+    }
+}

@@ -1,0 +1,199 @@
+//! The rows of T040 and T041 that are about composition; how queries are classified is tested with
+//! the classifier. As spec 15 has it, action loads the docs segment.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    model::QueryType,
+    prompt::{ComposeInput, Error, REGISTRY, SegmentId, UnknownSegment, Variables},
+};
+
+use super::{builtin, compose, composer, session};
+
+/// The files of T040's fixture: a heading with the id of the segment.
+fn t040() -> Vec<(&'static str, String)> {
+    REGISTRY
+        .iter()
+        .map(|segment| (segment.file, format!("# {}\n", segment.id)))
+        .collect()
+}
+
+#[test]
+fn a_segment_is_loaded_from_its_file() {
+    let composer = composer(&[("base.md", "# Base\n{{project_name}}")], 8_000);
+    let file = &composer.prompts().files()[0];
+    assert_eq!(
+        (
+            file.segment.id,
+            &*file.text,
+            file.segment.priority,
+            file.token_estimate()
+        ),
+        (SegmentId::Base, "# Base\n{{project_name}}", 0, 5),
+        "T040: load existing segment"
+    );
+}
+
+#[test]
+fn an_id_is_one_of_the_seven() {
+    for segment in &REGISTRY {
+        assert_eq!(segment.id.as_str().parse(), Ok(segment.id));
+    }
+    let unknown = "nonexistent".parse::<SegmentId>().unwrap_err();
+    assert_eq!(
+        unknown,
+        UnknownSegment("nonexistent".to_owned()),
+        "T040: unknown segment"
+    );
+    assert_eq!(
+        unknown.to_string(),
+        "unknown segment `nonexistent`: use base, signals, tools, code, docs, research or \
+         conversation"
+    );
+}
+
+#[test]
+fn segments_are_filtered_and_ordered() {
+    let files = t040();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    let composer = composer(&files, 8_000);
+    for (name, query_type, expected) in [
+        (
+            "T040: code includes code, excludes research, priority order",
+            QueryType::Code,
+            "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# code",
+        ),
+        (
+            "T040: research includes research",
+            QueryType::Research,
+            "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# research",
+        ),
+        (
+            "T040: conversational excludes code",
+            QueryType::Conversational,
+            "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# conversation",
+        ),
+        (
+            "T040: signals for all types: documentation",
+            QueryType::Documentation,
+            "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# docs",
+        ),
+        (
+            "T040: signals for all types: action",
+            QueryType::Action,
+            "# base\n\n---\n\n# signals\n\n---\n\n# tools\n\n---\n\n# docs",
+        ),
+    ] {
+        let prompt = compose(&composer, &Variables::default(), query_type);
+        assert_eq!(&*prompt.content, expected, "{name}");
+    }
+}
+
+#[test]
+fn the_budget_of_t040_holds() {
+    let long = "x".repeat(40_000);
+    let small = [
+        ("base.md", "base"),
+        ("signals.md", "signals"),
+        ("tools-reference.md", "tools"),
+    ];
+    let optional = [&small[..], &[("code-analysis.md", &long)]].concat();
+    let prompt = compose(
+        &composer(&optional, 100),
+        &Variables::default(),
+        QueryType::Code,
+    );
+    assert!(
+        !prompt.content.contains("xxx"),
+        "T040: optional segment skipped over budget"
+    );
+    assert_eq!(prompt.segments_included.last(), Some(&SegmentId::Tools));
+
+    let required = [("base.md", long.as_str()), small[1], small[2]];
+    let variables = Arc::new(Variables::default().prepare());
+    let input = ComposeInput::new(variables, QueryType::Conversational);
+    assert_eq!(
+        composer(&required, 100).compose(&input).unwrap_err(),
+        Error::PromptBudgetExceeded {
+            segment: SegmentId::Base,
+            file: "base.md".to_owned(),
+            tokens: 10_000,
+            used: 0,
+            budget: 100,
+        },
+        "T040: required segment over budget"
+    );
+}
+
+#[test]
+fn a_code_prompt_of_the_real_files_is_complete() {
+    let prompt = compose(&builtin(), &session(), QueryType::Code);
+    let lower = prompt.content.to_lowercase();
+    assert!(lower.contains("code"), "T041: code-analysis is there");
+    assert!(
+        lower.contains("cite sources") || lower.contains("file paths"),
+        "T041: citations"
+    );
+    assert!(
+        prompt.content.contains("<signal type="),
+        "T041: signals are there"
+    );
+    assert!(
+        !(lower.contains("web research") && lower.contains("research methodology")),
+        "T041: research is not"
+    );
+    assert!(prompt.token_estimate <= 8_000, "T041: within the budget");
+}
+
+#[test]
+fn the_research_check_can_tell() {
+    let lower = compose(&builtin(), &session(), QueryType::Research)
+        .content
+        .to_lowercase();
+    assert!(lower.contains("web research") && lower.contains("research methodology"));
+}
+
+#[test]
+fn composition_of_the_real_files_is_deterministic() {
+    for (name, query_type) in [
+        ("T041: How does the auth middleware work?", QueryType::Code),
+        (
+            "T041: What did we decide about caching?",
+            QueryType::Documentation,
+        ),
+        (
+            "T041: What's the latest React 19 features?",
+            QueryType::Research,
+        ),
+        ("T041: Thanks, that helps!", QueryType::Conversational),
+        ("an action", QueryType::Action),
+    ] {
+        let once = || compose(&builtin(), &session(), query_type);
+        assert_eq!(once(), once(), "{name}");
+    }
+}
+
+#[test]
+fn signals_are_mandatory_for_all_types() {
+    let named = Variables {
+        project_name: "Test".to_owned(),
+        ..Variables::default()
+    };
+    for query_type in QueryType::ALL {
+        let content = compose(&builtin(), &named, query_type).content;
+        for marker in [
+            "Signal Emission Protocol",
+            "<signal type=",
+            "need_turn",
+            "context_sufficient",
+        ] {
+            assert!(
+                content.contains(marker),
+                "T039, T041: {query_type} lacks `{marker}`"
+            );
+        }
+    }
+}
