@@ -19,4 +19,3 @@ mod text;
 pub use classifier::{Classifier, Context};
 pub use error::LexiconError;
 pub use lexicon::Lexicon;
-pub use score::Score;

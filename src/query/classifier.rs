@@ -89,12 +89,6 @@ impl Classifier {
         small_talk(GUESS, None)
     }
 
-    /// What the lexicon finds in a text, summed.
-    #[must_use]
-    pub fn score(&self, query: &str) -> Score {
-        score(&self.matcher.find(looked_at(query)))
-    }
-
     fn follows_up(&self, text: &str, context: Context<'_>) -> bool {
         let said = match context {
             Context::Fresh => "",

@@ -6,7 +6,7 @@ use crate::model::QueryType;
 
 /// Evidence for each type, summed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Score([f64; QueryType::ALL.len()]);
+pub(super) struct Score([f64; QueryType::ALL.len()]);
 
 /// Who wins a tie, and the order of the sums; conversational last, as in T008.
 const ORDER: [QueryType; QueryType::ALL.len()] = [
@@ -19,19 +19,17 @@ const ORDER: [QueryType; QueryType::ALL.len()] = [
 
 impl Score {
     /// Adds evidence; a negative weight speaks against.
-    pub fn add(&mut self, query_type: QueryType, weight: f64) {
+    pub(super) fn add(&mut self, query_type: QueryType, weight: f64) {
         self.0[place(query_type)] += weight;
     }
 
     /// What speaks for one type.
-    #[must_use]
-    pub fn of(&self, query_type: QueryType) -> f64 {
+    pub(super) fn of(&self, query_type: QueryType) -> f64 {
         self.0[place(query_type)]
     }
 
     /// The type with the most evidence; none if nothing speaks for any.
-    #[must_use]
-    pub fn best(&self) -> Option<QueryType> {
+    pub(super) fn best(&self) -> Option<QueryType> {
         let mut best = None;
         let mut most = 0.0;
         for query_type in ORDER {
@@ -44,8 +42,7 @@ impl Score {
     }
 
     /// How far the best type is ahead of the next, counted from nothing.
-    #[must_use]
-    pub fn margin(&self) -> f64 {
+    pub(super) fn margin(&self) -> f64 {
         let Some(best) = self.best() else { return 0.0 };
         let others = ORDER
             .into_iter()
@@ -55,8 +52,7 @@ impl Score {
     }
 
     /// How sure the best type is, 0 to 1: grows with the margin and never falls with it.
-    #[must_use]
-    pub fn confidence(&self) -> f64 {
+    pub(super) fn confidence(&self) -> f64 {
         let margin = self.margin();
         let above = CALIBRATION.iter().position(|&(knot, _)| knot > margin);
         match above {

@@ -40,17 +40,20 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
     while !rest.is_empty() {
         let (run, shape) = plain_run(rest);
         rest = &rest[run.len()..];
-        let mut ahead = rest.chars();
-        let next = ahead.next();
-        let ends = next.is_none_or(|c| c.is_ascii() && !matches!(kind(c), Kind::Joint));
-        if word.is_empty() && ends && shape == Shape::Lower {
-            // The common case: a word that can be handed on where it stands.
+        // By far the most frequent: a plain word and a space.
+        if word.is_empty()
+            && shape == Shape::Lower
+            && let Some(behind) = rest.strip_prefix(' ')
+        {
             if !run.is_empty() {
                 sink(run, std::mem::take(&mut opens));
             }
-        } else {
-            word.extend(run.chars().map(|c| c.to_ascii_lowercase()));
+            rest = behind;
+            continue;
         }
+        let mut ahead = rest.chars();
+        let next = ahead.next();
+        word.extend(run.chars().map(|c| c.to_ascii_lowercase()));
         let Some(c) = next else { break };
         rest = ahead.as_str();
         match kind(c) {

@@ -42,12 +42,19 @@ fn packed(word: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// Up to eight bytes as one number.
+/// Up to eight bytes as one number, the first byte lowest. From its two ends, which may overlap: a loop
+/// over the bytes costs more than the look-up that follows.
 fn tail(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |number, &b| number << 8 | u64::from(b))
+    let shift = |width: usize| 8 * (bytes.len() - width);
+    if let (Some(head), Some(end)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*head))
+            | u64::from(u32::from_le_bytes(*end)) << shift(4);
+    }
+    if let (Some(head), Some(end)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u16::from_le_bytes(*head))
+            | u64::from(u16::from_le_bytes(*end)) << shift(2);
+    }
+    bytes.first().map_or(0, |&b| b.into())
 }
 
 #[derive(Debug, Clone, Copy, Default)]
