@@ -6,4 +6,7 @@
     reason = "a test that fails should stop where it failed"
 )]
 
+mod classification;
+mod config;
+mod prompts;
 mod tidy;
