@@ -6,7 +6,7 @@ use crate::model::{
     Limits, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn,
     command::Author,
     record::{
-        Accepted, BudgetFact, ControlFact, Fact, IterationWarning, Noted, Opened, QueryFact,
+        Accepted, BudgetFact, ControlFact, Fact, IterationWarning, Noted, Opened, Place, QueryFact,
         SessionFact, Steered,
     },
 };
@@ -49,6 +49,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         },
         idempotency_key: Some(String::new()),
         continues: Some(QueryId(u32::MAX)),
+        place: Place::Front,
     };
     let warning = IterationWarning {
         turn: 1,
