@@ -33,5 +33,7 @@ pub use record::Record;
 pub use reply::{Reply, StopReason};
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
 pub use time::Timestamp;
-pub use tool::{ToolCall, ToolResult, ToolSpec, ToolStatus};
+pub use tool::{
+    ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus,
+};
 pub use usage::{NanoUsd, Usage};
