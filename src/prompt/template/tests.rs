@@ -171,7 +171,7 @@ fn values_are_data_and_stand_as_they_are() {
     let values = variables.prepare().values(QueryType::Code, ToolCut::Whole);
     assert_eq!(
         prompts.render(&prompts.files()[0], &values).unwrap(),
-        "{{ max_turns }} {% raw %}|<b>&amp;\"'\n{# kept #}|7|{{ query_type }}|true|code"
+        "{{ max_turns }} {% raw %}|<b>&amp;\"'\n{# kept #}|7|{{ query_type }}|True|code"
     );
 }
 
