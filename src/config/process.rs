@@ -28,10 +28,10 @@ impl Default for Session {
 pub struct Supervisor {
     /// A session without progress for this long is stuck. Longer than every model and tool deadline.
     pub stall_limit: Span<{ SECOND }, { 86_400 * SECOND }>,
-    /// Most restarts of one query after crashes and stalls; then it is failed.
-    pub max_restarts: Count<0, 100>,
-    /// Most deaths of the process that one query survives.
-    pub max_process_deaths: Count<0, 100>,
+    /// Crashes and stalls that fail a query.
+    pub max_crashes: Count<1, 100>,
+    /// Deaths of the process that fail a query.
+    pub max_process_deaths: Count<1, 100>,
     /// How many actors the sessions are spread over.
     pub shards: Count<1, 64>,
 }
@@ -40,7 +40,7 @@ impl Default for Supervisor {
     fn default() -> Self {
         Self {
             stall_limit: Span::of::<{ 900 * SECOND }>(),
-            max_restarts: Count::of::<3>(),
+            max_crashes: Count::of::<3>(),
             max_process_deaths: Count::of::<10>(),
             shards: Count::of::<16>(),
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::value::{BasisPoints, Count, NotAllowed, Usd};
+use super::value::{Share, Count, NotAllowed, Usd};
 
 /// `[oracle]`: turns, and when to warn (T031). These four have environment variables of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,20 +11,20 @@ pub struct Oracle {
     /// Most turns of a query.
     pub max_turns: Count<1, 100>,
     /// Share of the turns at which a query is warned of.
-    pub iteration_warning_threshold: BasisPoints,
+    pub iteration_warning_threshold: Share,
     /// Share of a token or cost budget at which a query is warned of.
-    pub token_warning_threshold: BasisPoints,
+    pub token_warning_threshold: Share,
     /// Share of the context window at which the history is compacted.
-    pub context_warning_threshold: BasisPoints,
+    pub context_warning_threshold: Share,
 }
 
 impl Default for Oracle {
     fn default() -> Self {
         Self {
             max_turns: Count::of::<30>(),
-            iteration_warning_threshold: BasisPoints::of::<7_000>(),
-            token_warning_threshold: BasisPoints::of::<8_000>(),
-            context_warning_threshold: BasisPoints::of::<7_000>(),
+            iteration_warning_threshold: Share::of::<7_000>(),
+            token_warning_threshold: Share::of::<8_000>(),
+            context_warning_threshold: Share::of::<7_000>(),
         }
     }
 }
@@ -46,14 +46,14 @@ pub struct Fallback {
     /// Turns without a signal that call the fallback.
     pub silence_turns: Count<1, 100>,
     /// Signals with less confidence than this call the fallback.
-    pub low_confidence: BasisPoints,
+    pub low_confidence: Share,
 }
 
 impl Default for Fallback {
     fn default() -> Self {
         Self {
             silence_turns: Count::of::<3>(),
-            low_confidence: BasisPoints::of::<3_000>(),
+            low_confidence: Share::of::<3_000>(),
         }
     }
 }

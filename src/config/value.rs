@@ -9,7 +9,7 @@ mod span;
 
 pub use chain::ModelChain;
 pub use count::Count;
-pub use decimal::{BasisPoints, Usd};
+pub use decimal::{Share, Usd};
 pub use path::FilePath;
 pub(super) use span::SECOND;
 pub use span::Span;

@@ -9,9 +9,9 @@ use crate::model::NanoUsd;
 
 /// A share from 0.0 to 1.0 in ten-thousandths: 0.7 is 7000, exactly (spec 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BasisPoints(u16);
+pub struct Share(u16);
 
-impl BasisPoints {
+impl Share {
     /// The whole.
     pub const ONE: Self = Self(10_000);
 
@@ -35,7 +35,7 @@ impl BasisPoints {
     }
 }
 
-impl FromStr for BasisPoints {
+impl FromStr for Share {
     type Err = NotAllowed;
 
     fn from_str(text: &str) -> Result<Self, NotAllowed> {
@@ -48,20 +48,20 @@ impl FromStr for BasisPoints {
     }
 }
 
-impl fmt::Display for BasisPoints {
+impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (f64::from(self.0) / 10_000.0).fmt(f)
     }
 }
 
-impl Serialize for BasisPoints {
+impl Serialize for Share {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // The nearest float to the share: its shortest decimal is the share again.
         serializer.serialize_f64(f64::from(self.0) / 10_000.0)
     }
 }
 
-impl<'de> Deserialize<'de> for BasisPoints {
+impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         digits(deserializer)?.parse().map_err(de::Error::custom)
     }
@@ -175,7 +175,7 @@ mod tests {
             ("1844674407370955.2", None),
         ] {
             assert_eq!(
-                text.parse::<BasisPoints>().ok().map(BasisPoints::get),
+                text.parse::<Share>().ok().map(Share::get),
                 points,
                 "{text}"
             );
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn every_share_survives_being_written_and_read() {
         for points in 0..=10_000 {
-            let share = BasisPoints(points);
+            let share = Share(points);
             let json = serde_json::to_string(&share).unwrap();
             assert_eq!(
-                serde_json::from_str::<BasisPoints>(&json).unwrap(),
+                serde_json::from_str::<Share>(&json).unwrap(),
                 share,
                 "{json}"
             );

@@ -82,7 +82,7 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(config.prompt.token_budget.get(), 8_000);
     assert_eq!(config.delegation.max_depth.get(), 1);
     assert_eq!(config.model.chain.models(), ["offline/offline"]);
-    assert_eq!(config.supervisor.max_restarts.get(), 3);
+    assert_eq!(config.supervisor.max_crashes.get(), 3);
     assert_eq!(config.supervisor.max_process_deaths.get(), 10);
     assert_eq!(config.validate(), Ok(()));
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use oracle_agent::{
     config::{
-        BasisPoints, Config, Count, File, ModelChain, OnMissingSignal, Origin, Sources, load,
+        Share, Config, Count, File, ModelChain, OnMissingSignal, Origin, Sources, load,
     },
     model::NanoUsd,
 };
@@ -189,7 +189,7 @@ fn every_kind_of_value_is_read_from_the_environment() {
         config.budget.max_cost_usd.map(|usd| usd.nanos()),
         Some(NanoUsd(1_000))
     );
-    assert_eq!(config.fallback.low_confidence, BasisPoints::of::<2_500>());
+    assert_eq!(config.fallback.low_confidence, Share::of::<2_500>());
     assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Finish);
     assert_eq!(config.prompt.dir.unwrap().as_path(), "5");
     assert_eq!(
