@@ -75,6 +75,13 @@ fn calling(request: &Request, id: &str, arguments: &str) -> Reply {
 
 type Items = Vec<Result<Delta, Fault>>;
 
+/// Name, behaviour, what the suite says of it.
+type Row = (
+    &'static str,
+    fn(&Request, usize) -> Items,
+    Result<(), Breach>,
+);
+
 fn shown(reply: Reply) -> Items {
     vec![
         Ok(Delta::Text("All is well.".to_owned())),
@@ -91,7 +98,7 @@ async fn breach(broken: fn(&Request, usize) -> Items) -> Result<(), Breach> {
 async fn what_is_broken_is_noticed() {
     let (scenario, pieces) = (Scenario::Question, "All is well.".to_owned());
     let fault = Fault::permanent("code", "why");
-    let rows: Vec<(&str, fn(&Request, usize) -> Items, Result<(), Breach>)> = vec![
+    let rows: Vec<Row> = vec![
         ("nothing is", |r, _| shown(good(r)), Ok(())),
         ("no end", |_, _| vec![], Err(Breach::NoEnd { scenario })),
         (
