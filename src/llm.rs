@@ -12,12 +12,16 @@ use futures_util::stream::BoxStream;
 
 use crate::model::{Fault, Message, Reply, ToolSpec};
 
+#[cfg(any(test, feature = "testkit"))]
+pub mod conformance;
 mod estimate;
+pub mod offline;
 mod pieces;
 pub mod scripted;
 
 pub use estimate::{estimate_tokens, estimate_usage};
 
+pub use offline::Offline;
 pub use scripted::Scripted;
 
 /// Whether the model may ask for tools in this turn.

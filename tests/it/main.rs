@@ -8,5 +8,6 @@
 
 mod classification;
 mod config;
+mod models;
 mod prompts;
 mod tidy;

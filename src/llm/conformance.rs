@@ -1,0 +1,357 @@
+//! What every [`Backend`] must do, as scenarios for its tests.
+//!
+//! A suite asks the tested side for a backend per [`Scenario`], so that one that talks to a server can
+//! have the server's answers ready. It checks form, not content. A backend that says nothing for ever is
+//! not noticed here: tests of deadlines have their own clock.
+//!
+//! **Invariant:** a breach is a value that names the scenario and what was seen; nothing panics.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::StreamExt;
+use serde_json::json;
+
+use super::{Backend, Delta, Request, ToolChoice};
+use crate::model::{
+    CallId, Fault, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolSpec,
+    ToolStatus, Usage,
+    tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+};
+
+/// A situation that a backend is put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scenario {
+    /// A question, with tools that may be asked for.
+    Question,
+    /// A question that was answered by calls, with their results.
+    Results,
+    /// A question with tools that may not be asked for.
+    NoTools,
+    /// A call that nobody waits for.
+    Dropped,
+}
+
+impl Scenario {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Question, Self::Results, Self::NoTools, Self::Dropped];
+}
+
+/// Whether the same request always gives the same reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Determinism {
+    /// It does; the suite checks that.
+    Deterministic,
+    /// It may differ.
+    Free,
+}
+
+/// What a backend did that it must not.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Breach {
+    /// The stream ended without a whole reply.
+    #[error("{scenario:?}: the stream ended without a whole reply")]
+    NoEnd {
+        /// Where.
+        scenario: Scenario,
+    },
+    /// Something came after the end.
+    #[error("{scenario:?}: after its end the stream went on with {after}")]
+    AfterEnd {
+        /// Where.
+        scenario: Scenario,
+        /// What came.
+        after: String,
+    },
+    /// A fault where a reply was due.
+    #[error("{scenario:?}: a reply was due, not the fault `{fault}`")]
+    Faulted {
+        /// Where.
+        scenario: Scenario,
+        /// Which.
+        fault: Fault,
+    },
+    /// The text of the pieces is not that of the reply.
+    #[error("{scenario:?}: the pieces say {pieces:?}, the reply {reply:?}")]
+    Text {
+        /// Where.
+        scenario: Scenario,
+        /// The pieces, joined.
+        pieces: String,
+        /// The texts of the reply, joined.
+        reply: String,
+    },
+    /// Arguments that are not a JSON object.
+    #[error("{scenario:?}: the arguments {arguments:?} of `{name}` are not a JSON object")]
+    Arguments {
+        /// Where.
+        scenario: Scenario,
+        /// Whose.
+        name: String,
+        /// As received.
+        arguments: String,
+    },
+    /// A call's id that the conversation has already.
+    #[error("{scenario:?}: the id `{id}` was given to two calls")]
+    SameId {
+        /// Where.
+        scenario: Scenario,
+        /// Which.
+        id: CallId,
+    },
+    /// A call where none was allowed.
+    #[error("{scenario:?}: `{name}` was asked for, and tools were not to be")]
+    Uninvited {
+        /// Where.
+        scenario: Scenario,
+        /// Which tool.
+        name: String,
+    },
+    /// A stop reason that does not fit.
+    #[error("{scenario:?}: {calls} calls in a reply that stopped with {stop:?}")]
+    Stop {
+        /// Where.
+        scenario: Scenario,
+        /// How many calls there are.
+        calls: usize,
+        /// As received.
+        stop: StopReason,
+    },
+    /// Usage was not filled in.
+    #[error("{scenario:?}: usage is not filled in: {usage:?}")]
+    NoUsage {
+        /// Where.
+        scenario: Scenario,
+        /// As received.
+        usage: Usage,
+    },
+    /// Not `provider/model`.
+    #[error("{scenario:?}: the reply is by `{model}`, not by a model of `{provider}`")]
+    Model {
+        /// Where.
+        scenario: Scenario,
+        /// As received.
+        model: String,
+        /// The backend's own name.
+        provider: String,
+    },
+    /// The same request gave another reply.
+    #[error("{scenario:?}: the same request gave two replies")]
+    Changed {
+        /// Where.
+        scenario: Scenario,
+    },
+}
+
+/// Puts a backend through all scenarios; `make` gives one, ready for two calls of the same request.
+///
+/// # Errors
+/// The first [`Breach`].
+pub async fn check(
+    make: impl Fn(Scenario) -> Arc<dyn Backend> + Send + Sync,
+    determinism: Determinism,
+) -> Result<(), Breach> {
+    for scenario in Scenario::ALL {
+        let (backend, request) = (make(scenario), request(scenario));
+        match scenario {
+            Scenario::Dropped => dropped(&*backend, request, scenario).await?,
+            Scenario::Question | Scenario::Results | Scenario::NoTools => {
+                let first = checked_reply(&*backend, request.clone(), scenario).await?;
+                let second = checked_reply(&*backend, request, scenario).await?;
+                if determinism == Determinism::Deterministic && first != second {
+                    return Err(Breach::Changed { scenario });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A stream that is dropped, at once or after its first piece, leaves the backend as it was.
+async fn dropped(
+    backend: &dyn Backend,
+    request: Request,
+    scenario: Scenario,
+) -> Result<(), Breach> {
+    drop(backend.call(request.clone()));
+    let mut begun = backend.call(request.clone());
+    let _ = begun.next().await;
+    drop(begun);
+    checked_reply(backend, request, scenario).await.map(drop)
+}
+
+async fn checked_reply(
+    backend: &dyn Backend,
+    request: Request,
+    scenario: Scenario,
+) -> Result<Reply, Breach> {
+    let (pieces, reply) = whole_reply(backend, request.clone(), scenario).await?;
+    check_text(pieces, &reply, scenario)?;
+    check_calls(&request, &reply, scenario)?;
+    let usage = reply.usage;
+    if usage.input_tokens == 0 || usage.output_tokens == 0 {
+        return Err(Breach::NoUsage { scenario, usage });
+    }
+    let provider = backend.provider();
+    match reply.model.split_once('/') {
+        Some((by, model)) if by == provider && !model.is_empty() => Ok(reply),
+        Some(_) | None => Err(Breach::Model {
+            scenario,
+            model: reply.model,
+            provider: provider.to_owned(),
+        }),
+    }
+}
+
+/// Reads a stream to its end: the joined pieces of text, and the reply.
+async fn whole_reply(
+    backend: &dyn Backend,
+    request: Request,
+    scenario: Scenario,
+) -> Result<(String, Reply), Breach> {
+    let mut stream = backend.call(request);
+    let mut pieces = String::new();
+    let reply = loop {
+        match stream.next().await {
+            Some(Ok(Delta::Text(piece))) => pieces.push_str(&piece),
+            Some(Ok(Delta::Reasoning(_))) => {}
+            Some(Ok(Delta::Done(reply))) => break reply,
+            Some(Err(fault)) => return Err(Breach::Faulted { scenario, fault }),
+            None => return Err(Breach::NoEnd { scenario }),
+        }
+    };
+    match stream.next().await {
+        None => Ok((pieces, reply)),
+        Some(after) => Err(Breach::AfterEnd {
+            scenario,
+            after: format!("{after:?}"),
+        }),
+    }
+}
+
+fn check_text(pieces: String, reply: &Reply, scenario: Scenario) -> Result<(), Breach> {
+    let texts = reply.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+    });
+    let text: String = texts.collect();
+    if text == pieces {
+        Ok(())
+    } else {
+        Err(Breach::Text {
+            scenario,
+            pieces,
+            reply: text,
+        })
+    }
+}
+
+fn check_calls(request: &Request, reply: &Reply, scenario: Scenario) -> Result<(), Breach> {
+    let message = Message {
+        role: Role::Assistant,
+        parts: reply.parts.clone(),
+    };
+    let before = request.messages.iter().flat_map(|message| message.calls());
+    let mut ids: BTreeSet<CallId> = before.map(|call| call.id.clone()).collect();
+    for call in message.calls() {
+        if call.parsed().is_err() {
+            let (name, arguments) = (call.name.clone(), call.arguments.clone());
+            return Err(Breach::Arguments {
+                scenario,
+                name,
+                arguments,
+            });
+        }
+        if request.tool_choice == ToolChoice::None {
+            return Err(Breach::Uninvited {
+                scenario,
+                name: call.name.clone(),
+            });
+        }
+        if !ids.insert(call.id.clone()) {
+            return Err(Breach::SameId {
+                scenario,
+                id: call.id.clone(),
+            });
+        }
+    }
+    let calls = message.calls().count();
+    let fits = match reply.stop {
+        StopReason::ToolCalls => calls > 0,
+        StopReason::EndTurn => calls == 0,
+        StopReason::MaxTokens | StopReason::Refusal | StopReason::ContentFilter => true,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(Breach::Stop {
+            scenario,
+            calls,
+            stop: reply.stop,
+        })
+    }
+}
+
+/// The request of a scenario.
+#[must_use]
+pub fn request(scenario: Scenario) -> Request {
+    let question = Message::text(Role::User, "Where is the session cache emptied?");
+    let messages = match scenario {
+        Scenario::Question | Scenario::NoTools | Scenario::Dropped => vec![question],
+        Scenario::Results => {
+            let [asked, answered] = search();
+            vec![question, asked, answered]
+        }
+    };
+    let tool_choice = match scenario {
+        Scenario::NoTools => ToolChoice::None,
+        Scenario::Question | Scenario::Results | Scenario::Dropped => ToolChoice::Auto,
+    };
+    Request {
+        model: "model".into(),
+        system: "You look things up, and end each reply with a signal.".into(),
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+        tools: [code_search()].into(),
+        tool_choice,
+    }
+}
+
+/// A call and its result. The id is one that no backend here would give.
+fn search() -> [Message; 2] {
+    let id = CallId::new("conformance-1");
+    let call = ToolCall {
+        id: id.clone(),
+        name: "code_search".to_owned(),
+        arguments: json!({"query": "session cache"}).to_string(),
+    };
+    let result = ToolResult {
+        call: id,
+        status: ToolStatus::Ok,
+        content: "src/cache.rs:7: fn empty_session_cache() {".to_owned(),
+    };
+    [
+        Message {
+            role: Role::Assistant,
+            parts: vec![Part::ToolCall(call)],
+        },
+        Message {
+            role: Role::Tool,
+            parts: vec![Part::ToolResult(result)],
+        },
+    ]
+}
+
+fn code_search() -> ToolSpec {
+    let properties = json!({"query": {"type": "string"}});
+    ToolSpec {
+        name: "code_search".to_owned(),
+        description: "Searches the files.".to_owned(),
+        schema: json!({"type": "object", "properties": properties, "required": ["query"]}),
+        serves: ToolNeed::Code,
+        effect: ToolEffect::ReadOnly,
+        repeat: ToolRepeat::Safe,
+        approval: ToolApproval::NotNeeded,
+    }
+}
+
+#[cfg(test)]
+mod tests;

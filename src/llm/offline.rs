@@ -1,0 +1,122 @@
+//! The offline model: answers without any network, by the same protocol and tools as any other.
+//!
+//! It sees what a model sees (messages and tool list) and nothing else: it asks for tools, reads their
+//! results, ends each reply with a signal, and answers with the best passages and their places. It
+//! quotes; it does not explain, and it changes nothing.
+//!
+//! **Invariant:** a reply is a pure function of the request, so a restarted attempt replies the same.
+//! What stands in questions and results is looked for and quoted, never obeyed.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `conversation` | what of the messages is the query at hand |
+//! | `question`, `lexicon`, `term`, `words` | what is asked |
+//! | `toolbox`, `plan` | what to ask of tools next |
+//! | `evidence`, `source`, `rank` | what they brought, and what of it is best |
+//! | `answer`, `quote`, `stuck`, `protocol` | the reply |
+
+use futures_util::{StreamExt, stream};
+
+use super::{
+    Backend, DeltaStream, Request, ToolChoice, estimate_usage,
+    pieces::{self, Cut},
+};
+use crate::model::{CallId, Part, Reply, StopReason, ToolCall, ToolSpec};
+
+mod answer;
+mod conversation;
+mod evidence;
+mod lexicon;
+mod plan;
+mod protocol;
+mod question;
+mod quote;
+mod rank;
+mod source;
+mod stuck;
+mod term;
+mod toolbox;
+mod words;
+
+use answer::{Case, Means};
+use conversation::Conversation;
+use evidence::Evidence;
+use question::Question;
+use rank::Ranking;
+use toolbox::Toolbox;
+
+/// The provider's name and the model's.
+pub const OFFLINE: &str = "offline";
+
+/// A [`Backend`] that needs nothing but tools; see the module for its rules.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Offline;
+
+impl Backend for Offline {
+    fn provider(&self) -> &'static str {
+        OFFLINE
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        // Reading long results takes a while, so it is done when the stream is polled.
+        let items = async move { pieces::of_reply(reply(&request), Cut::Words) };
+        stream::once(items).flat_map(stream::iter).boxed()
+    }
+}
+
+fn reply(request: &Request) -> Reply {
+    let conversation = Conversation::read(&request.messages);
+    let previous = conversation.previous.as_deref();
+    let question = Question::read(&conversation.question, &conversation.added, previous);
+    let evidence = Evidence::read(conversation.readable());
+    let ranking = Ranking::of(&evidence, &question.terms);
+    let offered: &[ToolSpec] = match request.tool_choice {
+        ToolChoice::Auto => &request.tools,
+        ToolChoice::None => &[],
+    };
+    let tools = Toolbox::of(offered, &conversation.asked);
+    let plan = plan::next(&conversation, &question, &ranking, &tools);
+    let (parts, stop) = match plan {
+        Some(plan) => {
+            let calls = plan.calls.into_iter().enumerate().map(|(at, call)| {
+                Part::ToolCall(ToolCall {
+                    id: CallId::new(&conversation.call_id(at)),
+                    name: call.name,
+                    arguments: call.arguments.to_string(),
+                })
+            });
+            (
+                [Part::text(plan.text)].into_iter().chain(calls).collect(),
+                StopReason::ToolCalls,
+            )
+        }
+        None => {
+            let means = if tools.can_search() {
+                Means::Tools
+            } else {
+                Means::None
+            };
+            let case = Case {
+                conversation: &conversation,
+                question: &question,
+                evidence: &evidence,
+                ranking: &ranking,
+                means,
+            };
+            (
+                vec![Part::text(answer::compose(&case))],
+                StopReason::EndTurn,
+            )
+        }
+    };
+    let usage = estimate_usage(request, &parts);
+    Reply {
+        parts,
+        stop,
+        usage,
+        model: format!("{OFFLINE}/{OFFLINE}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! What of a conversation belongs to the query at hand: its question, what was asked of tools for
+//! it, and how it stands.
+//!
+//! Reads messages only. Earlier queries are there as the question before this one, nothing more:
+//! their results may be out of date. Pure.
+
+use std::ops::Range;
+
+use super::protocol::is_stuck;
+use crate::model::{Message, Role, ToolCall, ToolResult, ToolStatus};
+
+/// Begins the ids of our calls; a number follows.
+const CALL_PREFIX: &str = "offline_";
+
+/// A call of this query.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) call: &'a ToolCall,
+    /// None if there is none in the conversation.
+    pub(super) result: Option<&'a ToolResult>,
+}
+
+impl Asked<'_> {
+    /// Whether there is something to read.
+    pub(super) fn worked(&self) -> bool {
+        self.result
+            .is_some_and(|result| result.status == ToolStatus::Ok)
+    }
+
+    /// Whether asking this tool again is of no use: a person said no, or it cannot be called.
+    pub(super) fn shut(&self) -> bool {
+        self.result.is_some_and(|result| match result.status {
+            ToolStatus::Denied | ToolStatus::Refused => true,
+            ToolStatus::Ok | ToolStatus::Failed | ToolStatus::Unknown => false,
+        })
+    }
+}
+
+/// Whether the query was given up before, and what came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Not so far.
+    Going,
+    /// We said `stuck`, and the runtime answered: one other strategy is due.
+    Urged,
+    /// The other strategy has been begun.
+    Retried,
+}
+
+/// The query at hand.
+#[derive(Debug)]
+pub(super) struct Conversation<'a> {
+    pub(super) question: String,
+    /// What the user said while it was worked on.
+    pub(super) added: Vec<&'a str>,
+    /// The question of the query before this one.
+    pub(super) previous: Option<String>,
+    /// The calls of this query, in order.
+    pub(super) asked: Vec<Asked<'a>>,
+    /// How many replies of this query asked for tools.
+    pub(super) rounds: usize,
+    pub(super) standing: Standing,
+    next_call: u64,
+}
+
+impl<'a> Conversation<'a> {
+    pub(super) fn read(messages: &'a [impl AsRef<Message>]) -> Self {
+        let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
+        let query = query_start(&messages);
+        let own = &messages[query.end..];
+        let text = |range: Range<usize>| {
+            messages[range]
+                .iter()
+                .flat_map(|message| message.texts())
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        let results: Vec<&ToolResult> = own.iter().flat_map(|message| message.results()).collect();
+        let replies = || own.iter().filter(|message| message.role == Role::Assistant);
+        let asked = replies()
+            .flat_map(|message| message.calls())
+            .map(|call| Asked {
+                call,
+                result: results
+                    .iter()
+                    .find(|result| result.call == call.id)
+                    .copied(),
+            });
+        let added = own.iter().filter(|message| message.role == Role::User);
+        let before = &messages[..query.start];
+        let previous = before
+            .iter()
+            .rposition(|message| message.role == Role::User);
+        Self {
+            question: text(query.clone()),
+            added: added.flat_map(|message| message.texts()).collect(),
+            previous: previous.map(|at| text(at..at + 1)),
+            asked: asked.collect(),
+            rounds: replies()
+                .filter(|message| message.calls().next().is_some())
+                .count(),
+            standing: standing(own),
+            next_call: next_call(&messages),
+        }
+    }
+
+    /// The id of our next call but `skip`; unlike that of any call in the conversation.
+    pub(super) fn call_id(&self, skip: usize) -> String {
+        format!("{CALL_PREFIX}{}", self.next_call + skip as u64)
+    }
+
+    /// What can be read, each with the call that it answers.
+    pub(super) fn readable(&self) -> impl Iterator<Item = (&'a ToolCall, &'a str)> {
+        self.asked
+            .iter()
+            .filter(|asked| asked.worked())
+            .filter_map(|asked| {
+                asked
+                    .result
+                    .map(|result| (asked.call, result.content.as_str()))
+            })
+    }
+}
+
+/// The user messages of the question. A user message opens a query if it opens the conversation or
+/// follows a reply that ended the query before; else it was added to the query at hand.
+fn query_start(messages: &[&Message]) -> Range<usize> {
+    let is_user = |at: &usize| messages[*at].role == Role::User;
+    let Some(start) = (0..messages.len())
+        .filter(is_user)
+        .rfind(|&at| opens(&messages[..at]))
+    else {
+        // No question at all: whatever is there counts as work on an empty one.
+        return 0..0;
+    };
+    let end = (start..messages.len())
+        .find(|at| !is_user(at))
+        .unwrap_or(messages.len());
+    start..end
+}
+
+fn opens(before: &[&Message]) -> bool {
+    let Some(last) = before.last() else {
+        return true;
+    };
+    match last.role {
+        Role::System => true,
+        // Guidance leaves the history with its query, so what follows it belongs to the same one.
+        Role::Guidance | Role::User => false,
+        Role::Assistant => last.calls().next().is_none() && !wants_another_turn(last),
+        // The calls of a query that was cancelled are answered as unknown.
+        Role::Tool => last
+            .results()
+            .any(|result| result.status == ToolStatus::Unknown),
+    }
+}
+
+fn wants_another_turn(reply: &Message) -> bool {
+    let text = reply.texts().last().unwrap_or("");
+    let signal = text.rfind("<signal").map_or("", |at| &text[at..]);
+    signal.contains("need_turn")
+}
+
+fn standing(own: &[&Message]) -> Standing {
+    let stuck = own.iter().position(|message| {
+        message.role == Role::Assistant && message.texts().last().is_some_and(is_stuck)
+    });
+    let Some(stuck) = stuck else {
+        return Standing::Going;
+    };
+    let behind = &own[stuck + 1..];
+    match behind.iter().any(|message| message.role == Role::Assistant) {
+        true => Standing::Retried,
+        false => Standing::Urged,
+    }
+}
+
+fn next_call(messages: &[&Message]) -> u64 {
+    let numbers = messages
+        .iter()
+        .flat_map(|message| message.calls())
+        .filter_map(|call| {
+            let number: u64 = call.id.0.strip_prefix(CALL_PREFIX)?.parse().ok()?;
+            number.checked_add(1)
+        });
+    numbers.max().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Conversations as the kernel builds them, and what of them is the query at hand.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    llm::offline::protocol::{Percent, Stand, signal},
+    model::{CallId, Part},
+};
+
+fn user(text: &str) -> Message {
+    Message::text(Role::User, text)
+}
+
+fn guidance() -> Message {
+    Message::text(Role::Guidance, "Try something else.")
+}
+
+fn done() -> Message {
+    let stand = Stand::Sufficient {
+        sources_found: 1,
+        source_types: vec![],
+    };
+    Message::text(
+        Role::Assistant,
+        format!("Here.\n\n{}", signal(&stand, Percent(80))),
+    )
+}
+
+fn another_turn() -> Message {
+    let stand = Stand::NeedTurn {
+        reason: "more to read".to_owned(),
+    };
+    Message::text(
+        Role::Assistant,
+        format!("Wait.\n\n{}", signal(&stand, Percent(80))),
+    )
+}
+
+fn stuck() -> Message {
+    let (attempted, blocker) = (vec!["a".to_owned()], "nothing found".to_owned());
+    let stand = Stand::Stuck {
+        attempted,
+        blocker,
+        suggestions: vec![],
+    };
+    Message::text(Role::Assistant, signal(&stand, Percent(80)))
+}
+
+fn call(id: &str) -> Message {
+    let (id, name) = (CallId::new(id), "code_search".to_owned());
+    let call = ToolCall {
+        id,
+        name,
+        arguments: "{}".to_owned(),
+    };
+    Message {
+        role: Role::Assistant,
+        parts: vec![Part::text("Looking."), Part::ToolCall(call)],
+    }
+}
+
+fn result(id: &str, status: ToolStatus) -> Message {
+    let result = ToolResult {
+        call: CallId::new(id),
+        status,
+        content: format!("of {id}"),
+    };
+    Message {
+        role: Role::Tool,
+        parts: vec![Part::ToolResult(result)],
+    }
+}
+
+fn ok(id: &str) -> Message {
+    result(id, ToolStatus::Ok)
+}
+
+fn shared(messages: Vec<Message>) -> Vec<Arc<Message>> {
+    messages.into_iter().map(Arc::new).collect()
+}
+
+#[test]
+fn the_question_is_found_behind_what_came_before() {
+    for (name, messages, question, added, previous) in [
+        ("the first", vec![user("q1")], "q1", vec![], None),
+        (
+            "in several messages",
+            vec![user("q1"), user("q2")],
+            "q1\nq2",
+            vec![],
+            None,
+        ),
+        (
+            "behind an answer",
+            vec![user("q1"), done(), user("q2")],
+            "q2",
+            vec![],
+            Some("q1"),
+        ),
+        (
+            "behind a dead end",
+            vec![user("q1"), stuck(), user("q2")],
+            "q2",
+            vec![],
+            Some("q1"),
+        ),
+        (
+            "with results",
+            vec![user("q1"), done(), user("q2"), call("c"), ok("c")],
+            "q2",
+            vec![],
+            Some("q1"),
+        ),
+        (
+            "steered behind results",
+            vec![user("q1"), call("c"), ok("c"), user("more")],
+            "q1",
+            vec!["more"],
+            None,
+        ),
+        (
+            "steered behind a turn without calls",
+            vec![user("q1"), another_turn(), user("more")],
+            "q1",
+            vec!["more"],
+            None,
+        ),
+        (
+            "steered behind guidance",
+            vec![user("q1"), stuck(), guidance(), user("more")],
+            "q1",
+            vec!["more"],
+            None,
+        ),
+        (
+            "behind a cancelled query",
+            vec![
+                user("q1"),
+                call("c"),
+                result("c", ToolStatus::Unknown),
+                user("q2"),
+            ],
+            "q2",
+            vec![],
+            Some("q1"),
+        ),
+        ("none at all", vec![guidance()], "", vec![], None),
+    ] {
+        let messages = shared(messages);
+        let got = Conversation::read(&messages);
+        let got = (got.question.as_str(), got.added, got.previous.as_deref());
+        assert_eq!(got, (question, added, previous), "{name}");
+    }
+}
+
+#[test]
+fn calls_are_those_of_this_query_with_their_results() {
+    let messages = shared(vec![
+        user("q1"),
+        call("offline_1"),
+        ok("offline_1"),
+        done(),
+        user("q2"),
+        call("offline_2"),
+        ok("offline_2"),
+        call("offline_7"),
+        result("offline_7", ToolStatus::Denied),
+        call("lost"),
+    ]);
+    let got = Conversation::read(&messages);
+    let asked: Vec<_> = got
+        .asked
+        .iter()
+        .map(|a| (&*a.call.id.0, a.worked(), a.shut()))
+        .collect();
+    let expected = vec![
+        ("offline_2", true, false),
+        ("offline_7", false, true),
+        ("lost", false, false),
+    ];
+    assert_eq!(asked, expected);
+    let readable: Vec<&str> = got.readable().map(|(_, content)| content).collect();
+    assert_eq!((got.rounds, readable), (3, vec!["of offline_2"]));
+    assert_eq!([got.call_id(0), got.call_id(1)], ["offline_8", "offline_9"]);
+}
+
+#[test]
+fn one_other_strategy_is_due_after_a_dead_end() {
+    for (name, messages, standing) in [
+        ("a question", vec![user("q")], Standing::Going),
+        ("work", vec![user("q"), call("c"), ok("c")], Standing::Going),
+        (
+            "given up",
+            vec![user("q"), stuck(), guidance()],
+            Standing::Urged,
+        ),
+        (
+            "tried",
+            vec![user("q"), stuck(), guidance(), call("c"), ok("c")],
+            Standing::Retried,
+        ),
+        (
+            "given up twice",
+            vec![user("q"), stuck(), guidance(), stuck(), guidance()],
+            Standing::Retried,
+        ),
+        (
+            "in the query before",
+            vec![user("q"), stuck(), user("q2")],
+            Standing::Going,
+        ),
+    ] {
+        assert_eq!(
+            Conversation::read(&shared(messages)).standing,
+            standing,
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! What to ask of tools next, if anything.
+//!
+//! Search by words, widen by the words that were found nowhere, read around the best hits; after a
+//! dead end that the runtime answered, one other strategy. No call is ever made twice, and there are
+//! at most [`MAX_ROUNDS`] rounds, so every query comes to an end. Pure.
+
+use super::{
+    answer::select,
+    conversation::{Conversation, Standing},
+    protocol::{Percent, Stand, inert, shortened, signal},
+    question::{Kind, Question},
+    rank::Ranking,
+    term::{Term, TermKind, TermSet},
+    toolbox::{Aim, How, Planned, Toolbox},
+};
+
+/// Most replies of a query that ask for tools.
+pub(super) const MAX_ROUNDS: usize = 4;
+
+/// Most calls in one reply.
+const MOST_CALLS: usize = 6;
+
+/// How sure we are that another turn helps.
+const CONFIDENCE: Percent = Percent(70);
+
+/// The calls of a reply, at least one, and what it says about them.
+#[derive(Debug, PartialEq)]
+pub(super) struct Plan {
+    /// The whole text, signal included.
+    pub(super) text: String,
+    pub(super) calls: Vec<Planned>,
+}
+
+/// What to ask next; none if there is enough, or nothing left to try.
+pub(super) fn next(
+    conversation: &Conversation<'_>,
+    question: &Question,
+    ranking: &Ranking,
+    tools: &Toolbox<'_>,
+) -> Option<Plan> {
+    let looks_up = match question.kind {
+        Kind::Chat(_) => false,
+        Kind::Deed | Kind::Lookup => !question.terms.is_empty(),
+    };
+    if !looks_up || conversation.rounds >= MAX_ROUNDS {
+        return None;
+    }
+    let terms = &question.terms;
+    let mut calls = match (conversation.standing, conversation.rounds) {
+        (Standing::Urged, _) => otherwise(terms, tools),
+        (Standing::Going, 0) => opening(terms, tools),
+        (Standing::Going, 1) => [
+            widening(terms, ranking, tools),
+            reading(ranking, terms, tools),
+        ]
+        .concat(),
+        (Standing::Going | Standing::Retried, _) => reading(ranking, terms, tools),
+    };
+    calls.truncate(MOST_CALLS);
+    (!calls.is_empty()).then(|| Plan {
+        text: text(conversation.rounds, &calls),
+        calls,
+    })
+}
+
+/// All words at once, names and quotes as they stand, and files that the question names.
+fn opening(terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
+    let needed = TermSet::needed(terms);
+    let is_path = |term: &&Term| term.kind == TermKind::Path;
+    let literal = |term: &Term| tools.search(term.literal(), How::Literal);
+    let all: Vec<&str> = needed
+        .of(terms)
+        .filter(|t| !is_path(t))
+        .map(|term| term.shown.as_str())
+        .collect();
+    let words = match (all.is_empty(), tools.knows_words()) {
+        (true, _) => Vec::new(),
+        (false, true) => tools.search_all(&all.join(" "), How::Words),
+        (false, false) => most_telling(needed, terms)
+            .filter_map(literal)
+            .take(2)
+            .collect(),
+    };
+    let verbatim = most_telling(needed, terms)
+        .filter(|term| matches!(term.kind, TermKind::Name | TermKind::Phrase))
+        .filter_map(literal)
+        .take(2);
+    let files = || needed.of(terms).filter(is_path);
+    let reads = files()
+        .filter_map(|term| tools.read(&term.shown, 0))
+        .take(2);
+    let calls = distinct(words.into_iter().chain(verbatim).chain(reads));
+    if calls.is_empty() {
+        distinct(files().filter_map(literal).take(2))
+    } else {
+        calls
+    }
+}
+
+/// What was found nowhere so far, each for itself.
+fn widening(terms: &[Term], ranking: &Ranking, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let missing = TermSet::needed(terms).minus(ranking.found);
+    let literal = |term: &Term| tools.search(term.literal(), How::Literal);
+    distinct(most_telling(missing, terms).filter_map(literal))
+        .into_iter()
+        .take(3)
+        .collect()
+}
+
+/// Around the hits that the answer would quote.
+fn reading(ranking: &Ranking, terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
+    let quoted = select(&ranking.passages, terms);
+    let reads = quoted
+        .iter()
+        .filter_map(|passage| tools.read(&passage.path, passage.hit));
+    distinct(reads).into_iter().take(3).collect()
+}
+
+/// Another strategy: every word and every part of a name for itself, and what files there are.
+fn otherwise(terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
+    let all = TermSet::needed(terms);
+    let words = most_telling(all, terms).map(Term::literal);
+    let parts = all.of(terms).flat_map(Term::parts);
+    let searches = words
+        .chain(parts)
+        .filter_map(|text| tools.search(text, How::Literal));
+    distinct(tools.list().into_iter().chain(searches))
+}
+
+fn most_telling(set: TermSet, terms: &[Term]) -> impl Iterator<Item = &Term> {
+    let mut sorted: Vec<&Term> = set.of(terms).collect();
+    sorted.sort_by_key(|term| std::cmp::Reverse((term.kind, term.shown.chars().count())));
+    sorted.into_iter()
+}
+
+fn distinct(calls: impl Iterator<Item = Planned>) -> Vec<Planned> {
+    let mut distinct: Vec<Planned> = Vec::new();
+    for call in calls {
+        if !distinct.contains(&call) {
+            distinct.push(call);
+        }
+    }
+    distinct
+}
+
+fn text(rounds: usize, calls: &[Planned]) -> String {
+    let mut searched: Vec<String> = Vec::new();
+    let mut read: Vec<String> = Vec::new();
+    let mut listed = None;
+    for call in calls {
+        let (list, words) = match &call.aim {
+            Aim::Search(text) => (&mut searched, format!("“{}”", shortened(&inert(text), 80))),
+            Aim::Read(path) => (&mut read, inert(path)),
+            Aim::List => {
+                listed = Some("listing the files".to_owned());
+                continue;
+            }
+        };
+        if !list.contains(&words) {
+            list.push(words);
+        }
+    }
+    let part =
+        |verb: &str, of: Vec<String>| (!of.is_empty()).then(|| format!("{verb} {}", of.join(", ")));
+    let doing: Vec<String> = [
+        listed,
+        part("searching for", searched),
+        part("reading", read),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let doing = doing.join(", then ");
+    let reason = format!("Round {}: {doing}; the results have to be read", rounds + 1);
+    let mut sentence = doing;
+    if let Some(first) = sentence.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    format!(
+        "{sentence}.\n\n{}",
+        signal(&Stand::NeedTurn { reason }, CONFIDENCE)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Passages as they are shown: their place on a line, then their lines in a fence.
+//!
+//! **Invariant:** nothing in a quote can end its fence, and no control character gets out. Pure.
+
+use super::{evidence::Evidence, protocol::shortened, rank::Passage};
+
+/// Longest quoted line, in characters.
+const LONGEST_LINE: usize = 200;
+
+/// Where a passage is: `path:line` or `path:start-end`.
+pub(super) fn place(passage: &Passage) -> String {
+    match passage.lines {
+        (start, end) if start == end => format!("{}:{start}", passage.path),
+        (start, end) => format!("{}:{start}-{end}", passage.path),
+    }
+}
+
+/// Its place, and under it what stands there.
+pub(super) fn quote(passage: &Passage, evidence: &Evidence) -> String {
+    let lines = evidence
+        .files
+        .get(&passage.path)
+        .into_iter()
+        .flat_map(|lines| {
+            lines
+                .range(passage.lines.0..=passage.lines.1)
+                .map(|(_, line)| shown(line))
+        });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let fence = "`".repeat(longest_run(&text).max(2) + 1);
+    format!(
+        "{}\n{fence}{}\n{text}\n{fence}",
+        place(passage),
+        language(&passage.path)
+    )
+}
+
+fn shown(line: &str) -> String {
+    let plain = |c: char| if c.is_control() && c != '\t' { ' ' } else { c };
+    shortened(line.trim_end(), LONGEST_LINE)
+        .chars()
+        .map(plain)
+        .collect()
+}
+
+/// Length of the longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+fn language(path: &str) -> &'static str {
+    match path.rsplit('.').next().unwrap_or("") {
+        "rs" => "rust",
+        "py" => "python",
+        "js" | "mjs" | "jsx" => "javascript",
+        "ts" | "tsx" => "typescript",
+        "go" => "go",
+        "c" | "h" => "c",
+        "cc" | "cpp" | "hpp" => "cpp",
+        "java" => "java",
+        "sh" => "sh",
+        "md" | "markdown" => "markdown",
+        "toml" => "toml",
+        "json" => "json",
+        "yaml" | "yml" => "yaml",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::offline::{rank::About, source::FileKind, source::Lines, term::TermSet};
+
+    fn passage(path: &str, lines: (u32, u32)) -> Passage {
+        Passage {
+            path: path.to_owned(),
+            kind: FileKind::Code,
+            lines,
+            hit: lines.0,
+            terms: TermSet::default(),
+            path_terms: TermSet::default(),
+            about: None::<About>,
+            score: 1,
+        }
+    }
+
+    fn evidence(path: &str, text: &str) -> Evidence {
+        let lines: Lines = (1..).zip(text.split('\n').map(str::to_owned)).collect();
+        Evidence {
+            files: [(path.to_owned(), lines)].into(),
+        }
+    }
+
+    #[test]
+    fn a_quote_cannot_leave_its_fence() {
+        let long = "x".repeat(300);
+        let cut = format!("a.txt:1\n```\n{}…\n```", "x".repeat(199));
+        for (name, path, text, lines, quoted) in [
+            (
+                "one line",
+                "a.rs",
+                "fn a() {}",
+                (1, 1),
+                "a.rs:1\n```rust\nfn a() {}\n```",
+            ),
+            (
+                "several",
+                "a.zig",
+                "a\n  b\nc",
+                (1, 2),
+                "a.zig:1-2\n```\na\n  b\n```",
+            ),
+            (
+                "a fence inside",
+                "a.md",
+                "```\nx\n```",
+                (1, 3),
+                "a.md:1-3\n````markdown\n```\nx\n```\n````",
+            ),
+            (
+                "a longer one",
+                "a.md",
+                "`````",
+                (1, 1),
+                "a.md:1\n``````markdown\n`````\n``````",
+            ),
+            (
+                "an escape sequence",
+                "a.txt",
+                "\u{1b}[2Jx\ty\r",
+                (1, 1),
+                "a.txt:1\n```\n [2Jx\ty\n```",
+            ),
+            ("a long line", "a.txt", long.as_str(), (1, 1), cut.as_str()),
+        ] {
+            assert_eq!(
+                quote(&passage(path, lines), &evidence(path, text)),
+                quoted,
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Which passages of the evidence answer best.
+//!
+//! A passage is worth the terms that it has, the rarer the more; what defines them and what its
+//! path says add to that, tests, copies of others' code and lock files take from it. Whole numbers
+//! only, and ties broken by path and line: the same evidence gives the same order. Pure.
+
+use std::cmp::Reverse;
+
+use super::{
+    evidence::Evidence,
+    source::{FileKind, Introduces, Lines, enclosing, introduces},
+    term::{Term, TermSet},
+    words::Line,
+};
+
+/// Lines that stand for a file of which only the path has a term.
+const BEGINNING: u32 = 12;
+
+/// A piece of a file that has some of the terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Passage {
+    pub(super) path: String,
+    pub(super) kind: FileKind,
+    /// First and last line, from 1. 0 for a file that was only named.
+    pub(super) lines: (u32, u32),
+    /// The line that has most.
+    pub(super) hit: u32,
+    /// What it has, its path not counted.
+    pub(super) terms: TermSet,
+    /// What its path has.
+    pub(super) path_terms: TermSet,
+    /// What it introduces, if that is about the question.
+    pub(super) about: Option<About>,
+    pub(super) score: u32,
+}
+
+/// What a passage introduces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum About {
+    Definition(String),
+    Section(String),
+}
+
+impl Passage {
+    /// All that speaks for it.
+    pub(super) const fn all_terms(&self) -> TermSet {
+        self.terms.or(self.path_terms)
+    }
+}
+
+/// Evidence, weighed.
+#[derive(Debug, Default)]
+pub(super) struct Ranking {
+    /// Best first; none of them lies in another one.
+    pub(super) passages: Vec<Passage>,
+    /// The terms that are anywhere in the evidence.
+    pub(super) found: TermSet,
+}
+
+impl Ranking {
+    pub(super) fn of(evidence: &Evidence, terms: &[Term]) -> Self {
+        let found = Found::read(evidence, terms);
+        let mut passages: Vec<Passage> = found
+            .files
+            .iter()
+            .flat_map(|file| file.passages(&found))
+            .collect();
+        passages.sort_by(|a, b| {
+            let key = |p: &Passage| (Reverse(p.score), p.kind, p.lines.0);
+            key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path))
+        });
+        let found = found
+            .files
+            .iter()
+            .fold(TermSet::default(), |set, file| set.or(file.terms()));
+        Self { passages, found }
+    }
+}
+
+struct Found<'a> {
+    terms: &'a [Term],
+    files: Vec<FoundFile<'a>>,
+    /// What each term is worth here.
+    worth: Vec<u32>,
+    /// Whether the question is about tests, so that they are not worth less.
+    about_tests: bool,
+}
+
+struct FoundFile<'a> {
+    path: &'a str,
+    kind: FileKind,
+    lines: &'a Lines,
+    path_terms: TermSet,
+    /// Lines that have any term.
+    hits: Vec<(u32, TermSet)>,
+}
+
+impl<'a> Found<'a> {
+    fn read(evidence: &'a Evidence, terms: &'a [Term]) -> Self {
+        let files: Vec<FoundFile<'a>> = evidence
+            .files
+            .iter()
+            .map(|(path, lines)| FoundFile {
+                path,
+                kind: FileKind::of(path),
+                lines,
+                path_terms: TermSet::of_line(terms, &Line::new(path)),
+                hits: hits(lines, terms),
+            })
+            .collect();
+        let worth = terms.iter().enumerate().map(|(at, term)| {
+            let having = files
+                .iter()
+                .filter(|file| file.terms().has(at))
+                .count()
+                .max(1);
+            let rarity = 1 + (files.len() / having).max(1).ilog2().min(3);
+            term.weight() * rarity
+        });
+        let test = Line::new("test tests");
+        Self {
+            terms,
+            worth: worth.collect(),
+            about_tests: terms.iter().any(|term| term.is_in(&test)),
+            files,
+        }
+    }
+
+    fn worth(&self, set: TermSet) -> u32 {
+        self.worth
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| set.has(*at))
+            .map(|(_, worth)| worth)
+            .sum()
+    }
+
+    /// What a file of this kind is worth, in eighths.
+    const fn trust(&self, kind: FileKind) -> u32 {
+        match kind {
+            FileKind::Code | FileKind::Docs => 8,
+            FileKind::Test if self.about_tests => 8,
+            FileKind::Test => 4,
+            FileKind::Vendored => 2,
+            FileKind::Lock => 1,
+        }
+    }
+}
+
+fn hits(lines: &Lines, terms: &[Term]) -> Vec<(u32, TermSet)> {
+    let sets = lines
+        .iter()
+        .map(|(at, text)| (*at, TermSet::of_line(terms, &Line::new(text))));
+    sets.filter(|(_, set)| !set.is_empty()).collect()
+}
+
+impl FoundFile<'_> {
+    fn terms(&self) -> TermSet {
+        self.hits
+            .iter()
+            .fold(self.path_terms, |set, (_, terms)| set.or(*terms))
+    }
+
+    /// Its passages, from the best hit on; a hit that lies in a passage makes no other.
+    fn passages(&self, found: &Found<'_>) -> Vec<Passage> {
+        let mut order: Vec<usize> = (0..self.hits.len()).collect();
+        order.sort_by_key(|&at| Reverse(self.hit_worth(found, self.hits[at])));
+        let mut passages: Vec<Passage> = Vec::new();
+        for at in order {
+            let hit = self.hits[at].0;
+            let span = enclosing(self.path, self.lines, hit);
+            let free = passages
+                .iter()
+                .all(|p| span.1 < p.lines.0 || p.lines.1 < span.0);
+            if free {
+                passages.push(self.passage(found, hit, span));
+            }
+        }
+        if self.hits.is_empty() && !self.path_terms.is_empty() {
+            passages.push(self.named_only(found));
+        }
+        passages
+    }
+
+    fn hit_worth(&self, found: &Found<'_>, (at, terms): (u32, TermSet)) -> u32 {
+        let defines = introduces(self.path, &self.lines[&at]).is_some();
+        found.worth(terms) * if defines { 3 } else { 2 }
+    }
+
+    fn passage(&self, found: &Found<'_>, hit: u32, span: (u32, u32)) -> Passage {
+        let inside = self
+            .hits
+            .iter()
+            .filter(|(at, _)| (span.0..=span.1).contains(at));
+        let terms = inside.fold(TermSet::default(), |set, (_, terms)| set.or(*terms));
+        let (about, named) = self.introduced(found.terms, span);
+        let exact = match &about {
+            // What has the very name that was asked for is what was asked for.
+            Some(About::Definition(name) | About::Section(name)) => {
+                let asked = named
+                    .of(found.terms)
+                    .any(|t| t.shown.eq_ignore_ascii_case(name));
+                u32::from(asked) * found.worth(named) * 4
+            }
+            None => 0,
+        };
+        let path_only = self.path_terms.minus(terms);
+        let score =
+            found.worth(terms) * 4 + found.worth(named) * 6 + exact + found.worth(path_only);
+        Passage {
+            path: self.path.to_owned(),
+            kind: self.kind,
+            lines: span,
+            hit,
+            terms,
+            path_terms: self.path_terms,
+            about,
+            score: score * found.trust(self.kind),
+        }
+    }
+
+    fn named_only(&self, found: &Found<'_>) -> Passage {
+        let first = self.lines.keys().next().copied().unwrap_or(0);
+        let known = (first..first + BEGINNING).take_while(|at| self.lines.contains_key(at));
+        Passage {
+            path: self.path.to_owned(),
+            kind: self.kind,
+            lines: (first, known.last().unwrap_or(first)),
+            hit: first,
+            terms: TermSet::default(),
+            path_terms: self.path_terms,
+            about: None,
+            score: found.worth(self.path_terms) * found.trust(self.kind),
+        }
+    }
+
+    /// What the passage introduces first that has a term in its name, and those terms.
+    fn introduced(&self, terms: &[Term], span: (u32, u32)) -> (Option<About>, TermSet) {
+        let lines = self.lines.range(span.0..=span.1);
+        let named = lines.filter_map(|(_, line)| {
+            let (about, name) = match introduces(self.path, line)? {
+                Introduces::Definition { name } => (About::Definition(name.to_owned()), name),
+                Introduces::Heading { title, .. } => (About::Section(title.to_owned()), title),
+            };
+            let set = TermSet::of_line(terms, &Line::new(name));
+            (!set.is_empty()).then_some((about, set))
+        });
+        // Of those with most, the first: that is the outer one.
+        let best = named.min_by_key(|(_, set)| Reverse(set.len()));
+        best.map_or((None, TermSet::default()), |(about, set)| {
+            (Some(about), set)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

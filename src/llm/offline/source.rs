@@ -1,0 +1,330 @@
+//! Reading source files by their lines: what defines something, what belongs to it, and what kind of
+//! file it is.
+//!
+//! By the look of lines, for any common language; no parser, so it may be wrong, and then a
+//! passage is a few lines too long or too short. Pure.
+
+use std::collections::BTreeMap;
+
+/// Lines of a file that are known, by number from 1.
+pub(super) type Lines = BTreeMap<u32, String>;
+
+/// Longest passage, in lines.
+pub(super) const LONGEST: u32 = 24;
+
+/// How far above a hit its definition may begin, in lines.
+const REACH: u32 = 40;
+
+/// What stands around a hit that belongs to no definition, in lines.
+const AROUND: u32 = 4;
+
+/// What kind of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FileKind {
+    Code,
+    Docs,
+    Test,
+    /// Of others, or made by tools.
+    Vendored,
+    /// Versions and checksums.
+    Lock,
+}
+
+impl FileKind {
+    pub(super) fn of(path: &str) -> Self {
+        let path = path.to_lowercase();
+        let file = path.rsplit('/').next().unwrap_or(&path);
+        let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
+        let in_folder = |names: &[&str]| path.split('/').rev().skip(1).any(|f| names.contains(&f));
+        let test_name = stem.starts_with("test_")
+            || ["_test", "_tests", ".test", ".spec", "_spec"]
+                .iter()
+                .any(|end| stem.ends_with(end))
+            || matches!(stem, "test" | "tests");
+        let lock_names = [
+            "package-lock.json",
+            "pnpm-lock.yaml",
+            "go.sum",
+            "npm-shrinkwrap.json",
+        ];
+        if extension == "lock" || lock_names.contains(&file) {
+            Self::Lock
+        } else if in_folder(&[
+            "node_modules",
+            "vendor",
+            "third_party",
+            "target",
+            "dist",
+            ".git",
+        ]) || stem.ends_with(".min")
+        {
+            Self::Vendored
+        } else if test_name || in_folder(&["test", "tests", "__tests__", "spec", "testdata"]) {
+            Self::Test
+        } else if matches!(
+            extension,
+            "md" | "markdown" | "rst" | "adoc" | "txt" | "org"
+        ) {
+            Self::Docs
+        } else {
+            Self::Code
+        }
+    }
+}
+
+/// What a line introduces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Introduces<'a> {
+    /// A function, type or the like.
+    Definition { name: &'a str },
+    /// The heading of a section of prose or settings.
+    Heading { level: usize, title: &'a str },
+}
+
+const MODIFIERS: &[&str] = &[
+    "pub",
+    "async",
+    "unsafe",
+    "extern",
+    "export",
+    "default",
+    "public",
+    "private",
+    "protected",
+    "internal",
+    "static",
+    "final",
+    "abstract",
+    "sealed",
+    "override",
+    "inline",
+    "virtual",
+    "local",
+    "declare",
+    "open",
+    "suspend",
+    "data",
+];
+
+const KEYWORDS: &[&str] = &[
+    "fn",
+    "struct",
+    "enum",
+    "trait",
+    "type",
+    "mod",
+    "union",
+    "const",
+    "class",
+    "interface",
+    "def",
+    "function",
+    "func",
+    "module",
+    "namespace",
+    "protocol",
+    "object",
+    "record",
+    "fun",
+    "macro_rules!",
+];
+
+/// What this line of such a file introduces, if anything.
+pub(super) fn introduces<'a>(path: &str, line: &'a str) -> Option<Introduces<'a>> {
+    match path.rsplit('.').next().unwrap_or("") {
+        "md" | "markdown" | "rst" | "adoc" | "txt" | "org" => markdown_heading(line),
+        "toml" | "ini" | "cfg" => {
+            let title = line.trim_end().strip_prefix('[')?.strip_suffix(']')?;
+            Some(Introduces::Heading {
+                level: 1,
+                title: title.trim_matches(['[', ']']),
+            })
+        }
+        _ => definition(line),
+    }
+}
+
+fn markdown_heading(line: &str) -> Option<Introduces<'_>> {
+    let title = line.trim_start_matches(['#', '=']);
+    let level = line.len() - title.len();
+    let is_heading = (1..=6).contains(&level) && title.starts_with(' ');
+    is_heading.then(|| Introduces::Heading {
+        level,
+        title: title.trim().trim_end_matches('#').trim(),
+    })
+}
+
+fn definition(line: &str) -> Option<Introduces<'_>> {
+    let mut rest = line.trim_start();
+    let mut keyword = false;
+    loop {
+        let end = rest
+            .find(|c: char| c.is_whitespace() || c == '(')
+            .unwrap_or(rest.len());
+        let word = &rest[..end];
+        if keyword && !KEYWORDS.contains(&word) {
+            break;
+        }
+        if KEYWORDS.contains(&word) && rest[end..].starts_with(' ') {
+            keyword = true;
+        } else if !MODIFIERS.contains(&word) {
+            return None;
+        }
+        rest = behind_restriction(&rest[end..]);
+    }
+    // Go's methods name their receiver first.
+    if let Some(receiver) = rest.strip_prefix('(') {
+        rest = receiver
+            .split_once(')')
+            .map_or("", |(_, behind)| behind.trim_start());
+    }
+    let name_end = rest
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(rest.len());
+    let name = &rest[..name_end];
+    (!name.is_empty()).then_some(Introduces::Definition { name })
+}
+
+/// What follows a modifier: `pub(crate) fn` goes on at `fn`, `extern "C" fn` too.
+fn behind_restriction(rest: &str) -> &str {
+    let rest = match rest
+        .strip_prefix('(')
+        .and_then(|inside| inside.split_once(')'))
+    {
+        Some(("crate" | "super" | "self", behind)) => behind,
+        Some((inside, behind)) if inside.starts_with("in ") => behind,
+        Some(_) | None => rest,
+    };
+    let rest = rest.trim_start();
+    match rest
+        .strip_prefix('"')
+        .and_then(|inside| inside.split_once('"'))
+    {
+        Some((_, behind)) => behind.trim_start(),
+        None => rest,
+    }
+}
+
+/// First and last line of the passage that a hit belongs to, of those lines that are known and
+/// follow one another without a gap; at most [`LONGEST`].
+pub(super) fn enclosing(path: &str, lines: &Lines, hit: u32) -> (u32, u32) {
+    let known = known_run(lines, hit);
+    let head = (known.0.max(hit.saturating_sub(REACH))..=hit)
+        .rev()
+        .find(|&at| {
+            let opens = introduces(path, &lines[&at]);
+            opens.is_some_and(|opens| at == hit || reaches(&opens, &lines[&at], &lines[&hit]))
+        });
+    let loose = (
+        hit.saturating_sub(AROUND).max(known.0),
+        (hit + AROUND).min(known.1),
+    );
+    let Some(head) = head else {
+        return without_blank_ends(lines, loose);
+    };
+    let last = last_line(path, lines, head, known.1);
+    let start = first_comment(lines, head, known.0);
+    if last < hit {
+        without_blank_ends(lines, loose)
+    } else if last - start < LONGEST {
+        without_blank_ends(lines, (start, last))
+    } else if hit - head < LONGEST - AROUND {
+        let start = if hit - start < LONGEST - AROUND {
+            start
+        } else {
+            head
+        };
+        without_blank_ends(lines, (start, start + LONGEST - 1))
+    } else {
+        let half = LONGEST / 2;
+        without_blank_ends(lines, (hit - half, (hit + half - 1).min(last)))
+    }
+}
+
+fn known_run(lines: &Lines, hit: u32) -> (u32, u32) {
+    let start = (1..=hit)
+        .rev()
+        .take_while(|at| lines.contains_key(at))
+        .last()
+        .unwrap_or(hit);
+    let end = (hit..)
+        .take_while(|at| lines.contains_key(at))
+        .last()
+        .unwrap_or(hit);
+    (start, end)
+}
+
+fn reaches(opens: &Introduces<'_>, head: &str, hit: &str) -> bool {
+    match opens {
+        Introduces::Heading { .. } => true,
+        // A blank line says nothing about its depth.
+        Introduces::Definition { .. } => hit.trim().is_empty() || indent(hit) > indent(head),
+    }
+}
+
+fn indent(line: &str) -> usize {
+    line.chars().take_while(|c| c.is_whitespace()).count()
+}
+
+fn last_line(path: &str, lines: &Lines, head: u32, known: u32) -> u32 {
+    match introduces(path, &lines[&head]) {
+        Some(Introduces::Heading { level: outer, .. }) => {
+            let goes_on = |at: &u32| match introduces(path, &lines[at]) {
+                Some(Introduces::Heading { level, .. }) => level > outer,
+                Some(Introduces::Definition { .. }) | None => true,
+            };
+            (head + 1..=known)
+                .take_while(goes_on)
+                .last()
+                .unwrap_or(head)
+        }
+        Some(Introduces::Definition { .. }) | None => block_end(lines, head, known),
+    }
+}
+
+/// The line that closes the block, or the last one that is deeper than its head.
+fn block_end(lines: &Lines, head: u32, known: u32) -> u32 {
+    let depth = indent(&lines[&head]);
+    let mut last = head;
+    for at in head + 1..=known {
+        let (line, own) = (lines[&at].trim(), indent(&lines[&at]));
+        if !line.is_empty() && own <= depth {
+            let closes = line.starts_with(['}', ')', ']']) || line == "end";
+            let opens = line.ends_with(['{', ':']) || line.starts_with("where");
+            match (own == depth, closes, opens) {
+                (true, true, false) => return at,
+                // `) -> usize {` and a brace of its own belong to the head.
+                (true, true, true) => {}
+                (true, false, true) if line == "{" || line.starts_with("where") => {}
+                (true, false, _) | (false, _, _) => return last,
+            }
+        }
+        last = at;
+    }
+    last
+}
+
+/// Comments and attributes directly above a definition belong to it.
+fn first_comment(lines: &Lines, head: u32, known: u32) -> u32 {
+    let above = |at: &u32| {
+        let line = lines[at].trim_start();
+        ["///", "//", "#[", "@", "/**", "*", "--", "# "]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+    };
+    (known..head).rev().take_while(above).last().unwrap_or(head)
+}
+
+fn without_blank_ends(lines: &Lines, (mut start, mut end): (u32, u32)) -> (u32, u32) {
+    let blank = |at: u32| lines[&at].trim().is_empty();
+    while end > start && blank(end) {
+        end -= 1;
+    }
+    while start < end && blank(start) {
+        start += 1;
+    }
+    (start, end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! The tools of a request, by what the offline model can do with them.
+//!
+//! A tool is judged by its schema: an argument is used only if the schema has it, and a tool that
+//! wants more than we can give is left alone. Pure.
+
+use serde_json::{Map, Value, json};
+
+use super::conversation::Asked;
+use crate::model::{
+    ToolSpec,
+    tool::{ToolApproval, ToolEffect, ToolNeed},
+};
+
+const CODE_SEARCH: &str = "code_search";
+const FILE_READ: &str = "file_read";
+
+/// Most tools that are searched with in one reply.
+const MOST_SEARCHES: usize = 3;
+
+/// Most results of a search, and lines shown around each.
+const RESULTS: u64 = 20;
+const CONTEXT: u64 = 2;
+
+/// Lines read on each side of a hit.
+pub(super) const RADIUS: u32 = 30;
+
+/// How a query is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Word by word, the best places first.
+    Words,
+    /// As it stands.
+    Literal,
+}
+
+/// A call to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Planned {
+    pub(super) name: String,
+    pub(super) arguments: Value,
+    pub(super) aim: Aim,
+}
+
+/// What a call is for, in words for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Aim {
+    Search(String),
+    Read(String),
+    List,
+}
+
+/// What can be called, less what was shut to us before.
+#[derive(Debug)]
+pub(super) struct Toolbox<'a> {
+    searches: Vec<&'a ToolSpec>,
+    reader: Option<&'a ToolSpec>,
+    lister: Option<&'a ToolSpec>,
+    asked: &'a [Asked<'a>],
+}
+
+impl<'a> Toolbox<'a> {
+    pub(super) fn of(tools: &'a [ToolSpec], asked: &'a [Asked<'a>]) -> Self {
+        let open = |tool: &&ToolSpec| {
+            !asked
+                .iter()
+                .any(|asked| asked.call.name == tool.name && asked.shut())
+        };
+        let named = |name: &str| tools.iter().filter(open).find(|tool| tool.name == name);
+        let quiet = |tool: &&ToolSpec| {
+            tool.effect == ToolEffect::ReadOnly
+                && tool.approval == ToolApproval::NotNeeded
+                // A question does not leave the machine unasked.
+                && tool.serves != ToolNeed::Web
+        };
+        let first = named(CODE_SEARCH).filter(|tool| property(tool, "query").is_some());
+        let others = tools
+            .iter()
+            .filter(open)
+            .filter(quiet)
+            .filter(|tool| tool.name != CODE_SEARCH && property(tool, "query").is_some());
+        let lists = ["map", "list", "tree"];
+        Self {
+            searches: first
+                .into_iter()
+                .chain(others)
+                .take(MOST_SEARCHES)
+                .collect(),
+            reader: named(FILE_READ).filter(|tool| property(tool, "path").is_some()),
+            lister: tools.iter().filter(open).filter(quiet).find(|tool| {
+                property(tool, "query").is_none()
+                    && tool.name.split('_').any(|word| lists.contains(&word))
+            }),
+            asked,
+        }
+    }
+
+    /// Whether there is anything to search with.
+    pub(super) fn can_search(&self) -> bool {
+        !self.searches.is_empty()
+    }
+
+    /// A search by every tool for it.
+    pub(super) fn search_all(&self, text: &str, how: How) -> Vec<Planned> {
+        self.searches
+            .iter()
+            .filter_map(|tool| self.search_with(tool, text, how))
+            .collect()
+    }
+
+    /// A search by the first tool for it.
+    pub(super) fn search(&self, text: &str, how: How) -> Option<Planned> {
+        self.search_with(self.searches.first()?, text, how)
+    }
+
+    /// Whether the first tool for searching can take a query word by word.
+    pub(super) fn knows_words(&self) -> bool {
+        self.searches
+            .first()
+            .is_some_and(|tool| match property(tool, "mode") {
+                Some(mode) => allows(tool, mode, "words"),
+                None => true,
+            })
+    }
+
+    fn search_with(&self, tool: &ToolSpec, text: &str, how: How) -> Option<Planned> {
+        let mut arguments = Map::from_iter([("query".to_owned(), json!(text))]);
+        let mode = match how {
+            How::Words => "words",
+            How::Literal => "literal",
+        };
+        // A search that failed may not have liked what came with the query.
+        let failed = self
+            .asked
+            .iter()
+            .any(|asked| asked.call.name == tool.name && asked.result.is_some() && !asked.worked());
+        if !failed {
+            if property(tool, "mode").is_some_and(|property| allows(tool, property, mode)) {
+                arguments.insert("mode".to_owned(), json!(mode));
+            }
+            for (name, number) in [("max_results", RESULTS), ("context", CONTEXT)] {
+                if let Some(property) = property(tool, name) {
+                    arguments.insert(name.to_owned(), json!(bounded(property, number)));
+                }
+            }
+        }
+        self.planned(tool, arguments, Aim::Search(text.to_owned()))
+    }
+
+    /// Reading around a line, or from the beginning for line 0. None if that was asked for before.
+    pub(super) fn read(&self, path: &str, line: u32) -> Option<Planned> {
+        let tool = self.reader?;
+        let has = |name| property(tool, name);
+        let mut arguments = Map::from_iter([("path".to_owned(), json!(path))]);
+        if line > 0 && has("around").is_some() {
+            arguments.insert("around".to_owned(), json!(line));
+            if let Some(radius) = has("radius") {
+                arguments.insert("radius".to_owned(), json!(bounded(radius, RADIUS.into())));
+            }
+        } else if line > 0 && has("start_line").is_some() {
+            arguments.insert(
+                "start_line".to_owned(),
+                json!(line.saturating_sub(RADIUS).max(1)),
+            );
+            if has("end_line").is_some() {
+                arguments.insert("end_line".to_owned(), json!(line + RADIUS));
+            }
+        }
+        let again = self.asked.iter().any(|asked| {
+            asked.call.name == tool.name
+                && asked
+                    .call
+                    .parsed()
+                    .is_ok_and(|before| reads_near(&before, path, line))
+        });
+        if again {
+            None
+        } else {
+            self.planned(tool, arguments, Aim::Read(path.to_owned()))
+        }
+    }
+
+    /// A list of what files there are.
+    pub(super) fn list(&self) -> Option<Planned> {
+        self.planned(self.lister?, Map::new(), Aim::List)
+    }
+
+    /// The call, unless the tool wants more or it was made before.
+    fn planned(&self, tool: &ToolSpec, arguments: Map<String, Value>, aim: Aim) -> Option<Planned> {
+        let required = tool.schema.get("required").and_then(Value::as_array);
+        let lacking = required.into_iter().flatten().filter_map(Value::as_str);
+        if lacking
+            .into_iter()
+            .any(|name| !arguments.contains_key(name))
+        {
+            return None;
+        }
+        let arguments = Value::Object(arguments);
+        let again = self.asked.iter().any(|asked| {
+            asked.call.name == tool.name
+                && asked.call.parsed().is_ok_and(|before| before == arguments)
+        });
+        (!again).then(|| Planned {
+            name: tool.name.clone(),
+            arguments,
+            aim,
+        })
+    }
+}
+
+/// Whether a call that read `path` had `line` well inside.
+fn reads_near(arguments: &Value, path: &str, line: u32) -> bool {
+    let number = |name: &str| arguments.get(name).and_then(Value::as_u64);
+    let line = u64::from(line);
+    let half = u64::from(RADIUS / 2);
+    let near = match (number("around"), number("start_line")) {
+        (Some(around), _) => around.abs_diff(line) <= half,
+        (None, Some(start)) => (start..=number("end_line").unwrap_or(start)).contains(&line),
+        // From the beginning, for as long as the tool likes: what it showed, it showed.
+        (None, None) => line <= half,
+    };
+    near && arguments.get("path").and_then(Value::as_str) == Some(path)
+}
+
+fn property<'a>(tool: &'a ToolSpec, name: &str) -> Option<&'a Value> {
+    tool.schema.get("properties")?.get(name)
+}
+
+/// Whether a property that names its values has this one; one that names none takes any.
+fn allows(tool: &ToolSpec, property: &Value, value: &str) -> bool {
+    let mut named = Vec::new();
+    named_values(tool, property, &mut named);
+    named.is_empty() || named.contains(&value)
+}
+
+fn named_values<'a>(tool: &'a ToolSpec, property: &'a Value, named: &mut Vec<&'a str>) {
+    let list = |name: &str| {
+        property
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    named.extend(
+        list("enum")
+            .chain(property.get("const"))
+            .filter_map(Value::as_str),
+    );
+    // One level of alternatives and references, as schema generators write them.
+    let referred = property
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| tool.schema.pointer(reference.strip_prefix('#')?));
+    for inner in list("oneOf")
+        .chain(list("anyOf"))
+        .chain(list("allOf"))
+        .chain(referred)
+    {
+        let is_leaf = inner.get("$ref").is_none();
+        if is_leaf {
+            named_values(tool, inner, named);
+        }
+    }
+}
+
+fn bounded(property: &Value, number: u64) -> u64 {
+    let bound = |name: &str| property.get(name).and_then(Value::as_u64);
+    number
+        .min(bound("maximum").unwrap_or(number))
+        .max(bound("minimum").unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;
