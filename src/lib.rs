@@ -26,3 +26,5 @@ pub mod query;
 pub mod tool;
 
 pub mod actor;
+
+pub mod app;

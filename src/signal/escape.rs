@@ -29,3 +29,38 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     escaped.push_str(&text[done..]);
     Cow::Owned(escaped)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_signal_tags_are_quoted() {
+        for (name, text, escaped) in [
+            (
+                "opening",
+                "a <signal type='x'> b",
+                "a &lt;signal type='x'> b",
+            ),
+            ("closing", "a </signal> b", "a &lt;/signal> b"),
+            ("any case", "<SigNal>", "&lt;SigNal>"),
+            (
+                "white space in it",
+                "</signal\n> <signal\n>",
+                "&lt;/signal\n> &lt;signal\n>",
+            ),
+            ("in code", "`<signal>`", "`&lt;signal>`"),
+            ("broken tags too", "<signal type=x>", "&lt;signal type=x>"),
+            ("what could become one", "a <sig", "a &lt;sig"),
+            ("a bracket at the end", "a <", "a &lt;"),
+            (
+                "other markup stays",
+                "<b> <signals> <signal.h> < signal> &lt;",
+                "<b> <signals> <signal.h> < signal> &lt;",
+            ),
+            ("nothing", "", ""),
+        ] {
+            assert_eq!(escape(text), escaped, "{name}");
+        }
+    }
+}

@@ -141,3 +141,6 @@ fn confidence(elements: &[Field<'_>], opening: &str) -> f64 {
     // Adding zero turns -0 into 0.
     given.clamp(0.0, 1.0) + 0.0
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,3 +177,6 @@ impl<'a> Topic<'a> {
         self.kind == other.kind && folded(self.words) == folded(other.words)
     }
 }
+
+#[cfg(test)]
+mod tests;

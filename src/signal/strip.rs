@@ -55,3 +55,6 @@ impl Stripper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

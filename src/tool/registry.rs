@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
         tool::{ToolContext, ToolError},
     };
 

@@ -10,4 +10,5 @@ mod classification;
 mod config;
 mod models;
 mod prompts;
+mod signals;
 mod tidy;

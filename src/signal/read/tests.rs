@@ -1,0 +1,54 @@
+//! Spec 2, sentence by sentence: what a reply's signal is, and what is left to see.
+
+mod confidence;
+mod cost;
+mod fields;
+mod place;
+mod strip;
+mod tags;
+
+use super::*;
+use crate::model::signal::SignalFields;
+
+/// What a row expects of the block that counts.
+#[derive(Debug, PartialEq)]
+enum Is {
+    /// No block counts.
+    Nothing,
+    /// A `need_turn` with this reason.
+    Need(String),
+    /// Another signal.
+    Other(SignalType),
+    /// A rejection for this reason.
+    Rejected(String),
+}
+
+fn need(reason: &str) -> Is {
+    Is::Need(reason.to_owned())
+}
+
+fn rejected(reason: &str) -> Is {
+    Is::Rejected(reason.to_owned())
+}
+
+fn found(reply: &str) -> (Is, String) {
+    let Reading { finding, text } = read(reply, Timestamp::default());
+    let is = match finding {
+        Finding::Nothing => Is::Nothing,
+        Finding::Rejection(rejection) => Is::Rejected(rejection.reason),
+        Finding::Signal(Signal {
+            fields: SignalFields::NeedTurn(fields),
+            ..
+        }) => Is::Need(fields.reason),
+        Finding::Signal(signal) => Is::Other(signal.kind()),
+    };
+    (is, text)
+}
+
+/// Rows of name, reply, what counts, and the visible text.
+fn check(rows: &[(&str, &str, Is, &str)]) {
+    for (name, reply, is, text) in rows {
+        let (got, seen) = found(reply);
+        assert_eq!((&got, seen.as_str()), (is, *text), "{name}: {reply:?}");
+    }
+}

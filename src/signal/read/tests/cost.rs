@@ -1,0 +1,157 @@
+//! The cost of reading is linear in the reply, whatever it holds.
+
+use super::*;
+use crate::signal::view::{Rest, Steps};
+
+const SIZE: usize = 1 << 20;
+/// Each byte may be looked at so often.
+const MOST: usize = 16;
+
+/// `unit` over and over.
+fn full_of(unit: &str) -> String {
+    unit.repeat(SIZE / unit.len())
+}
+
+/// Runs of backticks of all lengths on one line: none closes.
+fn rising_ticks() -> String {
+    let mut text = String::new();
+    let mut length = 1;
+    while text.len() < SIZE {
+        text.push_str(&"`".repeat(length));
+        text.push('x');
+        length += 1;
+    }
+    text
+}
+
+fn in_block(inside: &str) -> String {
+    format!("<signal type='stuck'>{inside}</signal>")
+}
+
+/// Replies that cost a careless reader more than their length.
+fn adversarial() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "opening tags without an end",
+            full_of("<signal type=\"a\">"),
+        ),
+        (
+            "opening tags, then all ends",
+            full_of("<signal type='x'>") + &full_of("</signal>"),
+        ),
+        (
+            "opening tags without a bracket",
+            full_of("<signal type=\"a\""),
+        ),
+        ("a value without an end", full_of("<signal type=\"aaaa")),
+        (
+            "values in alternating quotes",
+            full_of("<signal a=\"<signal b='"),
+        ),
+        (
+            "attributes that swallow tags",
+            full_of("<signal a=\" b='<signal a=' b=\" "),
+        ),
+        (
+            "attributes without an end",
+            "<signal".to_owned() + &full_of(" a=\"<signal \""),
+        ),
+        (
+            "white space in tags",
+            full_of("<signal                      "),
+        ),
+        ("closing tags without a bracket", full_of("</signal ")),
+        ("brackets", full_of("<")),
+        ("backticks", full_of("`")),
+        ("backticks in runs of all lengths", rising_ticks()),
+        ("lone backticks, a tag each", full_of("`\n<signal>`` ")),
+        ("two lengths of backticks", full_of("` `` ")),
+        ("fences that open", full_of("```\n")),
+        ("fences in two marks", full_of("```\n~~~\n")),
+        ("fence lines with backticks after", full_of("```a`\n")),
+        (
+            "lone fenced signals",
+            full_of("```\n<signal></signal>\n```\n"),
+        ),
+        ("unclosed fenced signals", full_of("```\n<signal>\n```\n")),
+        (
+            "long runs that do not close",
+            "```\n".to_owned() + &full_of("``"),
+        ),
+        ("fields without an end", in_block(&full_of("<reason>"))),
+        (
+            "fields of other names without an end",
+            in_block(&full_of("<a><b><c>")),
+        ),
+        ("ends of fields", in_block(&full_of("</reason>"))),
+        (
+            "fields in fields",
+            in_block(&(full_of("<a>") + &full_of("</a>"))),
+        ),
+        ("fields without a bracket", in_block(&full_of("<reason "))),
+        ("one long name", in_block(&format!("<{}", full_of("a")))),
+        (
+            "blocks in the block",
+            in_block(&full_of("<signal></signal>")),
+        ),
+        (
+            "fields after tags that never close",
+            full_of("<signal><a><b>1</b>"),
+        ),
+        (
+            "a field without an end after each tag",
+            full_of("<signal><a>"),
+        ),
+        (
+            "a list in a list in a list",
+            in_block(&format!("<attempted>{}", full_of("["))),
+        ),
+        ("newlines", full_of("\n")),
+        ("newlines after text", full_of("a\n\n\n\n")),
+        ("white space", full_of(" ")),
+        ("plain text", full_of("Plain words, as most replies have. ")),
+    ]
+}
+
+#[test]
+fn every_byte_is_looked_at_a_bounded_number_of_times() {
+    for (name, reply) in adversarial() {
+        let mut steps = Steps::default();
+        let reading = read_metered(&reply, Timestamp::default(), &mut steps);
+        assert!(
+            steps.0 <= MOST * reply.len(),
+            "{name}: {} steps for {}",
+            steps.0,
+            reply.len()
+        );
+        assert!(
+            steps.0 >= reply.len(),
+            "{name}: {} steps for {}",
+            steps.0,
+            reply.len()
+        );
+        assert!(reading.text.len() <= reply.len(), "{name}");
+    }
+}
+
+#[test]
+fn a_stream_in_small_chunks_costs_no_more() {
+    for (name, reply) in adversarial() {
+        let (mut steps, mut shown) = (Steps::default(), String::new());
+        let mut sift = Sift::default();
+        let mut end = 0;
+        while end < reply.len() {
+            end = (end + 20).min(reply.len());
+            let view = View::whole(&reply).until(end, Rest::MayCome);
+            sift.feed(view, &mut shown, &mut steps);
+        }
+        sift.feed(View::whole(&reply), &mut shown, &mut steps);
+        assert!(
+            steps.0 <= MOST * reply.len(),
+            "{name}: {} for {}",
+            steps.0,
+            reply.len()
+        );
+        assert_eq!(shown, read(&reply, Timestamp::default()).text, "{name}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Which bytes are tags, and which of them belong together.
+
+use super::*;
+
+const BODY: &str = "<reason>a good reason</reason></signal>";
+
+#[test]
+fn opening_tags_in_all_their_forms() {
+    for (name, tag) in [
+        ("plain", r#"<signal type="need_turn">"#),
+        ("single quotes", "<signal type='need_turn'>"),
+        ("spare white space", "<signal \t type = \"need_turn\"  >"),
+        ("over lines", "<signal\n  type=\n'need_turn'\r\n>"),
+        ("letter case of all parts", r#"<SIGNAL Type="Need_Turn">"#),
+        (
+            "attributes in any order",
+            r#"<signal confidence='0.9' x="" type="need_turn">"#,
+        ),
+        (
+            "markup in a value",
+            r#"<signal note="a > b < c ' `" type="need_turn">"#,
+        ),
+        (
+            "a tag in a value",
+            r#"<signal note="<signal>" type="need_turn">"#,
+        ),
+        (
+            "white space around the type",
+            r#"<signal type=" need_turn ">"#,
+        ),
+    ] {
+        let reply = format!("Text {tag}{BODY} more");
+        assert_eq!(
+            found(&reply),
+            (need("a good reason"), "Text  more".to_owned()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn text_that_is_no_opening_tag_stays() {
+    for (name, text) in [
+        ("a header file", "#include <signal.h> and more"),
+        ("an attribute without a value", "<signal type> and more"),
+        (
+            "an attribute without a value, spaced",
+            "<signal type > and more",
+        ),
+        ("a longer name", "<signals type=\"need_turn\"> and more"),
+        ("a space before the name", "< signal> and more"),
+        ("a value without quotes", "<signal type=need_turn> and more"),
+        ("values that touch", r#"<signal a="1"b="2"> and more"#),
+        (
+            "a lost quote",
+            "<signal type=\"need_turn> and more\nand more",
+        ),
+        (
+            "a value over lines",
+            "<signal type=\"need\nturn\"> and more",
+        ),
+        (
+            "a self-closed tag",
+            r#"<signal type="need_turn"/> and more"#,
+        ),
+        ("a slash before white space", "</ signal> and more"),
+        ("a name that begins alike", "<sign> <s> </signals>"),
+        ("a bare name at the end", "ends in <signal"),
+        ("half a name at the end", "ends in <sig"),
+        ("a comparison", "if a < b && b > c"),
+    ] {
+        assert_eq!(found(text), (Is::Nothing, text.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn closing_tags_may_have_white_space_and_any_case() {
+    for closing in ["</signal>", "</signal  >", "</SIGNAL\n>", "</Signal\t>"] {
+        let reply = format!("<signal type='need_turn'><reason>a good reason</reason>{closing}end");
+        assert_eq!(
+            found(&reply),
+            (need("a good reason"), "end".to_owned()),
+            "{closing:?}"
+        );
+    }
+}
+
+#[test]
+fn tags_match_like_brackets() {
+    let inner = "<signal type='stuck'><reason>not this one</reason><blocker>x</blocker></signal>";
+    check(&[
+        (
+            "of a nested pair the outer block counts, with its own fields only",
+            &format!("a <signal type='need_turn'><reason>outer reason</reason>{inner}</signal> b"),
+            need("outer reason"),
+            "a  b",
+        ),
+        (
+            "fields of the inner block are not those that the outer lacks",
+            &format!("<signal type='need_turn'>{inner}</signal>"),
+            rejected("a need_turn signal needs the field `reason`, which is missing"),
+            "",
+        ),
+        (
+            "a block in a field is text of the field",
+            "<signal type='need_turn'><reason>a <signal><reason>b</reason></signal> c</reason></signal>",
+            need("a <signal><reason>b</reason></signal> c"),
+            "",
+        ),
+        (
+            "an opening tag that never closes is no block, a complete one after it counts",
+            "One <signal type='stuck'> two <signal type='need_turn'><reason>a good reason</reason></signal> three",
+            need("a good reason"),
+            "One  two  three",
+        ),
+        (
+            "two that never close",
+            "1<signal>2<signal>3<signal type='need_turn'><reason>a good reason</reason></signal>4",
+            need("a good reason"),
+            "1234",
+        ),
+        (
+            "of two complete ones after an unclosed one the first counts",
+            "<signal>1<signal type='need_turn'><reason>first one</reason></signal>2<signal type='need_turn'><reason>second</reason></signal>",
+            need("first one"),
+            "12",
+        ),
+        (
+            "a stray closing tag ends nothing",
+            "a</signal> b <signal type='need_turn'><reason>a good reason</reason></signal>",
+            need("a good reason"),
+            "a b",
+        ),
+    ]);
+}
+
+#[test]
+fn raw_xml_is_the_block_as_received_and_the_time_is_when_it_was_read() {
+    let block = "<Signal  type='need_turn' >\n <Reason> five5 &amp; </Reason>\n</signal >";
+    let at = Timestamp::from_millis(7);
+    let reading = read(&format!("x {block} y"), at);
+    let signal = reading.finding.signal().unwrap();
+    assert_eq!((signal.raw_xml.as_str(), signal.timestamp), (block, at));
+    let reading = read("<signal type='x'></signal>", at);
+    assert_eq!(
+        reading.finding.rejection().unwrap().raw_xml,
+        "<signal type='x'></signal>"
+    );
+}

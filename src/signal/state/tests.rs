@@ -1,0 +1,204 @@
+//! The transitions of spec 3 and the loop rows of T033.
+
+use super::*;
+use crate::{
+    model::Timestamp,
+    signal::{Finding, read},
+};
+
+/// One turn of a query.
+#[derive(Debug, Clone, Copy)]
+enum Turn {
+    Need(&'static str),
+    Capability(&'static str),
+    Scope(&'static str),
+    Enough,
+    Silent,
+}
+use Turn::{Capability, Enough, Need, Scope, Silent};
+
+fn signal(kind: &str, fields: &str) -> Arc<Signal> {
+    let block = format!("<signal type='{kind}'>{fields}</signal>");
+    match read(&block, Timestamp::default()).finding {
+        Finding::Signal(signal) => Arc::new(signal),
+        Finding::Nothing | Finding::Rejection(_) => panic!("no signal: {block}"),
+    }
+}
+
+fn after(turns: &[Turn]) -> SignalState {
+    let mut state = SignalState::default();
+    for turn in turns {
+        let signal = match turn {
+            Need(reason) => signal("need_turn", &format!("<reason>{reason}</reason>")),
+            Capability(name) => signal(
+                "need_capability",
+                &format!("<capability>{name}</capability><reason>whatever</reason>"),
+            ),
+            Scope(scope) => signal(
+                "delegation_recommended",
+                &format!("<reason>whatever</reason><scope>{scope}</scope>"),
+            ),
+            Enough => signal("context_sufficient", "<sources_found>3</sources_found>"),
+            Silent => {
+                state.record_silence();
+                continue;
+            }
+        };
+        state.record_signal(&signal);
+    }
+    state
+}
+
+#[test]
+fn counters_follow_the_turns() {
+    let (a, b) = (Need("waiting for tool"), Need("analyzing results"));
+    // Same reason, same capability, same scope, silent turns, signals.
+    for (name, turns, expected) in [
+        ("at the start", vec![], [0, 0, 0, 0, 0]),
+        ("a first need_turn", vec![a], [1, 0, 0, 0, 1]),
+        ("the same reason", vec![a, a], [2, 0, 0, 0, 2]),
+        ("another reason", vec![a, a, b], [1, 0, 0, 0, 3]),
+        ("another type", vec![a, a, Enough], [0, 0, 0, 0, 3]),
+        (
+            "the same reason after another type",
+            vec![a, Enough, a],
+            [1, 0, 0, 0, 3],
+        ),
+        ("silence", vec![a, a, Silent], [0, 0, 0, 1, 2]),
+        (
+            "the same reason after silence",
+            vec![a, a, Silent, a],
+            [1, 0, 0, 0, 3],
+        ),
+        (
+            "silence adds up",
+            vec![Silent, Silent, Silent, Silent],
+            [0, 0, 0, 4, 0],
+        ),
+        (
+            "a signal ends silence",
+            vec![Silent, Silent, Enough],
+            [0, 0, 0, 0, 1],
+        ),
+        (
+            "reasons are trimmed, lower-cased and folded",
+            vec![Need("Waiting  for\n TOOL"), Need(" waiting for tool ")],
+            [2, 0, 0, 0, 2],
+        ),
+        (
+            "capabilities",
+            vec![Capability("shell"), Capability("Shell")],
+            [0, 2, 0, 0, 2],
+        ),
+        (
+            "another capability",
+            vec![Capability("shell"), Capability("mail")],
+            [0, 1, 0, 0, 2],
+        ),
+        (
+            "scopes",
+            vec![Scope("all of auth"), Scope("all of auth")],
+            [0, 0, 2, 0, 2],
+        ),
+        (
+            "counted apart",
+            vec![Capability("shell"), Scope("shell"), Need("shell")],
+            [1, 0, 0, 0, 3],
+        ),
+    ] {
+        let state = after(&turns);
+        let got = [
+            state.consecutive_same_reason(),
+            state.consecutive_same_capability(),
+            state.consecutive_same_scope(),
+            state.turns_without_signal(),
+            u32::try_from(state.signals_emitted().len()).unwrap(),
+        ];
+        assert_eq!(got, expected, "{name}");
+    }
+}
+
+#[test]
+fn three_turns_running_are_a_loop() {
+    let a = Need("retrying failed tool");
+    let found = |kind, words: &str| Some((kind, words.to_owned()));
+    for (name, turns, expected) in [
+        (
+            "T033: three of the same reason",
+            vec![a, a, a],
+            found(LoopKind::Reason, "retrying failed tool"),
+        ),
+        ("T033: two do not", vec![a, a], None),
+        ("T033: nothing recorded", vec![], None),
+        (
+            "more than three",
+            vec![a, a, a, a],
+            found(LoopKind::Reason, "retrying failed tool"),
+        ),
+        ("broken by silence", vec![a, a, Silent, a], None),
+        ("over with silence", vec![a, a, a, Silent], None),
+        ("over with another signal", vec![a, a, a, Enough], None),
+        (
+            "capability",
+            vec![Capability("shell"); 3],
+            found(LoopKind::Capability, "shell"),
+        ),
+        ("two capabilities", vec![Capability("shell"); 2], None),
+        (
+            "scope",
+            vec![Scope("all of auth"); 3],
+            found(LoopKind::Delegation, "all of auth"),
+        ),
+        ("the same terminal signal", vec![Enough; 3], None),
+    ] {
+        assert_eq!(after(&turns).reason_loop(), expected, "{name}");
+    }
+    assert_eq!(LOOP_THRESHOLD, 3, "T033: the threshold");
+}
+
+#[test]
+fn the_last_two_signals_repeat_a_reason() {
+    let a = Need("waiting for tool");
+    for (name, turns, expected) in [
+        ("T033: reasons match", vec![a, a], true),
+        (
+            "T033: reasons differ",
+            vec![a, Need("analyzing results")],
+            false,
+        ),
+        ("T033: not need_turn", vec![Enough, Enough], false),
+        ("T033: fewer than two", vec![a], false),
+        ("T033: none", vec![], false),
+        ("one of each", vec![Enough, a], false),
+        (
+            "capabilities are not reasons",
+            vec![Capability("shell"), Capability("shell")],
+            false,
+        ),
+    ] {
+        assert_eq!(after(&turns).repeats_reason(), expected, "{name}");
+    }
+}
+
+#[test]
+fn silence_asks_for_the_fallback_at_its_threshold() {
+    for (silent, expected) in [(0, false), (2, false), (3, true), (5, true)] {
+        assert_eq!(
+            after(&vec![Silent; silent]).needs_fallback(3),
+            expected,
+            "{silent} turns"
+        );
+    }
+}
+
+#[test]
+fn the_last_signal_stays_through_silence_and_a_clone_shares_it() {
+    let state = after(&[Enough, Need("waiting for tool"), Silent]);
+    let copy = state.clone();
+    let (last, copied) = (state.last_signal().unwrap(), copy.last_signal().unwrap());
+    assert_eq!(
+        last.raw_xml,
+        "<signal type='need_turn'><reason>waiting for tool</reason></signal>"
+    );
+    assert!(Arc::ptr_eq(last, copied));
+}

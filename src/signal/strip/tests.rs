@@ -1,0 +1,372 @@
+//! The stream shows what the reader gives, however it is cut, and shows it early.
+
+use std::sync::LazyLock;
+
+use proptest::{prelude::*, sample::select, test_runner::Config};
+use regex::Regex;
+
+use super::*;
+use crate::{
+    model::Timestamp,
+    signal::{Finding, escape, read},
+};
+
+/// Ten thousand cases, or twenty times as many where `ORACLE_LONG_TESTS` asks for them.
+fn cases() -> Config {
+    let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
+    Config {
+        cases: if long { 200_000 } else { 10_000 },
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+fn fragment() -> impl Strategy<Value = String> {
+    let fixed = select(vec![
+        "<signal type=\"need_turn\">",
+        "<signal type='stuck' confidence='0.4'>",
+        "<SIGNAL\n type = \"x\" >",
+        "<signal>",
+        "</signal>",
+        "</Signal \n>",
+        "<signal type=\"need_turn\"><reason>a good reason</reason></signal>",
+        "<signal",
+        "<signal ",
+        "<signal type",
+        "<signal type=\"",
+        "<signal a='<signal b=\"",
+        "<sig",
+        "</sig",
+        "nal>",
+        "<",
+        "</",
+        ">",
+        "\"",
+        "'",
+        "=",
+        "<reason>",
+        "</reason>",
+        "<reason>five words in a field</reason>",
+        "<confidence>0.5</confidence>",
+        "<a/>",
+        "<rea",
+        "`",
+        "``",
+        "```",
+        "````",
+        "~~~",
+        "\n```\n",
+        "\n```xml\n",
+        "\n~~~\n",
+        "\n   ```  \n",
+        "\n    ```\n",
+        "```\n<signal type='need_turn'><reason>a good reason</reason></signal>\n```",
+        "\n",
+        "\n\n",
+        "\n\n\n",
+        "\r\n",
+        " ",
+        "   ",
+        "\t",
+        "\u{a0}",
+        "plain",
+        "ä€😀",
+        "漢字 ",
+        "&lt;",
+    ]);
+    prop_oneof![9 => fixed.prop_map(str::to_owned), 1 => any::<String>()]
+}
+
+fn reply() -> impl Strategy<Value = String> {
+    prop::collection::vec(fragment(), 0..16).prop_map(|parts| parts.concat())
+}
+
+/// Cuts a text after these many characters, over and over.
+fn chunks<'a>(mut text: &'a str, sizes: &[usize]) -> Vec<&'a str> {
+    let mut chunks = Vec::new();
+    let mut sizes = sizes.iter().cycle();
+    while let (false, Some(size)) = (text.is_empty(), sizes.next()) {
+        let end = text
+            .char_indices()
+            .nth(*size)
+            .map_or(text.len(), |(at, _)| at);
+        let (chunk, rest) = text.split_at(end);
+        chunks.push(chunk);
+        text = rest;
+    }
+    chunks
+}
+
+/// What each push and the end show.
+fn shown<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut stripper = Stripper::new();
+    let mut shown: Vec<_> = parts
+        .into_iter()
+        .map(|chunk| stripper.push(chunk))
+        .collect();
+    shown.push(stripper.finish());
+    shown
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn any_chunking_shows_the_text_of_the_whole(
+        reply in reply(),
+        sizes in prop::collection::vec(1_usize..12, 1..6),
+    ) {
+        let whole = read(&reply, Timestamp::default()).text;
+        prop_assert_eq!(shown(chunks(&reply, &sizes)).concat(), whole);
+    }
+
+    #[test]
+    fn no_byte_of_a_block_is_ever_shown(
+        parts in prop::collection::vec((outside(), inside()), 0..6),
+        last in outside(),
+        sizes in prop::collection::vec(1_usize..12, 1..6),
+    ) {
+        let mut reply = String::new();
+        for (text, block) in parts {
+            reply.push_str(&text);
+            reply.push_str(&format!("<signal type='need_turn'>§{block}§</signal>"));
+        }
+        reply.push_str(&last);
+        for piece in shown(chunks(&reply, &sizes)) {
+            prop_assert!(!piece.contains('§'), "{piece:?} of {reply:?}");
+        }
+    }
+
+    #[test]
+    fn without_code_it_agrees_with_the_plain_statement_of_the_rules(reply in reply()) {
+        // The line after it ends whatever the reply leaves cut.
+        let reply = reply.replace(['`', '~'], "") + "\n!";
+        let reading = read(&reply, Timestamp::default());
+        let plain = plain(&reply);
+        let raw_xml = match &reading.finding {
+            Finding::Nothing => None,
+            Finding::Signal(signal) => Some(signal.raw_xml.as_str()),
+            Finding::Rejection(rejection) => Some(rejection.raw_xml.as_str()),
+        };
+        prop_assert_eq!(raw_xml, plain.block);
+        if let Some(text) = plain.text {
+            prop_assert_eq!(reading.text, text);
+        }
+    }
+
+    #[test]
+    fn escaped_text_is_data(reply in reply(), after in reply()) {
+        let escaped = format!("{}{}", escape(&reply), escape(&after));
+        let reading = read(&escaped, Timestamp::default());
+        prop_assert_eq!(reading.finding, Finding::Nothing);
+        prop_assert_eq!(reading.text, tidied(&escaped));
+    }
+
+    #[test]
+    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let reply = String::from_utf8_lossy(&bytes);
+        let whole = read(&reply, Timestamp::default()).text;
+        prop_assert_eq!(shown(chunks(&reply, &[1])).concat(), whole);
+    }
+}
+
+/// Text without tags and code.
+fn outside() -> impl Strategy<Value = String> {
+    prop::collection::vec(
+        select(vec![
+            "plain ",
+            "\n",
+            "\n\n\n",
+            " < ",
+            "<sig",
+            "<signals>",
+            "ä€😀",
+            "</b>",
+            "<reason>",
+        ]),
+        0..5,
+    )
+    .prop_map(|parts| parts.concat())
+}
+
+/// What a block may hold without ending it or hiding its end.
+fn inside() -> impl Strategy<Value = String> {
+    prop::collection::vec(
+        select(vec![
+            "§",
+            "<reason>§</reason>",
+            "\n§\n",
+            "<signal>§</signal>",
+            "`§`",
+            "<reason",
+            "ä§",
+        ]),
+        0..5,
+    )
+    .prop_map(|parts| parts.concat())
+}
+
+/// What the rules say of a reply without code, stated without regard to cost.
+struct Plain<'a> {
+    block: Option<&'a str>,
+    /// None where a tag stays open.
+    text: Option<String>,
+}
+
+static TAG: LazyLock<Regex> = LazyLock::new(|| {
+    let white = r"[ \t\r\n\x0C]";
+    let name = "[sS][iI][gG][nN][aA][lL]";
+    let value = r#"(?:"[^"\n]*"|'[^'\n]*')"#;
+    let attribute = format!("{white}+[A-Za-z_][A-Za-z0-9_.:-]*{white}*={white}*{value}");
+    Regex::new(&format!(
+        "<{name}(?:{attribute})*{white}*>|</{name}{white}*>"
+    ))
+    .unwrap()
+});
+
+fn plain(reply: &str) -> Plain<'_> {
+    let (mut open, mut blocks): (Vec<usize>, Vec<(usize, usize)>) = (vec![], vec![]);
+    let mut strays = vec![];
+    for tag in TAG.find_iter(reply) {
+        if !tag.as_str().starts_with("</") {
+            open.push(tag.start());
+        } else if let Some(start) = open.pop() {
+            blocks.retain(|block| block.0 < start);
+            blocks.push((start, tag.end()));
+        } else {
+            strays.push((tag.start(), tag.end()));
+        }
+    }
+    let block = blocks.first().map(|block| &reply[block.0..block.1]);
+    let text = open.is_empty().then(|| {
+        let mut gone = [blocks, strays].concat();
+        gone.sort_unstable();
+        let mut text = reply.to_owned();
+        gone.iter()
+            .rev()
+            .for_each(|(start, end)| text.replace_range(start..end, ""));
+        tidied(&text)
+    });
+    Plain { block, text }
+}
+
+/// The plain statement of what is done to white space.
+fn tidied(text: &str) -> String {
+    let mut text = text.trim().to_owned();
+    while text.contains("\n\n\n") {
+        text = text.replace("\n\n\n", "\n\n");
+    }
+    text
+}
+
+#[test]
+fn what_can_be_shown_is_shown_at_once() {
+    for (name, steps) in [
+        (
+            "plain text",
+            vec![("Hello", "Hello"), (" wor", " wor"), ("ld", "ld")],
+        ),
+        (
+            "white space waits for text",
+            vec![("a \n", "a"), ("\n\n", ""), ("b", " \n\nb")],
+        ),
+        (
+            "newlines fold",
+            vec![("a\n", "a"), ("\n\n\n", ""), ("b", "\n\nb")],
+        ),
+        ("leading white space goes", vec![("\n \n", ""), ("a", "a")]),
+        ("a comparison", vec![("a <", "a"), (" b", " < b")]),
+        (
+            "a tag that is none",
+            vec![("x <sig", "x"), ("n> y", " <sign> y")],
+        ),
+        (
+            "a header file",
+            vec![("x <signal", "x"), (".h> y", " <signal.h> y")],
+        ),
+        (
+            "a lost quote ends on its line",
+            vec![("<signal type=\"a b", ""), ("\nc", "<signal type=\"a b\nc")],
+        ),
+        (
+            "a block",
+            vec![
+                ("a <signal type='x'>b", "a"),
+                ("</sig", ""),
+                ("nal> c", "  c"),
+            ],
+        ),
+        (
+            "an open line of backticks",
+            vec![("use `f", "use `f"), ("oo now", "oo now"), ("` ok", "` ok")],
+        ),
+        (
+            "a tag on such a line waits",
+            vec![("`a <signal> b", "`a"), ("` c", " <signal> b` c")],
+        ),
+        (
+            "it waits no longer than its line",
+            vec![("`a </signal> b", "`a"), ("\nc", "  b\nc")],
+        ),
+        ("a stray tag", vec![("a </signal> b", "a  b")]),
+        (
+            "a fence of code",
+            vec![
+                ("```rust\nf", "```rust\nf"),
+                ("n", "n"),
+                ("\n``", ""),
+                ("`\nx", "\n```\nx"),
+            ],
+        ),
+        (
+            "a fence that may be a signal",
+            vec![
+                ("a\n```xml\n<signal>", "a"),
+                ("</signal>\n```\n", ""),
+                ("b", "\n```xml\n<signal></signal>\n```\nb"),
+            ],
+        ),
+        (
+            "such a fence after the signal",
+            vec![("<signal></signal>a\n```\n<signal>b", "a\n```\n<signal>b")],
+        ),
+        (
+            "text in such a fence",
+            vec![
+                ("```\n<signal></signal>", ""),
+                (" b", "```\n<signal></signal> b"),
+            ],
+        ),
+    ] {
+        let mut stripper = Stripper::new();
+        for (chunk, expected) in steps {
+            assert_eq!(stripper.push(chunk), expected, "{name}: after {chunk:?}");
+        }
+    }
+}
+
+#[test]
+fn the_end_decides_what_was_open() {
+    for (name, chunk, pushed, finished) in [
+        ("an unclosed tag", "a <signal type='x'> b", "a", "  b"),
+        (
+            "an unclosed tag with fields",
+            "a <signal type='x'><reason>b",
+            "a",
+            "",
+        ),
+        ("half a tag", "a <sig", "a", " <sig"),
+        (
+            "a fenced signal",
+            "a\n```\n<signal></signal>\n```\n",
+            "a",
+            "",
+        ),
+        ("a fence mark", "a\n```", "a", "\n```"),
+        ("trailing white space", "a \n ", "a", ""),
+        ("a tag behind a backtick", "`a <signal> b", "`a", "  b"),
+    ] {
+        let shown = shown([chunk]);
+        assert_eq!(shown, [pushed, finished], "{name}");
+    }
+}
