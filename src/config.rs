@@ -29,7 +29,7 @@ pub use part::{Model, Prompt, Query, Tools};
 pub use problem::{Origin, Problem};
 pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
-pub use value::{Share, Count, FilePath, ModelChain, NotAllowed, Span, Usd};
+pub use value::{Count, FilePath, ModelChain, NotAllowed, Share, Span, Usd};
 
 /// All that can be set, by section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::value::{Share, Count, NotAllowed, Usd};
+use super::value::{Count, NotAllowed, Share, Usd};
 
 /// `[oracle]`: turns, and when to warn (T031). These four have environment variables of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

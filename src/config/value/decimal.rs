@@ -174,11 +174,7 @@ mod tests {
             ("99999999999999999999", None),
             ("1844674407370955.2", None),
         ] {
-            assert_eq!(
-                text.parse::<Share>().ok().map(Share::get),
-                points,
-                "{text}"
-            );
+            assert_eq!(text.parse::<Share>().ok().map(Share::get), points, "{text}");
         }
     }
 

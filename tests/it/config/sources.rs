@@ -3,9 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use oracle_agent::{
-    config::{
-        Share, Config, Count, File, ModelChain, OnMissingSignal, Origin, Sources, load,
-    },
+    config::{Config, Count, File, ModelChain, OnMissingSignal, Origin, Share, Sources, load},
     model::NanoUsd,
 };
 

@@ -1,0 +1,35 @@
+//! Asks one question over a folder with the built-in offline model: no key, no server.
+//!
+//! `cargo run --example ask_once -- "Where are names checked?"`
+
+use std::time::Duration;
+
+use oracle_agent::{
+    actor::Oracle,
+    model::{SessionKey, SessionName, Submission},
+};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let question = std::env::args().nth(1);
+    let question = question.unwrap_or_else(|| "Where are session names checked?".into());
+
+    let system = Oracle::builder().project(".").start().await?;
+    let session = system
+        .oracle()
+        .session(SessionKey::local(SessionName::new("example")?));
+    let answer = session
+        .ask(Submission::new(question))
+        .await?
+        .answer()
+        .await?;
+
+    println!(
+        "{}\n\n({} after {} turns)",
+        answer.text,
+        answer.outcome.name(),
+        answer.turns
+    );
+    system.shut_down(Duration::from_secs(1)).await;
+    Ok(())
+}

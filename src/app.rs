@@ -1,0 +1,297 @@
+//! The composition root: from a configuration and a project to a running system. The only room that
+//! names concrete back ends, tools and journals; what a host brings itself takes their place.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    actor::{Clock, Oracle, Profile, Profiles, StartError, System, SystemArgs},
+    config::Config,
+    journal::{self, Journal},
+    kernel::{FallbackClassifier, Policy, TurnPolicy},
+    llm::{Backend, Offline},
+    prompt::{self, Composer, Prompts, ToolLine, Variables},
+    query::{Classifier, Lexicon, LexiconError},
+    tool::{CodeSearch, FileRead, ProjectRoot, Registry, RegistryError, RootError, Tool},
+};
+
+mod settings;
+
+/// Why a system could not be put together. Each text says what is wrong and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The project folder is not to be had.
+    #[error(transparent)]
+    Project(#[from] RootError),
+    /// The prompts are not in order.
+    #[error(transparent)]
+    Prompt(#[from] prompt::Error),
+    /// The lexicon file cannot be read.
+    #[error("the lexicon `{path}` cannot be read: {source}; check `query.lexicon`")]
+    LexiconFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The lexicon is not in order.
+    #[error(transparent)]
+    Lexicon(#[from] LexiconError),
+    /// Two tools of one name, or a name that cannot be one.
+    #[error(transparent)]
+    Tools(#[from] RegistryError),
+    /// A model that nobody serves.
+    #[error("the model `{model}` is not known: `model.chain` may name {known}")]
+    UnknownModel {
+        /// As configured.
+        model: String,
+        /// What there is.
+        known: String,
+    },
+    /// The actors did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// Puts a system together. Everything has a default but the project.
+pub struct Builder {
+    config: Config,
+    project: Option<PathBuf>,
+    backends: Vec<Arc<dyn Backend>>,
+    tools: Vec<Arc<dyn Tool>>,
+    journal: Arc<dyn Journal>,
+    clock: Clock,
+    fallback: Option<Arc<dyn FallbackClassifier>>,
+    turn: Option<Arc<dyn TurnPolicy>>,
+}
+
+impl Oracle {
+    /// Begins to put a system together.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder {
+            config: Config::default(),
+            project: None,
+            backends: vec![Arc::new(Offline)],
+            tools: Vec::new(),
+            journal: Arc::new(journal::Memory::new()),
+            clock: Clock::system(),
+            fallback: None,
+            turn: None,
+        }
+    }
+}
+
+impl Builder {
+    /// Goes by this configuration.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Answers over this folder: its name goes into the prompt, and code search and file read work
+    /// within it. Without one there are only the host's own tools.
+    #[must_use]
+    pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.project = Some(folder.into());
+        self
+    }
+
+    /// Adds a model provider; one of the same name takes the place of the built-in.
+    #[must_use]
+    pub fn backend(mut self, backend: impl Backend) -> Self {
+        self.backends
+            .retain(|known| known.provider() != backend.provider());
+        self.backends.push(Arc::new(backend));
+        self
+    }
+
+    /// Adds a tool.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Keeps records here instead of in memory.
+    #[must_use]
+    pub fn journal(mut self, journal: impl Journal) -> Self {
+        self.journal = Arc::new(journal);
+        self
+    }
+
+    /// Takes time from here instead of from the machine.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Replaces the fallback's heuristic (spec 7).
+    #[must_use]
+    pub fn fallback(mut self, classifier: impl FallbackClassifier + 'static) -> Self {
+        self.fallback = Some(Arc::new(classifier));
+        self
+    }
+
+    /// Replaces the decision table (spec 8).
+    #[must_use]
+    pub fn turn_policy(mut self, policy: impl TurnPolicy + 'static) -> Self {
+        self.turn = Some(Arc::new(policy));
+        self
+    }
+
+    /// Starts the system.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub async fn start(self) -> Result<System, BuildError> {
+        let settings = settings::system(&self.config);
+        let profile = self.profile()?;
+        let args = SystemArgs {
+            settings,
+            clock: self.clock,
+            journal: self.journal,
+            backends: self.backends,
+            profiles: Profiles::new(profile),
+            classifier: Arc::new(classifier(&self.config)?),
+            composer: Arc::new(composer(&self.config)?),
+        };
+        Ok(System::start(args).await?)
+    }
+
+    fn profile(&self) -> Result<Profile, BuildError> {
+        let tools = Arc::new(self.registry()?);
+        let mut policy = Policy::new(self.models()?, tools.specs());
+        settings::apply(&self.config, &mut policy);
+        if let Some(classifier) = &self.fallback {
+            policy.classifier = Arc::clone(classifier);
+        }
+        if let Some(turn) = &self.turn {
+            policy.turn = Arc::clone(turn);
+        }
+        let name = self
+            .project
+            .as_deref()
+            .map(project_name)
+            .unwrap_or_default();
+        let variables = variables(&self.config, name, tools.specs().iter().map(ToolLine::from));
+        Ok(Profile {
+            policy: Arc::new(policy),
+            prompt: Arc::new(variables.prepare()),
+            tools,
+        })
+    }
+
+    fn registry(&self) -> Result<Registry, BuildError> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if let Some(folder) = &self.project {
+            tools.extend(project_tools(&self.config, folder)?);
+        }
+        tools.extend(self.tools.iter().cloned());
+        Ok(Registry::new(tools)?)
+    }
+
+    fn models(&self) -> Result<Vec<crate::kernel::ModelChoice>, BuildError> {
+        let served = |model: &str| {
+            let provider = model
+                .split_once('/')
+                .map_or(model, |(provider, _)| provider);
+            self.backends
+                .iter()
+                .any(|backend| backend.provider() == provider)
+        };
+        let chain = self.config.model.chain.models();
+        match chain.iter().find(|model| !served(model)) {
+            None => Ok(chain
+                .iter()
+                .map(|model| crate::kernel::ModelChoice::new(model))
+                .collect()),
+            Some(model) => {
+                let known = self
+                    .backends
+                    .iter()
+                    .map(|backend| format!("{}/…", backend.provider()));
+                let known = known.collect::<Vec<_>>().join(", ");
+                Err(BuildError::UnknownModel {
+                    model: model.to_string(),
+                    known,
+                })
+            }
+        }
+    }
+}
+
+/// The tools over a project folder.
+fn project_tools(config: &Config, folder: &Path) -> Result<[Arc<dyn Tool>; 2], BuildError> {
+    let root = ProjectRoot::open(folder)?;
+    let search = CodeSearch::new(root.clone(), settings::code_search(config));
+    let read = FileRead::new(root, settings::file_read(config));
+    Ok([Arc::new(search), Arc::new(read)])
+}
+
+/// What the built-in tools over a project declare, as they stand in a prompt.
+///
+/// # Errors
+/// When the folder is not to be had.
+pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
+    let tools = project_tools(config, folder)?;
+    let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
+    Ok(variables(config, project_name(folder), lines))
+}
+
+fn variables(
+    config: &Config,
+    project_name: String,
+    tools: impl Iterator<Item = ToolLine>,
+) -> Variables {
+    Variables {
+        project_name,
+        project_context: String::new(),
+        max_turns: Some(config.oracle.max_turns.get()),
+        tools: tools.collect(),
+    }
+}
+
+/// The last part of the folder's real path.
+fn project_name(folder: &Path) -> String {
+    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    real.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// The classifier that a configuration asks for.
+///
+/// # Errors
+/// When the lexicon cannot be read or is not in order.
+pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
+    let lexicon = match &config.query.lexicon {
+        None => Lexicon::builtin()?,
+        Some(path) => {
+            let path = path.as_path();
+            let text = fs::read_to_string(path).map_err(|source| BuildError::LexiconFile {
+                path: path.to_path_buf(),
+                source,
+            })?;
+            Lexicon::parse(&text, &path.display().to_string())?
+        }
+    };
+    Ok(Classifier::new(&lexicon))
+}
+
+/// The composer that a configuration asks for.
+///
+/// # Errors
+/// When the prompts are not in order.
+pub fn composer(config: &Config) -> Result<Composer, BuildError> {
+    let prompts = match &config.prompt.dir {
+        None => Prompts::builtin()?,
+        Some(folder) => Prompts::with_overlay(folder.as_path())?,
+    };
+    Ok(Composer::new(prompts, settings::prompt(config))?)
+}

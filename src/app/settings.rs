@@ -1,0 +1,102 @@
+//! From the configuration to the settings of each room.
+
+use std::time::Duration;
+
+use crate::{
+    actor::{GatewaySettings, SystemSettings, Timeouts},
+    config::{Config, OnMissingSignal, Share},
+    kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
+    model::Limits,
+    prompt,
+    tool::{CodeSearchSettings, FileReadSettings},
+};
+
+/// The settings of the actors.
+pub(super) fn system(config: &Config) -> SystemSettings {
+    let defaults = SystemSettings::default();
+    SystemSettings {
+        shards: config.supervisor.shards.size(),
+        classifiers: config.actors.classifiers.size(),
+        composers: config.actors.composers.size(),
+        stall_limit: config.supervisor.stall_limit.get(),
+        max_restarts: config.supervisor.max_crashes.get(),
+        gateway: GatewaySettings {
+            concurrency: config.actors.model_concurrency.size(),
+            queue: config.actors.model_queue.size(),
+            first_token: config.model.first_token_deadline.get(),
+            idle: config.model.idle_deadline.get(),
+            total: config.model.total_deadline.get(),
+        },
+        timeouts: Timeouts {
+            tool: config.tools.call_deadline.get(),
+            ..defaults.timeouts
+        },
+        ..defaults
+    }
+}
+
+/// What decisions go by.
+pub(super) fn apply(config: &Config, policy: &mut Policy) {
+    policy.limits = Limits {
+        max_turns: config.oracle.max_turns.get(),
+        max_tokens: config
+            .budget
+            .max_tokens
+            .map(|tokens| u64::from(tokens.get())),
+        max_cost: config.budget.max_cost_usd.as_ref().map(|cost| cost.nanos()),
+    };
+    policy.thresholds = Thresholds {
+        iteration: share(config.oracle.iteration_warning_threshold),
+        tokens: share(config.oracle.token_warning_threshold),
+        context: share(config.oracle.context_warning_threshold),
+    };
+    policy.fallback = FallbackPolicy {
+        silence_turns: config.fallback.silence_turns.get(),
+        low_confidence: share(config.fallback.low_confidence),
+    };
+    policy.on_missing_signal = match config.turn.on_missing_signal {
+        OnMissingSignal::Remind => kernel::OnMissingSignal::Remind,
+        OnMissingSignal::Finish => kernel::OnMissingSignal::Finish,
+    };
+    policy.retry.attempts = config.model.attempts.get();
+    policy.restarts.crashes = config.supervisor.max_crashes.get();
+    policy.restarts.process_deaths = config.supervisor.max_process_deaths.get();
+    policy.delegation = DelegationPolicy {
+        max_depth: config.delegation.max_depth.get(),
+        max_children: config.delegation.max_children.get(),
+        default_tokens: u64::from(config.delegation.default_tokens.get()),
+    };
+    policy.parallel_calls = config.tools.max_parallel.size();
+    policy.inbox_capacity = config.session.inbox_capacity.size();
+}
+
+/// The settings of composition.
+pub(super) fn prompt(config: &Config) -> prompt::Settings {
+    prompt::Settings {
+        token_budget: u64::from(config.prompt.token_budget.get()),
+        ..prompt::Settings::default()
+    }
+}
+
+/// The settings of code search.
+pub(super) fn code_search(config: &Config) -> CodeSearchSettings {
+    CodeSearchSettings {
+        deadline: config.tools.search_deadline.get().min(before(config)),
+        max_file_bytes: u64::from(config.tools.max_file_bytes.get()),
+        ..CodeSearchSettings::default()
+    }
+}
+
+/// The settings of file read.
+pub(super) fn file_read(_: &Config) -> FileReadSettings {
+    FileReadSettings::default()
+}
+
+/// A search has to answer with what it has before its call is stopped.
+fn before(config: &Config) -> Duration {
+    config.tools.call_deadline.get().mul_f64(0.9)
+}
+
+fn share(share: Share) -> BasisPoints {
+    BasisPoints::new(share.get())
+}
