@@ -1,13 +1,40 @@
 //! The port to tools: what a session can do besides talking (spec 11).
 //!
 //! A [`Tool`] declares itself by a [`ToolSpec`] and answers calls. Tools know nothing of sessions;
-//! whether a call may run at all is the kernel's decision.
+//! whether a call may run at all is the kernel's decision. What a tool returns is data: it is
+//! escaped where it enters a prompt, not here.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`registry`] | the tools of a profile, by name, in a stable order |
+//! | [`guard`] | what keeps a tool inside its bounds |
+//! | [`code`] | `code_search` |
+//! | [`files`] | `file_read` |
+//! | `conformance` | what every tool must pass (tests and feature `testkit`) |
+
+mod arguments;
+mod blocking;
+pub mod code;
+#[cfg(any(test, feature = "testkit"))]
+pub mod conformance;
+pub mod files;
+pub mod guard;
+pub mod registry;
+mod settings;
+mod text;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{Fault, ToolSpec};
+
+pub use arguments::{arguments, schema_of};
+pub use code::{CodeSearch, CodeSearchSettings};
+pub use files::{FileRead, FileReadSettings};
+pub use guard::path::{ProjectRoot, RootError};
+pub use registry::{Registry, RegistryError};
+pub use settings::SettingError;
 
 /// What a call is given besides its arguments.
 #[derive(Debug, Clone)]
@@ -26,6 +53,13 @@ pub enum ToolError {
     /// The tool itself is broken; the model is told, and the fault is logged.
     #[error("{0}")]
     Broken(#[from] Fault),
+}
+
+impl ToolError {
+    /// Words for the model.
+    pub(crate) fn tell(text: impl Into<String>) -> Self {
+        Self::Tell(text.into())
+    }
 }
 
 /// Something that a model may ask for.

@@ -5,3 +5,5 @@
     clippy::panic,
     reason = "a test that fails should stop where it failed"
 )]
+
+mod tools;

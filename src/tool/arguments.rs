@@ -1,0 +1,175 @@
+//! Arguments of a call: read into a type, with errors that name the field; and the schema of that
+//! type, for the tool list.
+//!
+//! The JSON text was parsed before ([`crate::model::ToolCall::parsed`]). Ranges are each tool's own.
+
+use std::cell::RefCell;
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::{DeserializeOwned, value::MapDeserializer};
+use serde_json::Value;
+
+use super::{ToolError, text};
+
+/// Longest complaint, in characters: serde repeats what it was given, and that can be anything.
+const MAX_COMPLAINT: usize = 400;
+
+/// Reads the arguments of a call.
+///
+/// # Errors
+/// [`ToolError::Tell`] naming the field that is missing, unknown or of the wrong type. Unknown
+/// fields are refused where `T` denies them, with the list of the known ones.
+pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    let Value::Object(fields) = arguments else {
+        return Err(ToolError::tell("the arguments must be one JSON object"));
+    };
+    // Which field serde is at: its own errors do not say.
+    let at = RefCell::new(None);
+    let mut fields = fields.into_iter();
+    let entries = std::iter::from_fn(|| {
+        let entry = fields.next();
+        *at.borrow_mut() = entry.as_ref().map(|(key, _)| key.clone());
+        entry
+    });
+    let read = T::deserialize(MapDeserializer::new(entries));
+    read.map_err(|error: serde_json::Error| {
+        let complaint = error.to_string();
+        let (complaint, cut) = text::clipped(&complaint, MAX_COMPLAINT);
+        let tail = if cut { "…" } else { "" };
+        ToolError::Tell(match at.take() {
+            Some(field) => format!("the argument {}: {complaint}{tail}", text::quoted(&field)),
+            None => format!("the arguments: {complaint}{tail}"),
+        })
+    })
+}
+
+/// The JSON schema of the arguments `T`: one object, without references, which not every provider
+/// follows, and without titles and formats, which only cost tokens.
+#[must_use]
+pub fn schema_of<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            for noise in ["title", "format", "default"] {
+                property.remove(noise);
+            }
+        }
+    }
+    schema.to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        /// What to look for.
+        query: String,
+        /// How.
+        #[serde(default)]
+        mode: Mode,
+        /// How many.
+        #[serde(default)]
+        #[schemars(with = "u32", range(min = 1, max = 9))]
+        count: Option<u32>,
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Mode {
+        #[default]
+        Literal,
+        Regex,
+    }
+
+    #[test]
+    fn good_arguments_are_read() {
+        let all = json!({"query": "x", "mode": "regex", "count": 3});
+        let want = Sample {
+            query: "x".into(),
+            mode: Mode::Regex,
+            count: Some(3),
+        };
+        assert_eq!(arguments(all), Ok(want));
+        let few = json!({"query": "x", "count": null});
+        let want = Sample {
+            query: "x".into(),
+            mode: Mode::Literal,
+            count: None,
+        };
+        assert_eq!(arguments(few), Ok(want));
+    }
+
+    #[test]
+    fn complaints_name_the_field() {
+        let known = "expected one of `query`, `mode`, `count`";
+        let unknown = format!("the argument `colour`: unknown field `colour`, {known}");
+        for (name, given, says) in [
+            ("missing", json!({}), "the arguments: missing field `query`"),
+            (
+                "wrong type",
+                json!({"count": "3", "query": "x"}),
+                "the argument `count`: invalid type: string \"3\", expected u32",
+            ),
+            (
+                "unknown variant",
+                json!({"query": "x", "mode": "fuzzy"}),
+                "the argument `mode`: unknown variant `fuzzy`, expected `literal` or `regex`",
+            ),
+            (
+                "unknown field",
+                json!({"colour": 1, "query": "x"}),
+                unknown.as_str(),
+            ),
+            (
+                "no object",
+                json!([1]),
+                "the arguments must be one JSON object",
+            ),
+        ] {
+            let error = arguments::<Sample>(given).unwrap_err();
+            assert_eq!(error, ToolError::Tell(says.to_owned()), "{name}");
+        }
+    }
+
+    #[test]
+    fn complaints_stay_short() {
+        let given = json!({ "count": "9".repeat(100_000), "query": "x" });
+        let error = arguments::<Sample>(given).unwrap_err().to_string();
+        assert!(
+            error.chars().count() < MAX_COMPLAINT + 100,
+            "{}",
+            error.len()
+        );
+    }
+
+    #[test]
+    fn schemas_are_flat_and_documented() {
+        let want = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "query": {"description": "What to look for.", "type": "string"},
+                "mode": {"description": "How.", "type": "string", "enum": ["literal", "regex"]},
+                "count": {
+                    "description": "How many.", "type": "integer", "minimum": 1, "maximum": 9
+                },
+            },
+            "required": ["query"],
+        });
+        assert_eq!(schema_of::<Sample>(), want);
+    }
+}

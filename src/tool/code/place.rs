@@ -1,0 +1,101 @@
+//! Where to look: a folder or file of the project, or all files that a glob covers.
+
+use std::path::{Path, PathBuf};
+
+use ignore::overrides::{Override, OverrideBuilder};
+
+use crate::tool::{
+    ProjectRoot, ToolError,
+    text::{self, quoted},
+};
+
+/// A part of the project.
+#[derive(Debug)]
+pub(super) struct Place {
+    root: PathBuf,
+    start: PathBuf,
+    globs: Override,
+    /// For the model: ` in …`, or nothing for the whole project.
+    words: String,
+}
+
+impl Place {
+    /// Finds the place that a model named. What exists under that very name is no glob, brackets
+    /// or not (`app/[id]/page.tsx`).
+    pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
+        let whole = |globs, words| Self {
+            root: root.path().to_owned(),
+            start: root.path().to_owned(),
+            globs,
+            words,
+        };
+        let wanted = wanted.map_or("", str::trim);
+        if wanted.is_empty() {
+            return Ok(whole(Override::empty(), String::new()));
+        }
+        match root.resolve(wanted) {
+            Ok(start) => {
+                let words = match start == root.path() {
+                    true => String::new(),
+                    false => format!(" in `{}`", root.shown(&start)),
+                };
+                Ok(Self {
+                    start,
+                    ..whole(Override::empty(), words)
+                })
+            }
+            Err(_) if wanted.contains(['*', '?', '[', '{', '!']) => {
+                let globs = globs(root.path(), wanted)?;
+                Ok(whole(globs, format!(" in files like {}", quoted(wanted))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the walk begins.
+    pub(super) fn start(&self) -> &Path {
+        &self.start
+    }
+
+    /// Whether a file below the start is meant.
+    pub(super) fn covers(&self, file: &Path) -> bool {
+        !self.globs.matched(file, false).is_ignore()
+    }
+
+    /// The folders between the start and the top of the repository (else the root), nearest first:
+    /// their ignore rules hold here too.
+    pub(super) fn folders_above(&self) -> Vec<PathBuf> {
+        let repository = self
+            .root
+            .ancestors()
+            .find(|folder| folder.join(".git").exists());
+        let top = repository.unwrap_or(&self.root);
+        self.start
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(top))
+            .map(Path::to_path_buf)
+            .collect()
+    }
+
+    /// How the model is told where was looked.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
+    let bad = |error: ignore::Error| {
+        let fault = match error {
+            ignore::Error::Glob { err, .. } => err,
+            other => other.to_string(),
+        };
+        let (fault, _) = text::clipped(&fault, 200);
+        ToolError::Tell(format!("{} is no usable glob: {fault}", quoted(glob)))
+    };
+    // `src/*/` means what is in there.
+    let below = if glob.ends_with('/') { "**" } else { "" };
+    let mut builder = OverrideBuilder::new(root);
+    builder.add(&format!("{glob}{below}")).map_err(bad)?;
+    builder.build().map_err(bad)
+}

@@ -1,0 +1,246 @@
+//! What to look for: a query made into a matcher of lines and a rank of matches.
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex::bytes::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::words::{Set, Words};
+use crate::tool::{ToolError, text};
+
+/// Longest query, in characters.
+const MAX_QUERY: usize = 1_000;
+/// Largest compiled pattern, in bytes.
+const MAX_COMPILED: usize = 4 * 1024 * 1024;
+
+/// How a query is read. The variants have no doc comments: those would turn a plain `enum` of the
+/// schema into a `oneOf`, which not every provider takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mode {
+    // As it stands.
+    #[default]
+    Literal,
+    // As a regular expression.
+    Regex,
+    // As a plain question.
+    Words,
+}
+
+/// What makes a line a match, and how good a one.
+#[derive(Debug)]
+pub(super) struct Plan {
+    matcher: RegexMatcher,
+    aim: Aim,
+}
+
+#[derive(Debug)]
+enum Aim {
+    /// Case-sensitive and not: `grep_regex` does not tell where in its line a match stands.
+    Pattern {
+        locators: Vec<Regex>,
+    },
+    Words(Words),
+}
+
+impl Plan {
+    /// Reads a query. Upper case in a literal or a pattern makes it case-sensitive.
+    pub(super) fn new(query: &str, mode: Mode) -> Result<Self, ToolError> {
+        if query.trim().is_empty() {
+            return Err(ToolError::tell("`query` is empty: say what to look for"));
+        }
+        if query.chars().nth(MAX_QUERY).is_some() {
+            return Err(ToolError::Tell(format!(
+                "`query` is longer than {MAX_QUERY} characters: look for a part of it"
+            )));
+        }
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .line_terminator(Some(b'\n'))
+            .multi_line(true)
+            .size_limit(MAX_COMPILED);
+        match mode {
+            Mode::Literal => {
+                if query.contains(['\n', '\r']) {
+                    return Err(ToolError::tell(
+                        "`query` has a line break, but matches are single lines: look for one of its lines",
+                    ));
+                }
+                let any_case = !query.contains(char::is_uppercase);
+                builder.fixed_strings(true).case_insensitive(any_case);
+                let matcher = builder
+                    .build(query)
+                    .map_err(|error| bad_pattern(query, &error))?;
+                Ok(Self {
+                    matcher,
+                    aim: Aim::Pattern {
+                        locators: locators(&regex::escape(query)),
+                    },
+                })
+            }
+            Mode::Regex => {
+                builder.case_smart(true);
+                let matcher = builder
+                    .build(query)
+                    .map_err(|error| bad_pattern(query, &error))?;
+                Ok(Self {
+                    matcher,
+                    aim: Aim::Pattern {
+                        locators: locators(query),
+                    },
+                })
+            }
+            Mode::Words => {
+                let words = Words::of(query);
+                if words.is_empty() {
+                    return Err(ToolError::tell(
+                        "`query` has no words: use mode `literal` for it",
+                    ));
+                }
+                let texts: Vec<&str> = words.texts().collect();
+                builder.fixed_strings(true).case_insensitive(true);
+                let matcher = builder
+                    .build_many(&texts)
+                    .map_err(|error| bad_pattern(query, &error))?;
+                Ok(Self {
+                    matcher,
+                    aim: Aim::Words(words),
+                })
+            }
+        }
+    }
+
+    /// Finds the lines that may match.
+    pub(super) fn matcher(&self) -> &RegexMatcher {
+        &self.matcher
+    }
+
+    /// What a candidate line or a path holds of the query; 0 is no match.
+    pub(super) fn holds(&self, line: &[u8]) -> Set {
+        match &self.aim {
+            Aim::Pattern { .. } => 1,
+            Aim::Words(words) => words.in_line(line),
+        }
+    }
+
+    /// What a path holds of it. A pattern is for lines only.
+    pub(super) fn path_holds(&self, path: &str) -> Set {
+        match &self.aim {
+            Aim::Pattern { .. } => 0,
+            Aim::Words(words) => words.in_line(path.as_bytes()),
+        }
+    }
+
+    /// Where in a matching line the match stands, in bytes.
+    pub(super) fn locate(&self, line: &[u8]) -> usize {
+        let found = match &self.aim {
+            Aim::Pattern { locators } => locators
+                .iter()
+                .find_map(|regex| regex.find(line))
+                .map(|found| found.start()),
+            Aim::Words(words) => words.first_in(line),
+        };
+        found.unwrap_or(0)
+    }
+}
+
+/// The exact spelling first, so that a case-sensitive match is never mistaken for another. A
+/// pattern that only `grep_regex` takes has none: its lines are shown from their start.
+fn locators(pattern: &str) -> Vec<Regex> {
+    let build = |any_case: bool| {
+        RegexBuilder::new(pattern)
+            .case_insensitive(any_case)
+            .multi_line(true)
+            .size_limit(MAX_COMPILED)
+            .build()
+            .ok()
+    };
+    [false, true].into_iter().filter_map(build).collect()
+}
+
+fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
+    // The crate draws the pattern over several lines; what is wrong stands in the last one.
+    let fault = error.to_string();
+    let fault = fault
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("");
+    let fault = fault.strip_prefix("error: ").unwrap_or(fault);
+    ToolError::Tell(format!(
+        "{} is no usable pattern: {fault}; mend it, or use mode `literal`",
+        text::quoted(query)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_that_cannot_work_are_explained() {
+        let long = "x".repeat(1_001);
+        for (name, query, mode, says) in [
+            (
+                "blank",
+                " \t",
+                Mode::Literal,
+                "`query` is empty: say what to look for",
+            ),
+            (
+                "too long",
+                &long,
+                Mode::Literal,
+                "`query` is longer than 1000 characters: look for a part of it",
+            ),
+            (
+                "line break",
+                "a\nb",
+                Mode::Literal,
+                "`query` has a line break, but matches are single lines: look for one of its lines",
+            ),
+            (
+                "no words",
+                "?!",
+                Mode::Words,
+                "`query` has no words: use mode `literal` for it",
+            ),
+            (
+                "unclosed group",
+                "fn (",
+                Mode::Regex,
+                "`fn (` is no usable pattern: unclosed group; mend it, or use mode `literal`",
+            ),
+            (
+                "line break in a pattern",
+                "a\\nb",
+                Mode::Regex,
+                "`a\\nb` is no usable pattern: the literal \"\\n\" is not allowed in a regex; mend it, or use mode `literal`",
+            ),
+            (
+                "too big",
+                "(a{1000}){1000}",
+                Mode::Regex,
+                "`(a{1000}){1000}` is no usable pattern: compiled regex exceeds size limit of 4194304; mend it, or use mode `literal`",
+            ),
+        ] {
+            let error = Plan::new(query, mode).unwrap_err();
+            assert_eq!(error, ToolError::Tell(says.to_owned()), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_match_is_found() {
+        for (name, query, mode, line, at) in [
+            ("literal", "b.c", Mode::Literal, "abc b.c", 4),
+            ("literal in any case", "b.c", Mode::Literal, "abc B.C", 4),
+            ("pattern", "b.c", Mode::Regex, "xbac", 1),
+            ("exact spelling first", "Foo", Mode::Regex, "foo Foo", 4),
+            ("words", "the max of it", Mode::Words, "a max", 2),
+        ] {
+            let plan = Plan::new(query, mode).unwrap();
+            assert_eq!(plan.locate(line.as_bytes()), at, "{name}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! One file: is it text, what matches, which matches are the best.
+//!
+//! The whole file is read (its size is capped), so that it can be told apart from a binary one and
+//! lines around a match are at hand. Line ends are made `\n` first: `$` means the same everywhere.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use memchr::{memchr, memchr_iter};
+use tokio_util::sync::CancellationToken;
+
+use super::plan::Plan;
+use crate::tool::{ProjectRoot, text::clipped};
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+/// How many matches pass between two looks at the stop token.
+const MATCHES_PER_LOOK: usize = 1_024;
+
+/// What one file takes at most, and how much is shown of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileCaps {
+    pub(super) file_bytes: u64,
+    pub(super) matches: usize,
+    pub(super) line_chars: usize,
+    /// Lines shown before and after each match.
+    pub(super) context: u64,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+pub(super) enum Scanned {
+    Nothing,
+    Hits(FileHits),
+    Binary,
+    TooBig,
+    Unreadable,
+}
+
+/// The matches of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileHits {
+    /// Relative to the root, for the model.
+    pub(super) path: String,
+    /// Higher is better.
+    pub(super) rank: u32,
+    /// How many lines matched, shown or not.
+    pub(super) total: u64,
+    /// The best matching lines, by number.
+    pub(super) best: Vec<u64>,
+    /// Those lines and their neighbours, by number.
+    pub(super) lines: Vec<(u64, String)>,
+}
+
+/// Scans files one after the other; each thread has its own.
+pub(super) struct Scanner<'a> {
+    plan: &'a Plan,
+    root: &'a ProjectRoot,
+    caps: FileCaps,
+    stop: &'a CancellationToken,
+    searcher: Searcher,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        root: &'a ProjectRoot,
+        caps: FileCaps,
+        stop: &'a CancellationToken,
+    ) -> Self {
+        let searcher = SearcherBuilder::new()
+            .line_number(true)
+            .bom_sniffing(false)
+            // Binary files never get as far as the searcher.
+            .binary_detection(BinaryDetection::none())
+            .build();
+        Self {
+            plan,
+            root,
+            caps,
+            stop,
+            searcher,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Scans a regular file inside the root.
+    pub(super) fn scan(&mut self, path: &Path) -> Scanned {
+        let Ok(file) = File::open(path) else {
+            return Scanned::Unreadable;
+        };
+        match file.metadata() {
+            Ok(found) if found.is_file() && found.len() <= self.caps.file_bytes => {}
+            Ok(found) if found.is_file() => return Scanned::TooBig,
+            Ok(_) | Err(_) => return Scanned::Unreadable,
+        }
+        self.buffer.clear();
+        // It may grow meanwhile.
+        let most = self.caps.file_bytes + 1;
+        if (&file).take(most).read_to_end(&mut self.buffer).is_err() {
+            return Scanned::Unreadable;
+        }
+        if self.buffer.len() as u64 == most {
+            return Scanned::TooBig;
+        }
+        if memchr(0, &self.buffer).is_some() {
+            return Scanned::Binary;
+        }
+        let_lines_end_alike(&mut self.buffer);
+        let mut found = Found {
+            plan: self.plan,
+            stop: self.stop,
+            lines: Vec::new(),
+            set: 0,
+        };
+        let text = self.buffer.strip_prefix(BOM).unwrap_or(&self.buffer);
+        if self
+            .searcher
+            .search_slice(self.plan.matcher(), text, &mut found)
+            .is_err()
+        {
+            return Scanned::Unreadable;
+        }
+        if found.lines.is_empty() {
+            return Scanned::Nothing;
+        }
+        // Last, because it costs more than the scan of a small file.
+        if !self.root.holds(&file, path) {
+            return Scanned::Unreadable;
+        }
+        Scanned::Hits(self.hits(self.root.shown(path), text, found))
+    }
+
+    fn hits(&self, path: String, text: &[u8], found: Found<'_>) -> FileHits {
+        let total = found.lines.len() as u64;
+        let mut lines = found.lines;
+        // Stable: among equals the first ones stay.
+        lines.sort_by_key(|&(count, _)| std::cmp::Reverse(count));
+        let top = lines.first().map_or(0, |&(count, _)| count);
+        // A line that holds less than half of what the best one holds is noise beside it.
+        lines.retain(|&(count, _)| count * 2 >= top);
+        lines.truncate(self.caps.matches);
+        let mut best: Vec<u64> = lines.into_iter().map(|(_, number)| number).collect();
+        best.sort_unstable();
+        let rank = 2 * top + (found.set | self.plan.path_holds(&path)).count_ones();
+        let lines = self.lines_around(text, &best);
+        FileHits {
+            path,
+            rank,
+            total,
+            best,
+            lines,
+        }
+    }
+
+    fn lines_around(&self, text: &[u8], best: &[u64]) -> Vec<(u64, String)> {
+        let mut starts = vec![0];
+        starts.extend(
+            memchr_iter(b'\n', text)
+                .map(|end| end + 1)
+                .filter(|&at| at < text.len()),
+        );
+        let last = starts.len() as u64;
+        let mut around: Vec<u64> = best
+            .iter()
+            .flat_map(|&line| {
+                line.saturating_sub(self.caps.context).max(1)..=(line + self.caps.context).min(last)
+            })
+            .collect();
+        around.sort_unstable();
+        around.dedup();
+        let line = |number: u64| {
+            let at = (number - 1) as usize;
+            let start = starts[at];
+            let end = starts.get(at + 1).map_or(text.len(), |&next| next - 1);
+            let raw = &text[start..end];
+            let raw = raw.strip_suffix(b"\n").unwrap_or(raw);
+            let is_match = best.binary_search(&number).is_ok();
+            (
+                number,
+                self.piece(raw, if is_match { Part::Match } else { Part::Start }),
+            )
+        };
+        around.into_iter().map(line).collect()
+    }
+
+    /// A line as it is shown: whole, or the part that matters.
+    fn piece(&self, raw: &[u8], part: Part) -> String {
+        let limit = self.caps.line_chars;
+        // No character has more than four bytes: what is longer need not be looked at whole.
+        let head = &raw[..raw.len().min(limit * 4 + 4)];
+        let whole = String::from_utf8_lossy(head);
+        let (start, cut) = clipped(&whole, limit);
+        if !cut {
+            return start.to_owned();
+        }
+        let skip = match part {
+            Part::Start => 0,
+            Part::Match => self.plan.locate(raw),
+        };
+        // A third of the room for what stands before the match.
+        let before = String::from_utf8_lossy(&raw[..skip]).chars().count();
+        if before < limit * 2 / 3 {
+            return format!("{start}…");
+        }
+        let lead = before - limit / 3;
+        let rest = String::from_utf8_lossy(raw);
+        let from = rest.char_indices().nth(lead).map_or(0, |(at, _)| at);
+        let (shown, cut) = clipped(&rest[from..], limit);
+        format!("…{shown}{}", if cut { "…" } else { "" })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Start,
+    Match,
+}
+
+/// `\r\n` to `\n`; a lone `\r` stays.
+fn let_lines_end_alike(text: &mut Vec<u8>) {
+    if memchr(b'\r', text).is_none() {
+        return;
+    }
+    let mut kept = 0;
+    for at in 0..text.len() {
+        if text[at] == b'\r' && text.get(at + 1) == Some(&b'\n') {
+            continue;
+        }
+        text[kept] = text[at];
+        kept += 1;
+    }
+    text.truncate(kept);
+}
+
+/// The matching lines of one file.
+struct Found<'a> {
+    plan: &'a Plan,
+    stop: &'a CancellationToken,
+    /// How many words each holds, and its number.
+    lines: Vec<(u32, u64)>,
+    /// What they hold together.
+    set: u32,
+}
+
+impl Sink for Found<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        let set = self.plan.holds(found.bytes());
+        if let (1.., Some(number)) = (set, found.line_number()) {
+            self.set |= set;
+            self.lines.push((set.count_ones(), number));
+        }
+        let look = self.lines.len().is_multiple_of(MATCHES_PER_LOOK);
+        Ok(!(look && self.stop.is_cancelled()))
+    }
+}

@@ -1,0 +1,500 @@
+//! Searches over small trees: what is found, what is left out, and what is said about it.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::PathBuf,
+    process::Command,
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+struct Tree {
+    folder: TempDir,
+    settings: CodeSearchSettings,
+}
+
+impl Tree {
+    fn of(files: &[(&str, &str)]) -> Self {
+        let tree = Self {
+            folder: tempfile::tempdir().unwrap(),
+            settings: CodeSearchSettings::default(),
+        };
+        for (path, text) in files {
+            tree.write(path, text.as_bytes());
+        }
+        tree
+    }
+
+    fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn search(&self, arguments: Value) -> String {
+        self.try_search(
+            self.folder.path().to_owned(),
+            arguments,
+            &CancellationToken::new(),
+        )
+        .unwrap()
+    }
+
+    fn try_search(
+        &self,
+        root: PathBuf,
+        arguments: Value,
+        stop: &CancellationToken,
+    ) -> Result<String, ToolError> {
+        let root = ProjectRoot::open(&root).unwrap();
+        search(
+            &root,
+            &arguments::arguments(arguments)?,
+            &self.settings,
+            stop,
+        )
+    }
+}
+
+/// Makes a pipe; opening it would block for ever.
+fn pipe(path: PathBuf) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// The files in which something was found.
+fn found(text: &str) -> Vec<&str> {
+    let mut files: Vec<&str> = text
+        .lines()
+        .filter_map(|line| Some(line.split_once(':')?.0))
+        .collect();
+    files.retain(|file| !file.contains(' '));
+    files.dedup();
+    files
+}
+
+#[test]
+fn matches_stand_by_file_and_line() {
+    let tree = Tree::of(&[
+        ("src/b.rs", "fn one() {}\nfn two() {}\n"),
+        ("src/a.rs", "// nothing\nfn three() {}\n"),
+    ]);
+    let want = "src/a.rs:2: fn three() {}\n\n\
+                src/b.rs:1: fn one() {}\n\
+                src/b.rs:2: fn two() {}\n\n\
+                all matches shown; 2 files searched";
+    assert_eq!(tree.search(json!({"query": "fn "})), want);
+}
+
+#[test]
+fn context_is_told_from_matches_and_gaps_are_marked() {
+    let tree = Tree::of(&[("a", "1\n2 hit\n3\n4\n5\n6\n7 hit\n8 hit\n9\n")]);
+    let want = "a-1- 1\na:2: 2 hit\na-3- 3\n--\na-6- 6\na:7: 7 hit\na:8: 8 hit\na-9- 9\n\n\
+                all matches shown; 1 file searched";
+    assert_eq!(tree.search(json!({"query": "hit", "context": 1})), want);
+}
+
+#[test]
+fn queries_match_as_their_mode_says() {
+    let tree = Tree::of(&[("a", "Foo.bar\nfooXbar\nlet x = 1;\r\nend")]);
+    for (name, query, mode, lines) in [
+        ("literal", "foo.bar", "literal", vec!["1"]),
+        ("upper case counts", "FOO.bar", "literal", vec![]),
+        ("pattern", "foo.bar", "regex", vec!["1", "2"]),
+        ("pattern with upper case", "Foo.bar", "regex", vec!["1"]),
+        ("class without case", "^\\w+$", "regex", vec!["2", "4"]),
+        (
+            "end of line before a carriage return",
+            ";$",
+            "regex",
+            vec!["3"],
+        ),
+        ("words", "what does the bar do?", "words", vec!["1"]),
+    ] {
+        let text = tree.search(json!({"query": query, "mode": mode}));
+        let got: Vec<&str> = text
+            .lines()
+            .filter_map(|line| {
+                line.strip_prefix("a:")?
+                    .split_once(':')
+                    .map(|(number, _)| number)
+            })
+            .collect();
+        assert_eq!(got, lines, "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_question_finds_the_lines_that_hold_most_of_it_first() {
+    let tree = Tree::of(&[
+        ("a.rs", "// the session\n// the budget\n"),
+        ("b.rs", "fn session_budget() {}\n// session\n"),
+        (
+            "c.rs",
+            "let maxSessionBudget = 3;\n// the session is here\n// nothing\n",
+        ),
+        ("d/budget.rs", "// the session\n"),
+    ]);
+    let question = json!({"query": "Where is the maximum session budget? max", "mode": "words"});
+    let want = "c.rs:1: let maxSessionBudget = 3;\n\n\
+                b.rs:1: fn session_budget() {}\nb.rs:2: // session\n\n\
+                a.rs:1: // the session\na.rs:2: // the budget\n\n\
+                d/budget.rs:1: // the session\n\n\
+                …1 more match in 1 file; narrow the query; 4 files searched";
+    assert_eq!(tree.search(question), want);
+}
+
+#[test]
+fn what_git_ignores_is_left_out() {
+    let files = [
+        (".gitignore", "*.log\n/target/\n!keep.log\n"),
+        ("a.rs", "hit"),
+        ("x.log", "hit"),
+        ("keep.log", "hit"),
+        ("target/t.rs", "hit"),
+        ("sub/.gitignore", "only_here.rs\n"),
+        ("sub/only_here.rs", "hit"),
+        ("sub/target/t.rs", "hit"),
+        ("sub/y.log", "hit"),
+        ("only_here.rs", "hit"),
+        (".ignore", "noise/\n"),
+        ("noise/n.rs", "hit"),
+        (".hidden/h.rs", "hit"),
+        (".env", "hit"),
+    ];
+    let all = vec!["a.rs", "keep.log", "only_here.rs", "sub/target/t.rs"];
+    let tree = Tree::of(&files);
+    for (name, path, want) in [
+        ("the whole project", None, all.clone()),
+        (
+            "a folder: rules above it hold",
+            Some("sub"),
+            vec!["sub/target/t.rs"],
+        ),
+        (
+            "an ignored folder that was asked for",
+            Some("target"),
+            vec!["target/t.rs"],
+        ),
+        (
+            "a hidden folder that was asked for",
+            Some(".hidden"),
+            vec![".hidden/h.rs"],
+        ),
+        (
+            "one file",
+            Some("sub/only_here.rs"),
+            vec!["sub/only_here.rs"],
+        ),
+        (
+            "a glob does not lift the rules",
+            Some("**/*.log"),
+            vec!["keep.log"],
+        ),
+    ] {
+        let text = tree.search(json!({"query": "hit", "path": path}));
+        assert_eq!(found(&text), want, "{name}: {text}");
+    }
+    fs::create_dir(tree.path(".git")).unwrap();
+    assert_eq!(
+        found(&tree.search(json!({"query": "hit"}))),
+        all,
+        "in a repository"
+    );
+}
+
+#[test]
+fn a_project_inside_a_repository_obeys_its_rules_but_none_above() {
+    let tree = Tree::of(&[
+        (".gitignore", "*\n"),
+        ("repo/.git/HEAD", ""),
+        ("repo/.gitignore", "dist/\n"),
+        ("repo/web/a.ts", "hit"),
+        ("repo/web/dist/a.js", "hit"),
+    ]);
+    let stop = CancellationToken::new();
+    let text = tree
+        .try_search(tree.path("repo/web"), json!({"query": "hit"}), &stop)
+        .unwrap();
+    assert_eq!(found(&text), ["a.ts"], "{text}");
+}
+
+#[test]
+fn a_place_can_be_a_folder_a_file_or_a_glob() {
+    let tree = Tree::of(&[
+        ("a.rs", "hit"),
+        ("src/b.rs", "hit"),
+        ("src/b.ts", "hit"),
+        ("src/deep/c.rs", "hit"),
+        ("app/[id]/p.rs", "hit"),
+    ]);
+    for (name, path, want) in [
+        (
+            "all by a dot",
+            ".",
+            vec![
+                "a.rs",
+                "app/[id]/p.rs",
+                "src/b.rs",
+                "src/b.ts",
+                "src/deep/c.rs",
+            ],
+        ),
+        (
+            "folder",
+            "src/",
+            vec!["src/b.rs", "src/b.ts", "src/deep/c.rs"],
+        ),
+        ("file", "src/b.ts", vec!["src/b.ts"]),
+        ("extension", "*.ts", vec!["src/b.ts"]),
+        ("one level", "src/*.rs", vec!["src/b.rs"]),
+        (
+            "all levels",
+            "src/**/*.rs",
+            vec!["src/b.rs", "src/deep/c.rs"],
+        ),
+        ("choice", "src/*.{rs,ts}", vec!["src/b.rs", "src/b.ts"]),
+        ("folders by a glob", "src/d*/", vec!["src/deep/c.rs"]),
+        ("all but", "!src/**", vec!["a.rs", "app/[id]/p.rs"]),
+        ("brackets that exist", "app/[id]", vec!["app/[id]/p.rs"]),
+    ] {
+        let text = tree.search(json!({"query": "hit", "path": path}));
+        assert_eq!(found(&text), want, "{name}: {text}");
+    }
+    let none = tree.search(json!({"query": "hit", "path": "*.py"}));
+    assert_eq!(
+        none,
+        "nothing found for `hit` in files like `*.py`; 0 files searched"
+    );
+}
+
+#[test]
+fn what_cannot_be_searched_is_counted() {
+    let mut tree = Tree::of(&[("a.txt", "hit")]);
+    tree.settings.max_file_bytes = 2_048;
+    tree.write("b.bin", b"hit\0hit");
+    tree.write("c.bin", b"\x7fELF\0hit");
+    tree.write("huge.txt", &b"hit\n".repeat(513));
+    tree.write("just.txt", &b"hit\n".repeat(512));
+    symlink("a.txt", tree.path("link.txt")).unwrap();
+    pipe(tree.path("pipe"));
+    tree.write("odd/a.txt", b"hit");
+    pipe(tree.path("odd/.gitignore"));
+    let text = tree.search(json!({"query": "hit", "max_results": 2}));
+    let want = "a.txt:1: hit\n\njust.txt:1: hit\n\n\
+                …511 more matches in 1 file; narrow the query; 2 files searched; \
+                skipped: 2 binary, 1 over 2 KiB, 1 unreadable, 1 link, 1 not regular files";
+    assert_eq!(text, want);
+}
+
+#[test]
+fn an_unreadable_folder_is_counted() {
+    let tree = Tree::of(&[("a.txt", "hit"), ("closed/b.txt", "hit")]);
+    let closed = tree.path("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let readable_anyway = fs::read_dir(&closed).is_ok();
+    let text = tree.search(json!({"query": "hit"}));
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    // Root reads everything: then there is nothing to skip.
+    let note = if readable_anyway {
+        "2 files searched"
+    } else {
+        "skipped: 1 unreadable"
+    };
+    assert!(text.ends_with(note), "{text}");
+}
+
+#[test]
+fn nothing_outside_is_reached() {
+    let outer = Tree::of(&[("secret/s.txt", "hit"), ("project/a.txt", "hit")]);
+    let project = outer.path("project");
+    symlink("../secret", project.join("way_out")).unwrap();
+    symlink("../secret/s.txt", project.join("file_out")).unwrap();
+    symlink("loop", project.join("loop")).unwrap();
+    symlink(".", project.join("round")).unwrap();
+    let stop = CancellationToken::new();
+    let run = |path: Value| {
+        let arguments = json!({"query": "hit", "path": path});
+        outer.try_search(project.clone(), arguments, &stop)
+    };
+    let want = "a.txt:1: hit\n\nall matches shown; 1 file searched; skipped: 4 links";
+    assert_eq!(run(json!(null)), Ok(want.to_owned()));
+    for (name, path) in [
+        ("link to a folder", "way_out"),
+        ("link to a file", "file_out"),
+        ("dots", "../secret"),
+        ("absolute", "/etc"),
+    ] {
+        let error = run(json!(path)).unwrap_err().to_string();
+        assert!(
+            error.contains("lies outside of the project folder"),
+            "{name}: {error}"
+        );
+    }
+    let glob = run(json!("../secret/*")).unwrap();
+    assert!(glob.starts_with("nothing found"), "{glob}");
+}
+
+#[test]
+fn odd_text_is_shown_as_well_as_it_can_be() {
+    let tree = Tree::of(&[]);
+    tree.write("bad.txt", b"\xff hit \xfe\n");
+    tree.write("bom.txt", "\u{feff}hit\n".as_bytes());
+    tree.write("last.txt", "käse\nhit ohne Ende".as_bytes());
+    tree.write("old.txt", b"hit\rold mac\n");
+    let want = "bad.txt:1: \u{fffd} hit \u{fffd}\n\nbom.txt:1: hit\n\n\
+                last.txt:2: hit ohne Ende\n\nold.txt:1: hit\rold mac\n\n\
+                all matches shown; 4 files searched";
+    assert_eq!(tree.search(json!({"query": "hit"})), want);
+    let first = tree.search(json!({"query": "^hit$", "mode": "regex"}));
+    assert_eq!(found(&first), ["bom.txt"], "{first}");
+}
+
+#[test]
+fn long_lines_are_shown_around_the_match() {
+    let mut tree = Tree::of(&[]);
+    tree.settings.max_line_chars = 40;
+    let long = "é".repeat(1_000);
+    tree.write("a", format!("{long}hit{long}\n").as_bytes());
+    tree.write("b", format!("hit{long}\n").as_bytes());
+    tree.write("c", format!("{long}hit\n").as_bytes());
+    let some = |count: usize| "é".repeat(count);
+    let want = format!(
+        "a:1: …{}hit{}…\n\nb:1: hit{}…\n\nc:1: …{}hit\n\nall matches shown; 3 files searched",
+        some(13),
+        some(24),
+        some(37),
+        some(13),
+    );
+    assert_eq!(tree.search(json!({"query": "hit"})), want);
+}
+
+#[test]
+fn caps_hold_and_what_they_cut_is_counted() {
+    let mut tree = Tree::of(&[]);
+    for file in 0..20 {
+        tree.write(
+            &format!("f{file:02}"),
+            "hit and some more\n".repeat(10).as_bytes(),
+        );
+    }
+    tree.settings.max_per_file = 3;
+    tree.settings.max_results = 7;
+    let text = tree.search(json!({"query": "hit"}));
+    assert_eq!(
+        text.lines().filter(|line| line.contains("hit")).count(),
+        7,
+        "{text}"
+    );
+    assert_eq!(found(&text), ["f00", "f01", "f02"]);
+    assert!(text.ends_with("…193 more matches in 20 files; narrow the query; 20 files searched"));
+    let one = tree.search(json!({"query": "hit", "max_results": 1}));
+    assert!(
+        one.starts_with("f00:1: hit and some more\n\n…199 more matches in 20 files"),
+        "{one}"
+    );
+
+    tree.settings = CodeSearchSettings {
+        max_output_bytes: 16 * 1024,
+        ..tree.settings
+    };
+    tree.write(
+        "f00",
+        format!("hit {}\n", "x".repeat(190)).repeat(300).as_bytes(),
+    );
+    tree.settings.max_per_file = 100;
+    let big = tree.search(json!({"query": "hit", "max_results": 100, "context": 5}));
+    assert!(big.len() <= 16 * 1024, "{}", big.len());
+    let shown = big.lines().filter(|line| line.contains(": hit")).count();
+    assert!(
+        shown > 10 && big.contains(&format!("…{} more matches", 490 - shown)),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_search_that_was_stopped_says_so() {
+    let tree = Tree::of(&[("a", "hit")]);
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let root = tree.folder.path().to_owned();
+    let text = tree.try_search(root, json!({"query": "hit"}), &stop);
+    let want = "nothing found for `hit`; 0 files searched; stopped at the deadline after 0 files";
+    assert_eq!(text, Ok(want.to_owned()));
+}
+
+#[test]
+fn the_same_search_gives_the_same_text() {
+    let tree = Tree::of(&[]);
+    for file in 0..300 {
+        let text = format!(
+            "session {}\nbudget of the session\n",
+            "budget ".repeat(file % 3)
+        );
+        tree.write(&format!("d{}/f{file}.txt", file % 17), text.as_bytes());
+    }
+    for mode in ["literal", "words"] {
+        let arguments = json!({"query": "session", "mode": mode, "max_results": 20});
+        let first = tree.search(arguments.clone());
+        for run in 0..10 {
+            assert_eq!(tree.search(arguments.clone()), first, "{mode}, run {run}");
+        }
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_explained() {
+    let tree = Tree::of(&[("a", "hit")]);
+    for (arguments, says) in [
+        (
+            json!({"query": "hit", "context": 6}),
+            "`context` is 6, allowed is 0 to 5: read more with `file_read`",
+        ),
+        (
+            json!({"query": "hit", "max_results": 0}),
+            "`max_results` is 0, allowed is 1 to 100: narrow the query instead",
+        ),
+        (
+            json!({"query": "hit", "max_results": 101}),
+            "`max_results` is 101, allowed is 1 to 100: narrow the query instead",
+        ),
+        (
+            json!({"query": "hit", "path": "src/[a.rs"}),
+            "`src/[a.rs` is no usable glob: unclosed character class; missing ']'",
+        ),
+    ] {
+        let root = tree.folder.path().to_owned();
+        let error = tree.try_search(root, arguments.clone(), &CancellationToken::new());
+        assert_eq!(error, Err(ToolError::Tell(says.to_owned())), "{arguments}");
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_all_named() {
+    assert_eq!(CodeSearchSettings::default().validate(), Ok(()));
+    let wrong = CodeSearchSettings {
+        max_results: 101,
+        concurrent: 0,
+        ..Default::default()
+    };
+    let said: Vec<String> = wrong
+        .validate()
+        .unwrap_err()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "`max_results` is `101`, allowed is 1 to 100",
+            "`concurrent` is `0`, allowed is 1 to 64"
+        ]
+    );
+}

@@ -1,0 +1,263 @@
+//! What every [`Tool`] must pass. For tests: each function panics with what is wrong.
+//!
+//! It knows no particular tool: all it uses is the declared schema and one call that works.
+
+use std::time::Duration;
+
+use serde_json::{Map, Number, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Tool, ToolContext, ToolError, registry::is_name};
+
+/// How long a cancelled call may take.
+const PROMPTLY: Duration = Duration::from_secs(2);
+
+/// A tool and what it is measured by.
+pub struct Subject<'a> {
+    /// The tool.
+    pub tool: &'a dyn Tool,
+    /// Arguments of a call that works and whose result is as large as results get.
+    pub works: Value,
+    /// A path of the host that no result may show.
+    pub host_path: &'a str,
+    /// Largest result and longest complaint, in bytes.
+    pub max_output: usize,
+}
+
+impl std::fmt::Debug for Subject<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Subject")
+            .field(&self.tool.spec().name)
+            .finish()
+    }
+}
+
+/// All of it.
+///
+/// # Panics
+/// When the tool does not conform.
+pub async fn conforms(subject: &Subject<'_>) {
+    declares_itself(subject);
+    answers_within_bounds(subject).await;
+    tells_what_is_wrong_with_arguments(subject).await;
+    ends_when_cancelled(subject).await;
+    survives_any_arguments(subject, 200).await;
+}
+
+/// The declaration is stable and says what a model needs.
+///
+/// # Panics
+/// When it does not.
+pub fn declares_itself(subject: &Subject<'_>) {
+    let spec = subject.tool.spec();
+    assert_eq!(spec, subject.tool.spec(), "the spec changes");
+    assert!(is_name(&spec.name), "bad name {:?}", spec.name);
+    let first = spec.first_sentence();
+    assert!(
+        first.ends_with('.') && first.len() > 10,
+        "no first sentence: {first:?}"
+    );
+    assert_eq!(
+        spec.schema["type"], "object",
+        "the schema is no object schema"
+    );
+    assert_eq!(
+        spec.schema["additionalProperties"], false,
+        "unknown arguments are let in"
+    );
+    for (name, property) in properties(subject) {
+        let words = property["description"].as_str().unwrap_or_default();
+        assert!(
+            !words.trim().is_empty(),
+            "the argument {name} is not documented"
+        );
+        assert!(
+            property.get("type").is_some(),
+            "the argument {name} has no type"
+        );
+    }
+    for name in spec.schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().unwrap_or_default();
+        let property = spec.schema["properties"].get(name);
+        assert!(property.is_some(), "{name} is required but not declared");
+    }
+}
+
+/// The call that works does, the same twice, and stays within its bounds.
+///
+/// # Panics
+/// When it does not.
+pub async fn answers_within_bounds(subject: &Subject<'_>) {
+    let first = call(subject, subject.works.clone()).await;
+    assert!(first.is_ok(), "the call that works does not: {first:?}");
+    let second = call(subject, subject.works.clone()).await;
+    assert_eq!(first, second, "the same call gives another result");
+}
+
+/// Unknown fields, missing fields, and values of any wrong type are told to the model.
+///
+/// # Panics
+/// When they are not.
+pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
+    let mut wrong = vec![with(subject, "no_such_argument", json!(1))];
+    for (name, property) in properties(subject) {
+        let declared = &property["type"];
+        for (kind, value) in [
+            ("string", json!("words")),
+            ("integer", json!(3)),
+            ("number", json!(3.5)),
+            ("boolean", json!(true)),
+            ("array", json!([1, "a"])),
+            ("object", json!({"a": 1})),
+        ] {
+            let fits = declared == kind || (declared == "number" && kind == "integer");
+            if !fits {
+                wrong.push(with(subject, &name, value));
+            }
+        }
+    }
+    for name in subject.tool.spec().schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let mut fields = works(subject);
+        fields.remove(name.as_str().unwrap_or_default());
+        wrong.push(Value::Object(fields));
+    }
+    wrong.extend([json!(null), json!([]), json!("words"), json!(7)]);
+    for arguments in wrong {
+        let result = call(subject, arguments.clone()).await;
+        assert!(
+            matches!(result, Err(ToolError::Tell(_))),
+            "{arguments}: {result:?}"
+        );
+    }
+}
+
+/// A call whose result is no longer wanted ends, before it began and while it runs.
+///
+/// # Panics
+/// When it does not.
+pub async fn ends_when_cancelled(subject: &Subject<'_>) {
+    let cancelled = CancellationToken::new();
+    let context = ToolContext {
+        cancelled: cancelled.clone(),
+    };
+    let mut running = subject.tool.call(subject.works.clone(), context.clone());
+    // Begun, but not waited for.
+    let begun = futures_util::poll!(&mut running);
+    cancelled.cancel();
+    if begun.is_pending() {
+        let ended = tokio::time::timeout(PROMPTLY, running).await;
+        assert!(ended.is_ok(), "a cancelled call goes on");
+    }
+    let never_begun = subject.tool.call(subject.works.clone(), context);
+    let ended = tokio::time::timeout(PROMPTLY, never_begun).await;
+    assert!(
+        matches!(ended, Ok(Err(_))),
+        "a call cancelled before it began: {ended:?}"
+    );
+}
+
+/// No arguments, however odd, break the tool or its bounds. The same ones each time.
+///
+/// # Panics
+/// When they do.
+pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
+    let names: Vec<String> = properties(subject).map(|(name, _)| name).collect();
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..rounds {
+        let mut fields = works(subject);
+        for name in &names {
+            match dice.below(4) {
+                0 => drop(fields.remove(name)),
+                1 => drop(fields.insert(name.clone(), dice.value())),
+                2 => drop(fields.insert(name.clone(), dice.text().into())),
+                _ => {}
+            }
+        }
+        call(subject, Value::Object(fields)).await.ok();
+    }
+}
+
+/// One call, checked for what holds for every result.
+async fn call(subject: &Subject<'_>, arguments: Value) -> Result<String, ToolError> {
+    let context = ToolContext {
+        cancelled: CancellationToken::new(),
+    };
+    let result = subject.tool.call(arguments.clone(), context).await;
+    let broken = matches!(result, Err(ToolError::Broken(_)));
+    assert!(!broken, "{arguments} broke the tool: {result:?}");
+    let said = result
+        .as_ref()
+        .map_or_else(ToString::to_string, Clone::clone);
+    assert!(!said.trim().is_empty(), "{arguments}: nothing was said");
+    assert!(
+        said.len() <= subject.max_output,
+        "{arguments}: {} bytes",
+        said.len()
+    );
+    assert!(
+        !said.contains(subject.host_path),
+        "{arguments}: shows the host: {said}"
+    );
+    result
+}
+
+fn properties(subject: &Subject<'_>) -> impl Iterator<Item = (String, Value)> {
+    let properties = subject.tool.spec().schema["properties"]
+        .as_object()
+        .cloned();
+    properties.unwrap_or_default().into_iter()
+}
+
+fn works(subject: &Subject<'_>) -> Map<String, Value> {
+    subject.works.as_object().cloned().unwrap_or_default()
+}
+
+fn with(subject: &Subject<'_>, name: &str, value: Value) -> Value {
+    let mut fields = works(subject);
+    fields.insert(name.to_owned(), value);
+    Value::Object(fields)
+}
+
+/// Numbers without a pattern, the same ones each time (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn value(&mut self) -> Value {
+        match self.below(8) {
+            0 => Value::Null,
+            1 => Value::Bool(self.below(2) == 0),
+            2 => self.below(500).into(),
+            3 => self.next().into(),
+            4 => (-1).into(),
+            5 => Number::from_f64(1.5e300).into(),
+            6 => json!([self.text(), null]),
+            _ => json!({ "a": self.text() }),
+        }
+    }
+
+    fn text(&mut self) -> String {
+        const PIECES: [&str; 20] = [
+            "a", "fn ", "..", "/", "\\", "*", "[", "(", "{9}", "\0", "\n", "é", "会话", "🦀",
+            "\u{202e}", "~", "$", "C:", "./", "words",
+        ];
+        let length = self.below(6);
+        (0..length)
+            .map(|_| PIECES[self.below(PIECES.len() as u64) as usize])
+            .collect()
+    }
+}

@@ -1,0 +1,237 @@
+//! `file_read`: a window of lines of one file of the project.
+//!
+//! Reads regular files inside the [`ProjectRoot`] only. It does not list folders (`code_search`
+//! finds files) and does not honour `.gitignore`: who names a file means it.
+//!
+//! **Invariant:** memory is bounded by the caps, whatever the size of the file.
+
+mod settings;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::fmt::Write as _;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking, schema_of,
+    text::counted,
+};
+use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+
+pub use settings::FileReadSettings;
+use window::{Caps, NoWindow, Span, Total, Window};
+
+/// Lines before and after `around` when no radius is given.
+const DEFAULT_RADIUS: u64 = 20;
+
+/// The tool `file_read`.
+#[derive(Debug)]
+pub struct FileRead {
+    spec: ToolSpec,
+    root: ProjectRoot,
+    settings: FileReadSettings,
+    blocking: Blocking,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file, relative to the project folder, such as `src/main.rs`.
+    path: String,
+    /// First line to read, from 1. Default: 1.
+    #[serde(default)]
+    #[schemars(with = "u64", range(min = 1))]
+    start_line: Option<u64>,
+    /// Last line to read, included.
+    #[serde(default)]
+    #[schemars(with = "u64", range(min = 1))]
+    end_line: Option<u64>,
+    /// Instead of start_line and end_line: the line around which to read, such as one that
+    /// `code_search` found.
+    #[serde(default)]
+    #[schemars(with = "u64", range(min = 1))]
+    around: Option<u64>,
+    /// With around: how many lines before and after it. Default: 20.
+    #[serde(default)]
+    #[schemars(with = "u64")]
+    radius: Option<u64>,
+}
+
+impl FileRead {
+    /// A tool for one project. Check the settings first ([`FileReadSettings::validate`]).
+    #[must_use]
+    pub fn new(root: ProjectRoot, settings: FileReadSettings) -> Self {
+        let description = format!(
+            "Reads lines of a text file of the project, with their numbers. Without a range it \
+             gives the first {} lines; at most {} lines a call. The answer says how to go on.",
+            settings.default_lines, settings.max_lines
+        );
+        let spec = ToolSpec {
+            name: "file_read".to_owned(),
+            description,
+            schema: schema_of::<Arguments>(),
+            serves: ToolNeed::Code,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        };
+        let blocking = Blocking::new(settings.concurrent, settings.deadline);
+        Self {
+            spec,
+            root,
+            settings,
+            blocking,
+        }
+    }
+}
+
+impl Tool for FileRead {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let (root, settings) = (self.root.clone(), self.settings);
+        let blocking = self.blocking.clone();
+        Box::pin(async move {
+            let wanted: Arguments = arguments::arguments(arguments)?;
+            let span = wanted.span(&settings)?;
+            blocking
+                .run(context, move |stop| {
+                    read(&root, &wanted.path, span, &settings, stop)
+                })
+                .await
+        })
+    }
+}
+
+impl Arguments {
+    fn span(&self, settings: &FileReadSettings) -> Result<Span, ToolError> {
+        let most = settings.max_lines;
+        for (name, value) in [
+            ("start_line", self.start_line),
+            ("end_line", self.end_line),
+            ("around", self.around),
+        ] {
+            if value == Some(0) {
+                return Err(ToolError::Tell(format!(
+                    "`{name}` is 0, but lines count from 1"
+                )));
+            }
+        }
+        if let Some(middle) = self.around {
+            if self.start_line.is_some() || self.end_line.is_some() {
+                return Err(ToolError::tell(
+                    "give either `around` (with `radius`) or `start_line` and `end_line`, not both",
+                ));
+            }
+            let radius = self
+                .radius
+                .unwrap_or(DEFAULT_RADIUS)
+                .min(most.saturating_sub(1) / 2);
+            let start = middle.saturating_sub(radius).max(1);
+            return Ok(Span {
+                start,
+                end: middle.saturating_add(radius),
+            });
+        }
+        if self.radius.is_some() {
+            return Err(ToolError::tell(
+                "`radius` needs `around`, the line in the middle",
+            ));
+        }
+        let start = self.start_line.unwrap_or(1);
+        let lines = match self.end_line {
+            Some(end) if end < start => {
+                return Err(ToolError::Tell(format!(
+                    "`end_line` {end} lies before `start_line` {start}: swap them"
+                )));
+            }
+            Some(end) => (end - start).saturating_add(1).min(most),
+            None => settings.default_lines.min(most),
+        };
+        Ok(Span {
+            start,
+            end: start.saturating_add(lines - 1),
+        })
+    }
+}
+
+fn read(
+    root: &ProjectRoot,
+    path: &str,
+    span: Span,
+    settings: &FileReadSettings,
+    stop: &CancellationToken,
+) -> Result<String, ToolError> {
+    let opened = root.open_file(path)?;
+    let shown = opened.shown;
+    let caps = Caps {
+        bytes: settings.max_bytes,
+        line_chars: settings.max_line_chars,
+        count_bytes: settings.count_bytes,
+    };
+    match window::read(opened.file, span, caps, stop) {
+        Ok(window) => render(&shown, span, &window),
+        Err(NoWindow::Binary) => Err(ToolError::Tell(format!(
+            "`{shown}` is a binary file of {}: only text can be read",
+            counted(opened.size, "byte", "bytes")
+        ))),
+        Err(NoWindow::Stopped(line)) => Err(ToolError::Tell(format!(
+            "`{shown}` is too long to reach line {} in time: it was at line {line}",
+            span.start
+        ))),
+        Err(NoWindow::Failed(kind)) => {
+            Err(ToolError::Tell(format!("`{shown}` cannot be read: {kind}")))
+        }
+    }
+}
+
+fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError> {
+    let (known, of) = match window.total {
+        Total::Exactly(total) => (total, format!("of {total}")),
+        Total::AtLeast(total) => (total, format!("of at least {total}")),
+    };
+    let Some(last) = (window.lines.len() as u64)
+        .checked_sub(1)
+        .map(|more| span.start + more)
+    else {
+        return match window.total {
+            Total::Exactly(0) => Ok(format!("{shown} (empty file)")),
+            Total::Exactly(total) | Total::AtLeast(total) => Err(ToolError::Tell(format!(
+                "`{shown}` has {}, so there is no line {}",
+                counted(total, "line", "lines"),
+                span.start
+            ))),
+        };
+    };
+    // Writing to a string cannot fail.
+    let mut text = format!("{shown} (lines {}–{last} {of})\n", span.start);
+    for (number, line) in (span.start..).zip(&window.lines) {
+        let tail = if line.cut { "… (line cut)" } else { "" };
+        let _ = writeln!(text, "{number}: {}{tail}", line.text);
+    }
+    let next = last + 1;
+    match window.total {
+        Total::Exactly(_) | Total::AtLeast(_) if known == last => {}
+        Total::Exactly(_) => {
+            let more = counted(known - last, "more line", "more lines");
+            let _ = writeln!(text, "… {more}; go on with start_line={next}");
+        }
+        Total::AtLeast(_) => {
+            let _ = writeln!(text, "… more lines follow; go on with start_line={next}");
+        }
+    }
+    text.pop();
+    Ok(text)
+}

@@ -1,0 +1,209 @@
+//! A window of lines out of a stream, in bounded memory.
+//!
+//! Knows neither paths nor words for the model. A line ends with `\n`; a `\r` before it, and a byte
+//! order mark at the very start, are dropped. Bytes that are no UTF-8 are shown lossy.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use memchr::memchr;
+use tokio_util::sync::CancellationToken;
+
+use crate::tool::text::clipped;
+
+/// How much is read at a time, in bytes.
+const CHUNK: usize = 64 * 1024;
+/// A file with a NUL this early is binary, as for git.
+const BINARY_LOOK: usize = 8_000;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Which lines, from 1, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// What a window may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caps {
+    /// Text of all lines, in bytes.
+    pub(super) bytes: usize,
+    /// One line, in characters.
+    pub(super) line_chars: usize,
+    /// How far lines are counted beyond the window, in bytes from the start of the file.
+    pub(super) count_bytes: u64,
+}
+
+/// How many lines the file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Total {
+    Exactly(u64),
+    /// Counting ended before the file did.
+    AtLeast(u64),
+}
+
+/// The lines that were found; fewer than wanted when the file ends or a cap is reached.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) lines: Vec<Line>,
+    pub(super) total: Total,
+}
+
+/// One line, without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) text: String,
+    /// Whether there was more of it.
+    pub(super) cut: bool,
+}
+
+/// Why there is no window.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoWindow {
+    Binary,
+    /// Told to stop before the window was reached, in this line.
+    Stopped(u64),
+    Failed(ErrorKind),
+}
+
+/// Reads the lines of `span`.
+pub(super) fn read(
+    source: impl Read,
+    span: Span,
+    caps: Caps,
+    stop: &CancellationToken,
+) -> Result<Window, NoWindow> {
+    let mut source = BufReader::with_capacity(CHUNK, source);
+    let mut reading = Reading::new(span, caps);
+    let mut offset = 0_u64;
+    loop {
+        let chunk = match source.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(NoWindow::Failed(error.kind())),
+        };
+        let length = chunk.len();
+        if length == 0 {
+            return Ok(reading.finish());
+        }
+        if stop.is_cancelled() {
+            return reading.give_up();
+        }
+        // A BOM split over reads stays: only a pipe would do that, and those are never opened.
+        let fresh = if offset == 0 {
+            chunk.strip_prefix(BOM).unwrap_or(chunk)
+        } else {
+            chunk
+        };
+        if offset == 0 && memchr(0, &fresh[..fresh.len().min(BINARY_LOOK)]).is_some() {
+            return Err(NoWindow::Binary);
+        }
+        reading.take(fresh)?;
+        offset += length as u64;
+        source.consume(length);
+        if reading.is_past() && offset >= caps.count_bytes {
+            return reading.give_up();
+        }
+    }
+}
+
+struct Reading {
+    span: Span,
+    caps: Caps,
+    lines: Vec<Line>,
+    bytes: usize,
+    /// The line to which the next byte belongs.
+    number: u64,
+    /// Its bytes so far, as many as can be shown.
+    current: Vec<u8>,
+    /// Whether it has any bytes.
+    begun: bool,
+}
+
+impl Reading {
+    fn new(span: Span, caps: Caps) -> Self {
+        let (lines, current) = (Vec::new(), Vec::new());
+        Self {
+            span,
+            caps,
+            lines,
+            bytes: 0,
+            number: 1,
+            current,
+            begun: false,
+        }
+    }
+
+    fn take(&mut self, mut chunk: &[u8]) -> Result<(), NoWindow> {
+        // No character takes more than four bytes; one more shows that the line was longer, and
+        // one more may be the `\r`.
+        let keep = self.caps.line_chars * 4 + 2;
+        while !chunk.is_empty() {
+            let end = memchr(b'\n', chunk);
+            let piece = &chunk[..end.unwrap_or(chunk.len())];
+            if self.is_inside() {
+                if memchr(0, piece).is_some() {
+                    return Err(NoWindow::Binary);
+                }
+                let room = keep.saturating_sub(self.current.len());
+                self.current
+                    .extend_from_slice(&piece[..piece.len().min(room)]);
+            }
+            self.begun |= !piece.is_empty();
+            let Some(end) = end else { return Ok(()) };
+            self.end_line();
+            chunk = &chunk[end + 1..];
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self) {
+        if self.is_inside() {
+            let raw = self.current.strip_suffix(b"\r").unwrap_or(&self.current);
+            let whole = String::from_utf8_lossy(raw);
+            let (text, cut) = clipped(&whole, self.caps.line_chars);
+            if !self.lines.is_empty() && self.bytes + text.len() > self.caps.bytes {
+                self.span.end = self.number - 1;
+            } else {
+                self.bytes += text.len();
+                self.lines.push(Line {
+                    text: text.to_owned(),
+                    cut,
+                });
+            }
+            self.current.clear();
+        }
+        self.number += 1;
+        self.begun = false;
+    }
+
+    fn is_inside(&self) -> bool {
+        (self.span.start..=self.span.end).contains(&self.number)
+    }
+
+    fn is_past(&self) -> bool {
+        self.number > self.span.end
+    }
+
+    fn finish(mut self) -> Window {
+        if self.begun {
+            self.end_line();
+        }
+        Window {
+            lines: self.lines,
+            total: Total::Exactly(self.number - 1),
+        }
+    }
+
+    /// What there is so far.
+    fn give_up(self) -> Result<Window, NoWindow> {
+        if self.lines.is_empty() {
+            return Err(NoWindow::Stopped(self.number));
+        }
+        let known = self.number - u64::from(!self.begun);
+        Ok(Window {
+            lines: self.lines,
+            total: Total::AtLeast(known),
+        })
+    }
+}

@@ -1,0 +1,3 @@
+//! What keeps a tool inside its bounds. Guards refuse with words that help the model go on.
+
+pub mod path;

@@ -1,0 +1,287 @@
+//! One folder that file tools may read, and the way into it.
+//!
+//! Names come from a model, so from anybody. Refused are `..` beyond the root, absolute paths
+//! outside of it, links (the file itself or any folder on the way) that lead out of it, and what is
+//! neither file nor folder. An absolute path that lies inside the root is taken.
+//!
+//! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
+//!
+//! What remains: between check and use somebody who may write into the project can swap a file.
+//! [`ProjectRoot::holds`] finds that after opening (kind, device, inode and path are compared), but
+//! not a swap there and back, and an `open` of a file that has just become a FIFO blocks until the
+//! caller's deadline. A hard link inside the root counts as inside. Closing these takes `openat2`,
+//! which std does not have.
+
+mod nearest;
+#[cfg(unix)]
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::tool::{
+    ToolError,
+    text::{quoted, shown_path},
+};
+
+/// Longest path that is looked at, in bytes; the limit of Linux.
+const MAX_PATH: usize = 4_096;
+
+/// A project folder that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RootError {
+    /// It does not exist, or may not be read.
+    #[error(
+        "the project folder `{}` cannot be read ({reason}): name a folder that exists and that you may read",
+        path.display()
+    )]
+    Unreadable {
+        /// As given.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::ErrorKind,
+    },
+    /// It is a file or something else.
+    #[error(
+        "the project folder `{}` is not a folder: name the folder that holds the project",
+        path.display()
+    )]
+    NotAFolder {
+        /// As given.
+        path: PathBuf,
+    },
+}
+
+/// The folder of a project. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ProjectRoot {
+    canonical: Arc<Path>,
+    /// As given: people and models may use this spelling in absolute paths.
+    given: Arc<Path>,
+}
+
+/// A regular file inside the root, open for reading.
+#[derive(Debug)]
+pub(in crate::tool) struct OpenedFile {
+    pub(in crate::tool) file: File,
+    /// Size in bytes when it was opened.
+    pub(in crate::tool) size: u64,
+    /// Its path relative to the root, for the model.
+    pub(in crate::tool) shown: String,
+}
+
+impl ProjectRoot {
+    /// Opens a folder. It has to stay where it is.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no folder.
+    pub fn open(folder: &Path) -> Result<Self, RootError> {
+        let unreadable = |error: io::Error| RootError::Unreadable {
+            path: folder.to_owned(),
+            reason: error.kind(),
+        };
+        let canonical = folder.canonicalize().map_err(unreadable)?;
+        if !canonical.is_dir() {
+            return Err(RootError::NotAFolder {
+                path: folder.to_owned(),
+            });
+        }
+        fs::read_dir(&canonical).map_err(unreadable)?;
+        Ok(Self {
+            canonical: canonical.into(),
+            given: folder.into(),
+        })
+    }
+
+    /// The canonical path of the folder, for the host. Never for a model.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.canonical
+    }
+
+    /// Finds a file or folder by the path that a model gave, relative to the root.
+    ///
+    /// # Errors
+    /// [`ToolError::Tell`] when it does not exist, lies outside, or is neither file nor folder.
+    pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
+        let relative = self.lexical(relative)?;
+        let found = match self.canonical.join(&relative).canonicalize() {
+            Ok(found) if found.starts_with(&self.canonical) => found,
+            Ok(_) => return Err(outside(&shown_path(&relative))),
+            Err(error) => return Err(self.explain(&relative, &error)),
+        };
+        let kind = found
+            .symlink_metadata()
+            .map_err(|error| self.explain(&relative, &error))?;
+        if kind.is_file() || kind.is_dir() {
+            Ok(found)
+        } else {
+            Err(ToolError::Tell(format!(
+                "`{}` is neither a file nor a folder but a pipe, socket or device: it is never opened",
+                shown_path(&relative)
+            )))
+        }
+    }
+
+    /// A path that [`Self::resolve`] gave, as the model knows it.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        shown_path(path.strip_prefix(&self.canonical).unwrap_or(path))
+    }
+
+    /// Opens a regular file by the path that a model gave.
+    pub(in crate::tool) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
+        let path = self.resolve(relative)?;
+        let shown = self.shown(&path);
+        if path.is_dir() {
+            return Err(ToolError::Tell(format!(
+                "`{shown}` is a folder: name a file in it, or look into it with `code_search`"
+            )));
+        }
+        let unreadable = |error: io::Error| cannot_open(&shown, &error);
+        let file = File::open(&path).map_err(unreadable)?;
+        if !self.holds(&file, &path) {
+            return Err(ToolError::Tell(format!(
+                "`{shown}` changed while it was opened: try again"
+            )));
+        }
+        let size = file.metadata().map_err(unreadable)?.len();
+        Ok(OpenedFile { file, size, shown })
+    }
+
+    /// Whether `file`, opened by the canonical `path`, is a regular file that still lies there.
+    pub(in crate::tool) fn holds(&self, file: &File, path: &Path) -> bool {
+        let (Ok(opened), Ok(now)) = (file.metadata(), path.symlink_metadata()) else {
+            return false;
+        };
+        let unmoved = path.canonicalize().is_ok_and(|canonical| canonical == path);
+        let inside = path.starts_with(&self.canonical);
+        opened.is_file() && now.is_file() && same_file(&opened, &now) && unmoved && inside
+    }
+
+    /// What can be refused without a look at the disk, so that nothing outside is even touched.
+    fn lexical(&self, wanted: &str) -> Result<PathBuf, ToolError> {
+        let text = wanted.trim();
+        if text.is_empty() {
+            return Err(ToolError::tell(
+                "the path is empty: name a file relative to the project folder, such as `src/main.rs`",
+            ));
+        }
+        if text.len() > MAX_PATH {
+            return Err(ToolError::Tell(format!(
+                "the path is longer than {MAX_PATH} bytes: {}",
+                quoted(text)
+            )));
+        }
+        if text.contains('\0') {
+            return Err(ToolError::Tell(format!(
+                "the path {} holds a NUL character: no file name does",
+                quoted(text)
+            )));
+        }
+        let path = Path::new(text);
+        let inside = if path.is_absolute() {
+            path.strip_prefix(&self.canonical)
+                .or_else(|_| path.strip_prefix(&self.given))
+                .map_err(|_| outside(text))?
+        } else if has_windows_prefix(text) {
+            return Err(outside(text));
+        } else {
+            path
+        };
+        let mut clean = PathBuf::new();
+        let mut depth = 0_usize;
+        for part in inside.components() {
+            match part {
+                Component::CurDir => continue,
+                Component::Normal(_) => depth += 1,
+                Component::ParentDir => {
+                    depth = depth.checked_sub(1).ok_or_else(|| outside(text))?;
+                }
+                Component::RootDir | Component::Prefix(_) => return Err(outside(text)),
+            }
+            clean.push(part);
+        }
+        Ok(clean)
+    }
+
+    /// Why `relative` could not be reached: the first part that fails, and what to try instead.
+    fn explain(&self, relative: &Path, error: &io::Error) -> ToolError {
+        let mut reached = self.canonical.to_path_buf();
+        for part in relative.components() {
+            let next = reached.join(part);
+            match next.canonicalize() {
+                Ok(found) if !found.starts_with(&self.canonical) => {
+                    return outside(&shown_path(relative));
+                }
+                Ok(found) => reached = found,
+                Err(error) if reached.is_file() => {
+                    let file = self.shown(&reached);
+                    return match error.kind() {
+                        io::ErrorKind::PermissionDenied => cannot_open(&file, &error),
+                        _ => ToolError::Tell(format!(
+                            "`{file}` is a file, not a folder: there is nothing below it"
+                        )),
+                    };
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return self.not_found(&reached, &next);
+                }
+                Err(error) => return cannot_open(&self.shown(&next), &error),
+            }
+        }
+        cannot_open(&shown_path(relative), error)
+    }
+
+    fn not_found(&self, folder: &Path, missing: &Path) -> ToolError {
+        let name = self.shown(missing);
+        if missing.is_symlink() {
+            return ToolError::Tell(format!(
+                "`{name}` is a link to something that does not exist"
+            ));
+        }
+        let meant = missing
+            .file_name()
+            .and_then(|name| nearest::nearest(folder, name));
+        let hint = match meant {
+            Some(meant) => format!("did you mean `{}`?", self.shown(&folder.join(meant))),
+            None => "find the right path with `code_search`".to_owned(),
+        };
+        ToolError::Tell(format!("there is no `{name}`: {hint}"))
+    }
+}
+
+fn outside(wanted: &str) -> ToolError {
+    ToolError::Tell(format!(
+        "{} lies outside of the project folder: use a path relative to it, such as `src/main.rs`",
+        quoted(wanted)
+    ))
+}
+
+fn cannot_open(shown: &str, error: &io::Error) -> ToolError {
+    ToolError::Tell(format!("`{shown}` cannot be read: {}", error.kind()))
+}
+
+/// `C:\`, `C:/`, `\\server`, `\\?\`: absolute on Windows, and surely not meant as names elsewhere.
+fn has_windows_prefix(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let drive = matches!(bytes, [letter, b':', ..] if letter.is_ascii_alphabetic());
+    drive || text.starts_with("\\\\")
+}
+
+#[cfg(unix)]
+fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Without inodes in std, size and time have to do.
+#[cfg(not(unix))]
+fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    a.len() == b.len() && a.modified().ok() == b.modified().ok()
+}

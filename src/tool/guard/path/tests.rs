@@ -1,0 +1,274 @@
+//! What gets through the guard and what does not.
+
+use std::{fs, os::unix::fs::symlink, process::Command};
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct Tree {
+    _outer: TempDir,
+    root: ProjectRoot,
+}
+
+/// `outer/secret.txt` beside `outer/project`, and links of every kind in the project.
+fn tree() -> Tree {
+    let outer = tempfile::tempdir().unwrap();
+    let project = outer.path().join("project");
+    for folder in ["src/deep", "docs", "app/[id]"] {
+        fs::create_dir_all(project.join(folder)).unwrap();
+    }
+    for file in [
+        "src/lib.rs",
+        "src/deep/Config.toml",
+        "docs/notes.md",
+        "app/[id]/page.tsx",
+    ] {
+        fs::write(project.join(file), "text\n").unwrap();
+    }
+    fs::write(outer.path().join("secret.txt"), "secret\n").unwrap();
+    fs::create_dir(outer.path().join("beside")).unwrap();
+    fs::write(outer.path().join("beside/secret.txt"), "secret\n").unwrap();
+    let link = |target: &str, name: &str| symlink(target, project.join(name)).unwrap();
+    link("../secret.txt", "file_out");
+    link("../beside", "folder_out");
+    link("src/lib.rs", "file_in");
+    link("src", "folder_in");
+    link("folder_out", "link_to_link_out");
+    link("loop_b", "loop_a");
+    link("loop_a", "loop_b");
+    link("nowhere", "dangling");
+    let fifo = Command::new("mkfifo")
+        .arg(project.join("pipe"))
+        .status()
+        .unwrap();
+    assert!(fifo.success());
+    let root = ProjectRoot::open(&project).unwrap();
+    Tree {
+        _outer: outer,
+        root,
+    }
+}
+
+fn said(error: ToolError) -> String {
+    let ToolError::Tell(text) = error else {
+        panic!("{error:?}")
+    };
+    text
+}
+
+#[test]
+fn what_lies_inside_is_found() {
+    let tree = tree();
+    let absolute = tree.root.path().join("src/lib.rs");
+    for (name, wanted, found) in [
+        ("plain", "src/lib.rs", "src/lib.rs"),
+        ("leading dot", "./src/./lib.rs", "src/lib.rs"),
+        ("white space around", " src/lib.rs\n", "src/lib.rs"),
+        (
+            "dots in the middle that stay inside",
+            "src/deep/../lib.rs",
+            "src/lib.rs",
+        ),
+        (
+            "absolute but inside",
+            absolute.to_str().unwrap(),
+            "src/lib.rs",
+        ),
+        (
+            "the root by its path",
+            tree.root.path().to_str().unwrap(),
+            ".",
+        ),
+        ("the root by a dot", ".", "."),
+        ("a folder", "src/deep/", "src/deep"),
+        ("link to a file inside", "file_in", "src/lib.rs"),
+        (
+            "link to a folder inside",
+            "folder_in/deep/Config.toml",
+            "src/deep/Config.toml",
+        ),
+        ("brackets", "app/[id]/page.tsx", "app/[id]/page.tsx"),
+    ] {
+        let path = tree
+            .root
+            .resolve(wanted)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(tree.root.shown(&path), found, "{name}");
+        assert!(path.starts_with(tree.root.path()), "{name}");
+    }
+}
+
+#[test]
+fn what_lies_outside_or_is_odd_is_refused() {
+    let tree = tree();
+    let beside = format!("{}-beside/x", tree.root.path().display());
+    let out = "lies outside of the project folder";
+    for (name, wanted, says) in [
+        ("dots", "..", out),
+        ("dots to a file", "../secret.txt", out),
+        ("dots in the middle", "src/../../secret.txt", out),
+        (
+            "dots to what does not exist: not told apart",
+            "../nothing",
+            out,
+        ),
+        (
+            "dots behind a missing folder",
+            "nothing/../../secret.txt",
+            out,
+        ),
+        ("absolute", "/etc/passwd", out),
+        ("absolute with dots back", "/etc/../etc/passwd", out),
+        ("absolute, a name that begins like the root", &beside, out),
+        ("link to a file outside", "file_out", out),
+        ("link to a folder outside", "folder_out/secret.txt", out),
+        (
+            "link to a folder outside, nothing there",
+            "folder_out/nothing",
+            out,
+        ),
+        ("link to such a link", "link_to_link_out/secret.txt", out),
+        ("dots behind a link", "folder_out/../secret.txt", out),
+        ("drive", "C:\\Windows\\system.ini", out),
+        ("drive with slashes", "c:/Windows", out),
+        ("share", "\\\\server\\share", out),
+        ("empty", "", "the path is empty"),
+        ("blank", " \t", "the path is empty"),
+        ("NUL", "src/lib.rs\0.png", "holds a NUL character"),
+        ("pipe", "pipe", "neither a file nor a folder"),
+        ("loop", "loop_a", "`loop_a` cannot be read: "),
+        ("below a loop", "loop_a/x", "`loop_a` cannot be read: "),
+        (
+            "dangling link",
+            "dangling",
+            "`dangling` is a link to something that does not exist",
+        ),
+    ] {
+        let text = said(tree.root.resolve(wanted).unwrap_err());
+        assert!(text.contains(says), "{name}: {text}");
+    }
+    let long = said(tree.root.resolve(&"x/".repeat(4_000)).unwrap_err());
+    assert!(
+        long.starts_with("the path is longer than 4096 bytes"),
+        "{long}"
+    );
+}
+
+#[test]
+fn what_does_not_exist_comes_with_a_way_on() {
+    let tree = tree();
+    let root = tree.root.path().display();
+    let absolute = format!("{root}/src/gone.py");
+    let search = "find the right path with `code_search`";
+    for (name, wanted, says) in [
+        (
+            "another case",
+            "src/LIB.rs",
+            "there is no `src/LIB.rs`: did you mean `src/lib.rs`?",
+        ),
+        (
+            "another case of a folder",
+            "SRC/lib.rs",
+            "there is no `SRC`: did you mean `src`?",
+        ),
+        (
+            "same stem",
+            "docs/notes.txt",
+            "there is no `docs/notes.txt`: did you mean `docs/notes.md`?",
+        ),
+        (
+            "case before stem",
+            "src/deep/config.TOML",
+            "there is no `src/deep/config.TOML`: did you mean `src/deep/Config.toml`?",
+        ),
+        (
+            "nothing near",
+            "src/gone.py",
+            &format!("there is no `src/gone.py`: {search}"),
+        ),
+        (
+            "nothing near, absolute",
+            &absolute,
+            &format!("there is no `src/gone.py`: {search}"),
+        ),
+        (
+            "below a file",
+            "src/lib.rs/x",
+            "`src/lib.rs` is a file, not a folder: there is nothing below it",
+        ),
+    ] {
+        assert_eq!(said(tree.root.resolve(wanted).unwrap_err()), says, "{name}");
+    }
+}
+
+#[test]
+fn only_files_are_opened() {
+    let tree = tree();
+    let opened = tree.root.open_file("file_in").unwrap();
+    assert_eq!((opened.size, opened.shown.as_str()), (5, "src/lib.rs"));
+    let says = "`src` is a folder: name a file in it, or look into it with `code_search`";
+    assert_eq!(said(tree.root.open_file("src").unwrap_err()), says);
+    let pipe = said(tree.root.open_file("pipe").unwrap_err());
+    assert!(pipe.contains("it is never opened"), "{pipe}");
+}
+
+#[test]
+fn a_file_that_was_swapped_after_the_check_is_noticed() {
+    let tree = tree();
+    let path = tree.root.resolve("src/lib.rs").unwrap();
+    let opened = File::open(&path).unwrap();
+    assert!(tree.root.holds(&opened, &path), "as it was");
+    let secret = tree.root.path().join("../secret.txt");
+    type Swap = fn(&Path, &Path);
+    let swaps: [(&str, Swap); 3] = [
+        ("for another file", |path, _| {
+            fs::write(path, "other\n").unwrap()
+        }),
+        ("for a link", |path, secret| symlink(secret, path).unwrap()),
+        ("for nothing", |_, _| {}),
+    ];
+    for (name, swap) in swaps {
+        // Renamed, not removed: its inode must not come back.
+        fs::rename(&path, path.with_extension("old")).unwrap();
+        swap(&path, &secret);
+        assert!(!tree.root.holds(&opened, &path), "{name}");
+        fs::remove_file(&path).ok();
+        fs::rename(path.with_extension("old"), &path).unwrap();
+    }
+    let folder = tree.root.path().join("src");
+    fs::rename(&folder, tree.root.path().join("moved")).unwrap();
+    symlink("moved", &folder).unwrap();
+    assert!(!tree.root.holds(&opened, &path), "its folder for a link");
+}
+
+#[test]
+fn a_root_is_an_existing_folder() {
+    let outer = tempfile::tempdir().unwrap();
+    let file = outer.path().join("file");
+    fs::write(&file, "").unwrap();
+    let missing = outer.path().join("missing");
+    let reason = io::ErrorKind::NotFound;
+    for (name, folder, error) in [
+        (
+            "missing",
+            &missing,
+            RootError::Unreadable {
+                path: missing.clone(),
+                reason,
+            },
+        ),
+        (
+            "a file",
+            &file,
+            RootError::NotAFolder { path: file.clone() },
+        ),
+    ] {
+        assert_eq!(ProjectRoot::open(folder).unwrap_err(), error, "{name}");
+        let text = error.to_string();
+        assert!(
+            text.contains(folder.to_str().unwrap()) && text.contains(": name "),
+            "{text}"
+        );
+    }
+}

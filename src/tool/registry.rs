@@ -1,0 +1,177 @@
+//! The tools of a profile, by name. The order is the one in which they were given and never
+//! changes: provider caches of a prompt's prefix hold only as long as the tool list does.
+
+use std::{fmt, sync::Arc};
+
+use super::Tool;
+use crate::model::ToolSpec;
+
+/// Longest tool name that all providers accept, in characters.
+pub const MAX_TOOL_NAME: usize = 64;
+
+/// A set of tools that cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// A name that providers would refuse.
+    #[error(
+        "the tool name `{}` is not allowed: use 1 to {MAX_TOOL_NAME} characters from A-Z a-z 0-9 _ -",
+        .0.escape_debug()
+    )]
+    BadName(String),
+    /// Two tools of one name.
+    #[error("there are two tools named `{0}`: rename or leave out one of them")]
+    Duplicate(String),
+}
+
+/// Named tools in a stable order.
+#[derive(Clone)]
+pub struct Registry {
+    tools: Vec<Arc<dyn Tool>>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl Registry {
+    /// Takes the tools in the order in which models shall see them.
+    ///
+    /// # Errors
+    /// A name that is not allowed, or twice the same.
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, RegistryError> {
+        let tools: Vec<_> = tools.into_iter().collect();
+        let mut specs: Vec<ToolSpec> = Vec::with_capacity(tools.len());
+        for tool in &tools {
+            let spec = tool.spec();
+            if !is_name(&spec.name) {
+                return Err(RegistryError::BadName(spec.name.clone()));
+            }
+            if specs.iter().any(|known| known.name == spec.name) {
+                return Err(RegistryError::Duplicate(spec.name.clone()));
+            }
+            specs.push(spec.clone());
+        }
+        Ok(Self {
+            tools,
+            specs: specs.into(),
+        })
+    }
+
+    /// What the tools declare, in order. Cheap.
+    #[must_use]
+    pub fn specs(&self) -> Arc<[ToolSpec]> {
+        Arc::clone(&self.specs)
+    }
+
+    /// The tool of that very name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let at = self.specs.iter().position(|spec| spec.name == name)?;
+        self.tools.get(at)
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.specs.iter().map(|spec| &spec.name))
+            .finish()
+    }
+}
+
+/// Whether every provider accepts it: 1–64 characters `[a-zA-Z0-9_-]`.
+pub(super) fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=MAX_TOOL_NAME).contains(&name.len()) && name.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+        tool::{ToolContext, ToolError},
+    };
+
+    struct Named(ToolSpec);
+
+    impl Tool for Named {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn call(&self, _: Value, _: ToolContext) -> BoxFuture<'static, Result<String, ToolError>> {
+            let name = self.0.name.clone();
+            Box::pin(async move { Ok(name) })
+        }
+    }
+
+    fn named(name: &str) -> Arc<dyn Tool> {
+        Arc::new(Named(ToolSpec {
+            name: name.to_owned(),
+            description: "Says its name.".to_owned(),
+            schema: json!({"type": "object", "properties": {}}),
+            serves: ToolNeed::General,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        }))
+    }
+
+    #[test]
+    fn the_order_is_the_given_one() {
+        let registry = Registry::new(["zeta", "alpha", "mid"].map(named)).unwrap();
+        let specs = registry.specs();
+        let names: Vec<_> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        assert_eq!(names, ["zeta", "alpha", "mid"]);
+        assert!(
+            Arc::ptr_eq(&specs, &registry.specs()),
+            "handed out, not built anew"
+        );
+    }
+
+    #[test]
+    fn a_tool_is_found_by_its_very_name() {
+        let registry = Registry::new(["zeta", "alpha"].map(named)).unwrap();
+        for (name, found) in [
+            ("alpha", Some("alpha")),
+            ("zeta", Some("zeta")),
+            ("Alpha", None),
+            ("", None),
+        ] {
+            let got = registry.get(name).map(|tool| tool.spec().name.as_str());
+            assert_eq!(got, found, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_providers_refuse_are_refused() {
+        let longest = "x".repeat(64);
+        let too_long = "x".repeat(65);
+        for (name, fine) in [
+            ("code_search", true),
+            ("Mcp-tool_9", true),
+            (longest.as_str(), true),
+            (too_long.as_str(), false),
+            ("", false),
+            ("a b", false),
+            ("a.b", false),
+            ("größe", false),
+        ] {
+            let want = if fine {
+                None
+            } else {
+                Some(RegistryError::BadName(name.to_owned()))
+            };
+            assert_eq!(Registry::new([named(name)]).err(), want, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn two_tools_of_one_name_are_refused() {
+        let error = Registry::new(["a", "b", "a"].map(named)).unwrap_err();
+        assert_eq!(error, RegistryError::Duplicate("a".to_owned()));
+        let says = "there are two tools named `a`: rename or leave out one of them";
+        assert_eq!(error.to_string(), says);
+    }
+}
