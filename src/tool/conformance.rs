@@ -2,6 +2,9 @@
 //!
 //! It knows no particular tool: all it uses is the declared schema and one call that works.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value, json};
