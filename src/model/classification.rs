@@ -33,13 +33,8 @@ pub struct Needs {
 
 impl QueryType {
     /// All five, in the order of the spec.
-    pub const ALL: [Self; 5] = [
-        Self::Code,
-        Self::Documentation,
-        Self::Research,
-        Self::Conversational,
-        Self::Action,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Code, Self::Documentation, Self::Research, Self::Conversational, Self::Action];
 
     /// The name on the wire.
     #[must_use]
@@ -62,11 +57,7 @@ impl QueryType {
             Self::Research => (false, false, true),
             Self::Conversational => (false, false, false),
         };
-        Needs {
-            needs_code,
-            needs_vault,
-            needs_web,
-        }
+        Needs { needs_code, needs_vault, needs_web }
     }
 
     /// The prompt segment of the table in spec 4.
@@ -89,7 +80,9 @@ impl fmt::Display for QueryType {
 
 /// A name that is none of the five types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown query type `{0}`: use code, documentation, research, conversational or action")]
+#[error(
+    "unknown query type `{0}`: use code, documentation, research, conversational or action"
+)]
 pub struct UnknownQueryType(pub String);
 
 impl std::str::FromStr for QueryType {
@@ -122,11 +115,6 @@ impl QueryClassification {
     pub fn new(query_type: QueryType, confidence: f64, mut keywords_matched: Vec<String>) -> Self {
         keywords_matched.sort_unstable();
         keywords_matched.dedup();
-        Self {
-            query_type,
-            needs: query_type.needs(),
-            confidence,
-            keywords_matched,
-        }
+        Self { query_type, needs: query_type.needs(), confidence, keywords_matched }
     }
 }

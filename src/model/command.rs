@@ -41,12 +41,7 @@ pub struct Submission {
 impl Submission {
     /// A plain question.
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            busy: BusyPolicy::Queue,
-            idempotency_key: None,
-            limits: None,
-        }
+        Self { text: text.into(), busy: BusyPolicy::Queue, idempotency_key: None, limits: None }
     }
 }
 

@@ -57,20 +57,12 @@ pub struct Fault {
 impl Fault {
     /// A fault that will come again.
     pub fn permanent(code: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self {
-            class: FaultClass::Permanent,
-            code: code.into(),
-            detail: detail.into(),
-        }
+        Self { class: FaultClass::Permanent, code: code.into(), detail: detail.into() }
     }
 
     /// A fault that may pass.
     pub fn retryable(code: impl Into<String>, detail: impl Into<String>) -> Self {
         let class = FaultClass::Retryable { after_ms: None };
-        Self {
-            class,
-            code: code.into(),
-            detail: detail.into(),
-        }
+        Self { class, code: code.into(), detail: detail.into() }
     }
 }

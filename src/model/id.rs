@@ -54,11 +54,7 @@ fn checked(what: &'static str, name: &str) -> Result<Arc<str>, IdError> {
         return Err(IdError::TooLong { what, length });
     }
     match name.chars().find(|&c| !allowed(c)) {
-        Some(bad) => Err(IdError::BadCharacter {
-            what,
-            name: name.to_owned(),
-            bad,
-        }),
+        Some(bad) => Err(IdError::BadCharacter { what, name: name.to_owned(), bad }),
         None => Ok(name.into()),
     }
 }
@@ -169,10 +165,7 @@ impl SessionKey {
     /// A session of the local tenant.
     #[must_use]
     pub fn local(name: SessionName) -> Self {
-        Self {
-            tenant: TenantId::local(),
-            name,
-        }
+        Self { tenant: TenantId::local(), name }
     }
 }
 
@@ -277,10 +270,7 @@ mod tests {
 
     #[test]
     fn names_are_checked_when_they_are_read_back() {
-        assert_eq!(
-            serde_json::to_string(&TenantId::local()).unwrap(),
-            "\"default\""
-        );
+        assert_eq!(serde_json::to_string(&TenantId::local()).unwrap(), "\"default\"");
         assert!(serde_json::from_str::<SessionName>("\"a/b\"").is_err());
     }
 }

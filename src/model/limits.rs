@@ -22,11 +22,7 @@ impl Limits {
     /// Turns only: nothing else is limited.
     #[must_use]
     pub const fn turns(max_turns: u32) -> Self {
-        Self {
-            max_turns,
-            max_tokens: None,
-            max_cost: None,
-        }
+        Self { max_turns, max_tokens: None, max_cost: None }
     }
 }
 

@@ -66,10 +66,7 @@ pub struct Message {
 impl Message {
     /// A message of one text part.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
-        Self {
-            role,
-            parts: vec![Part::text(text)],
-        }
+        Self { role, parts: vec![Part::text(text)] }
     }
 
     /// The text parts, in order.

@@ -30,9 +30,7 @@ pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use control::{BudgetSet, ControlFact, Noted, Steered};
 pub use llm::{FailedOver, LlmFact, Retried};
 pub use query::{Accepted, Classified, Finished, PromptSummary, QueryFact};
-pub use session::{
-    Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
-};
+pub use session::{Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact};
 pub use tool::{
     ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Finished as ToolFinished,
     Refused as ToolRefused, RefusedWhy, Requested as ToolRequested, ToolFact,

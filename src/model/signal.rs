@@ -66,9 +66,7 @@ impl SignalType {
     /// Reads a type name in any letter case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str().eq_ignore_ascii_case(name))
+        Self::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(name))
     }
 
     /// Terminal or continuation.

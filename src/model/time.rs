@@ -30,10 +30,7 @@ impl Timestamp {
     /// This much later; stays at the end of time rather than wrap.
     #[must_use]
     pub fn plus(self, later: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(later.as_millis()).unwrap_or(i64::MAX)))
     }
 }
 
@@ -78,11 +75,6 @@ mod tests {
         let (early, late) = (Timestamp::from_millis(5), Timestamp::from_millis(1_005));
         assert_eq!(late.since(early), Duration::from_secs(1));
         assert_eq!(early.since(late), Duration::ZERO);
-        assert_eq!(
-            Timestamp::from_millis(i64::MAX)
-                .plus(Duration::MAX)
-                .as_millis(),
-            i64::MAX
-        );
+        assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::MAX).as_millis(), i64::MAX);
     }
 }

@@ -13,12 +13,7 @@ pub struct NanoUsd(pub u64);
 
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "${}.{:06}",
-            self.0 / 1_000_000_000,
-            self.0 % 1_000_000_000 / 1_000
-        )
+        write!(f, "${}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1_000)
     }
 }
 

@@ -90,14 +90,7 @@ pub fn decode(json: &str) -> Result<Record, DecodeError> {
 }
 
 fn decode_with(json: &str, current: u32, upcasters: &[Upcaster]) -> Result<Record, DecodeError> {
-    let Stored {
-        v,
-        at,
-        query,
-        turn,
-        kind,
-        mut payload,
-    } = serde_json::from_str(json)?;
+    let Stored { v, at, query, turn, kind, mut payload } = serde_json::from_str(json)?;
     if v > current {
         return Err(DecodeError::Newer { found: v });
     }
@@ -107,12 +100,7 @@ fn decode_with(json: &str, current: u32, upcasters: &[Upcaster]) -> Result<Recor
             payload = (up.change)(payload);
         }
     }
-    Ok(Record {
-        at,
-        query,
-        turn,
-        fact: fact(kind, payload)?,
-    })
+    Ok(Record { at, query, turn, fact: fact(kind, payload)? })
 }
 
 fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
@@ -137,10 +125,7 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
         (SupervisorFact::KINDS, read::<SupervisorFact>),
         (ControlFact::KINDS, read::<ControlFact>),
     ];
-    match FAMILIES
-        .iter()
-        .find(|(kinds, _)| kinds.contains(&kind.as_str()))
-    {
+    match FAMILIES.iter().find(|(kinds, _)| kinds.contains(&kind.as_str())) {
         Some((_, read)) => read(kind, payload),
         None => Err(DecodeError::UnknownKind { kind }),
     }
@@ -156,12 +141,7 @@ mod tests {
 
     fn record(fact: impl Into<Fact>) -> Record {
         let at = Timestamp::from_millis(1_767_225_600_000);
-        Record {
-            at,
-            query: Some(QueryId(1)),
-            turn: None,
-            fact: fact.into(),
-        }
+        Record { at, query: Some(QueryId(1)), turn: None, fact: fact.into() }
     }
 
     #[test]
@@ -179,10 +159,7 @@ mod tests {
         );
         assert_eq!(decode(&json).unwrap(), accepted);
         let finished = record(QueryFact::Finished(Finished {
-            outcome: Outcome::Failed {
-                code: "context".into(),
-                detail: "too long".into(),
-            },
+            outcome: Outcome::Failed { code: "context".into(), detail: "too long".into() },
             answer: String::new(),
             turns: 2,
             usage: Usage::default(),
@@ -201,22 +178,12 @@ mod tests {
             serde_json::json!({ "text": payload["text"].take(), "author": author })
         }
         let steps = [
-            Upcaster {
-                kind: "control.steered",
-                from: 1,
-                change: renamed,
-            },
-            Upcaster {
-                kind: "control.steered",
-                from: 2,
-                change: author,
-            },
+            Upcaster { kind: "control.steered", from: 1, change: renamed },
+            Upcaster { kind: "control.steered", from: 2, change: author },
         ];
         let old = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"control.steered","payload":{"words":"hi","by":"user"}}"#;
-        let steered = Steered {
-            text: "hi".into(),
-            author: crate::model::command::Author::User,
-        };
+        let steered =
+            Steered { text: "hi".into(), author: crate::model::command::Author::User };
         assert_eq!(
             decode_with(old, 3, &steps).unwrap(),
             record(ControlFact::Steered(steered))
@@ -229,14 +196,8 @@ mod tests {
             format!(r#"{{"v":{v},"at":"2026-01-01T00:00:00Z","type":"{kind}","payload":{{}}}}"#)
         };
         for (json, says) in [
-            (
-                line(1, "query.eaten"),
-                "record type `query.eaten` is unknown",
-            ),
-            (
-                line(9, "query.accepted"),
-                "has version 9, this program reads up to 1",
-            ),
+            (line(1, "query.eaten"), "record type `query.eaten` is unknown"),
+            (line(9, "query.accepted"), "has version 9, this program reads up to 1"),
             (line(1, "query.accepted"), "missing field `text`"),
             ("{".to_owned(), "not readable"),
         ] {
