@@ -8,6 +8,7 @@
 use std::{fmt::Write as _, fs};
 
 use divan::Bencher;
+use oracle_agent::model::CallId;
 use oracle_agent::tool::{CodeSearch, CodeSearchSettings, ProjectRoot, Tool as _, ToolContext};
 use serde_json::json;
 use tempfile::TempDir;
@@ -68,6 +69,7 @@ fn five_thousand_files(bencher: Bencher, name: &str) {
         .unwrap();
     bencher.bench_local(|| {
         let context = ToolContext {
+            call: CallId::new("call"),
             cancelled: CancellationToken::new(),
         };
         runtime

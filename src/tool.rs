@@ -27,7 +27,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Fault, ToolSpec};
+use crate::model::{CallId, Fault, ToolSpec};
 
 pub use arguments::{arguments, schema_of};
 pub use code::{CodeSearch, CodeSearchSettings};
@@ -39,6 +39,8 @@ pub use settings::SettingError;
 /// What a call is given besides its arguments.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
+    /// Which call this is.
+    pub call: CallId,
     /// Fires when the result is no longer wanted: a deadline, a cancelled query. Long work looks at
     /// it between steps and stops.
     pub cancelled: CancellationToken,

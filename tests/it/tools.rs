@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use oracle_agent::{
-    model::ToolSpec,
+    model::{CallId, ToolSpec},
     tool::{
         CodeSearch, CodeSearchSettings, FileRead, FileReadSettings, ProjectRoot, Registry, Tool,
         ToolContext, ToolError,
@@ -33,6 +33,7 @@ fn tools(folder: &Path) -> Registry {
 
 async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, ToolError> {
     let context = ToolContext {
+        call: CallId::new("call"),
         cancelled: CancellationToken::new(),
     };
     tools.get(name).unwrap().call(arguments, context).await

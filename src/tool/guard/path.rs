@@ -220,14 +220,11 @@ impl ProjectRoot {
                     return outside(&shown_path(relative));
                 }
                 Ok(found) => reached = found,
-                Err(error) if reached.is_file() => {
-                    let file = self.shown(&reached);
-                    return match error.kind() {
-                        io::ErrorKind::PermissionDenied => cannot_open(&file, &error),
-                        _ => ToolError::Tell(format!(
-                            "`{file}` is a file, not a folder: there is nothing below it"
-                        )),
-                    };
+                Err(_) if reached.is_file() => {
+                    return ToolError::Tell(format!(
+                        "`{}` is a file, not a folder: there is nothing below it",
+                        self.shown(&reached)
+                    ));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return self.not_found(&reached, &next);
