@@ -7,7 +7,7 @@
 //! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
 //!
 //! What remains: between check and use somebody who may write into the project can swap a file.
-//! [`ProjectRoot::holds`] finds that after opening (kind, device, inode and path are compared), but
+//! `ProjectRoot::holds` finds that after opening (kind, device, inode and path are compared), but
 //! not a swap there and back, and an `open` of a file that has just become a FIFO blocks until the
 //! caller's deadline. A hard link inside the root counts as inside. Closing these takes `openat2`,
 //! which std does not have.
