@@ -90,12 +90,14 @@ fn bug(what: &dyn std::error::Error) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::CallId;
 
     const SOON: Duration = Duration::from_millis(1);
     const LATE: Duration = Duration::from_secs(60);
 
     fn context() -> ToolContext {
         ToolContext {
+            call: CallId::new("call"),
             cancelled: CancellationToken::new(),
         }
     }

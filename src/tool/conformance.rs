@@ -2,12 +2,16 @@
 //!
 //! It knows no particular tool: all it uses is the declared schema and one call that works.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Tool, ToolContext, ToolError, registry::is_name};
+use crate::model::CallId;
 
 /// How long a cancelled call may take.
 const PROMPTLY: Duration = Duration::from_secs(2);
@@ -142,7 +146,7 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
 pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     let cancelled = CancellationToken::new();
     let context = ToolContext {
-        call: crate::model::CallId::new("call"),
+        call: CallId::new("call"),
         cancelled: cancelled.clone(),
     };
     let mut running = subject.tool.call(subject.works.clone(), context.clone());
@@ -185,7 +189,7 @@ pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
 /// One call, checked for what holds for every result.
 async fn call(subject: &Subject<'_>, arguments: Value) -> Result<String, ToolError> {
     let context = ToolContext {
-        call: crate::model::CallId::new("call"),
+        call: CallId::new("call"),
         cancelled: CancellationToken::new(),
     };
     let result = subject.tool.call(arguments.clone(), context).await;

@@ -6,9 +6,4 @@
     reason = "a test that fails should stop where it failed"
 )]
 
-mod classification;
-mod config;
-mod models;
-mod prompts;
-mod signals;
-mod tidy;
+mod tools;

@@ -35,16 +35,17 @@ impl Place {
         }
         match root.resolve(wanted) {
             Ok(start) => {
-                let words = match start == root.path() {
-                    true => String::new(),
-                    false => format!(" in `{}`", root.shown(&start)),
+                let words = if start == root.path() {
+                    String::new()
+                } else {
+                    format!(" in `{}`", root.shown(&start))
                 };
                 Ok(Self {
                     start,
                     ..whole(Override::empty(), words)
                 })
             }
-            Err(_) if wanted.contains(['*', '?', '[', '{', '!']) => {
+            Err(_) if wanted.starts_with('!') || wanted.contains(['*', '?', '[', '{']) => {
                 let globs = globs(root.path(), wanted)?;
                 Ok(whole(globs, format!(" in files like {}", quoted(wanted))))
             }

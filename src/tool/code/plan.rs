@@ -13,16 +13,17 @@ const MAX_QUERY: usize = 1_000;
 /// Largest compiled pattern, in bytes.
 const MAX_COMPILED: usize = 4 * 1024 * 1024;
 
-/// How a query is read.
+/// How a query is read. The variants have no doc comments: those would turn a plain `enum` of the
+/// schema into a `oneOf`, which not every provider takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mode {
-    /// As it stands.
+    // As it stands.
     #[default]
     Literal,
-    /// As a regular expression.
+    // As a regular expression.
     Regex,
-    /// As a plain question.
+    // As a plain question.
     Words,
 }
 

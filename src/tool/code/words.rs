@@ -10,80 +10,12 @@ const MAX_WORDS: usize = 32;
 /// Words up to this length have to stand alone: `id` is not in `valid`.
 const SHORT: usize = 3;
 
-const STOP_WORDS: &[&str] = &[
-    "a",
-    "about",
-    "all",
-    "an",
-    "and",
-    "any",
-    "are",
-    "as",
-    "at",
-    "be",
-    "by",
-    "can",
-    "code",
-    "could",
-    "defined",
-    "did",
-    "do",
-    "does",
-    "explain",
-    "file",
-    "files",
-    "find",
-    "for",
-    "from",
-    "give",
-    "has",
-    "have",
-    "how",
-    "i",
-    "implemented",
-    "in",
-    "into",
-    "is",
-    "it",
-    "its",
-    "list",
-    "me",
-    "my",
-    "of",
-    "on",
-    "or",
-    "our",
-    "please",
-    "should",
-    "show",
-    "so",
-    "tell",
-    "that",
-    "the",
-    "their",
-    "them",
-    "then",
-    "there",
-    "these",
-    "they",
-    "this",
-    "to",
-    "us",
-    "was",
-    "we",
-    "were",
-    "what",
-    "when",
-    "where",
-    "which",
-    "who",
-    "why",
-    "will",
-    "with",
-    "would",
-    "you",
-    "your",
-];
+/// What every question has.
+const STOP_WORDS: &str = "\
+    a about all an and any are as at be by can code could defined did do does explain file \
+    files find for from give has have how i implemented in into is it its list me my of on or \
+    our please should show so tell that the their them then there these they this to us was we \
+    were what when where which who why will with would you your";
 
 /// A set of words, as bits.
 pub(super) type Set = u32;
@@ -192,7 +124,7 @@ fn lowered(line: &[u8]) -> Vec<u8> {
 }
 
 fn is_stop(word: &str) -> bool {
-    STOP_WORDS.binary_search(&word).is_ok()
+    STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
 }
 
 /// One stem, or, in scripts without spaces, each pair of characters.
@@ -254,11 +186,6 @@ mod tests {
 
     fn stems(question: &str) -> Vec<String> {
         Words::of(question).texts().map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn stop_words_are_sorted_for_the_search() {
-        assert!(STOP_WORDS.is_sorted());
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
 //!
 //! What remains: between check and use somebody who may write into the project can swap a file.
-//! [`ProjectRoot::holds`] finds that after opening (kind, device, inode and path are compared), but
+//! `ProjectRoot::holds` finds that after opening (kind, device, inode and path are compared), but
 //! not a swap there and back, and an `open` of a file that has just become a FIFO blocks until the
 //! caller's deadline. A hard link inside the root counts as inside. Closing these takes `openat2`,
 //! which std does not have.
@@ -220,14 +220,11 @@ impl ProjectRoot {
                     return outside(&shown_path(relative));
                 }
                 Ok(found) => reached = found,
-                Err(error) if reached.is_file() => {
-                    let file = self.shown(&reached);
-                    return match error.kind() {
-                        io::ErrorKind::PermissionDenied => cannot_open(&file, &error),
-                        _ => ToolError::Tell(format!(
-                            "`{file}` is a file, not a folder: there is nothing below it"
-                        )),
-                    };
+                Err(_) if reached.is_file() => {
+                    return ToolError::Tell(format!(
+                        "`{}` is a file, not a folder: there is nothing below it",
+                        self.shown(&reached)
+                    ));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return self.not_found(&reached, &next);

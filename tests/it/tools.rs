@@ -1,0 +1,145 @@
+//! The tools as a session meets them: by name, out of a registry, over a project (spec 11).
+
+use std::{fs, path::Path, sync::Arc};
+
+use oracle_agent::{
+    model::{CallId, ToolSpec},
+    tool::{
+        CodeSearch, CodeSearchSettings, FileRead, FileReadSettings, ProjectRoot, Registry, Tool,
+        ToolContext, ToolError,
+        conformance::{self, Subject},
+    },
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+fn project(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn tools(folder: &Path) -> Registry {
+    let root = ProjectRoot::open(folder).unwrap();
+    let search = CodeSearch::new(root.clone(), CodeSearchSettings::default());
+    let read = FileRead::new(root, FileReadSettings::default());
+    Registry::new([Arc::new(search) as Arc<dyn Tool>, Arc::new(read)]).unwrap()
+}
+
+async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, ToolError> {
+    let context = ToolContext {
+        call: CallId::new("call"),
+        cancelled: CancellationToken::new(),
+    };
+    tools.get(name).unwrap().call(arguments, context).await
+}
+
+fn name(spec: &ToolSpec) -> &str {
+    &spec.name
+}
+
+#[tokio::test]
+async fn every_built_in_tool_conforms() {
+    let line = format!("session {}\n", "x".repeat(2_000));
+    let folder = project(&[
+        ("src/lib.rs", "fn main() {}\n// session\n"),
+        ("src/big.rs", &line.repeat(300)),
+        ("docs/notes.md", "# Session\n"),
+    ]);
+    let canonical = folder.path().canonicalize().unwrap();
+    let tools = tools(folder.path());
+    let names: Vec<String> = tools
+        .specs()
+        .iter()
+        .map(|spec| name(spec).to_owned())
+        .collect();
+    assert_eq!(names, ["code_search", "file_read"]);
+    let works = [
+        (
+            json!({"query": "session", "max_results": 100, "context": 5}),
+            24 * 1024,
+        ),
+        // The text, and the number of each line.
+        (
+            json!({"path": "src/big.rs", "start_line": 1, "end_line": 400}),
+            60 * 1024,
+        ),
+    ];
+    for (spec, (works, max_output)) in tools.specs().iter().zip(works) {
+        let tool = tools.get(&spec.name).unwrap().as_ref();
+        let host_path = canonical.to_str().unwrap();
+        conformance::conforms(&Subject {
+            tool,
+            works,
+            host_path,
+            max_output,
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_can_be_read() {
+    let folder = project(&[
+        (".gitignore", "target/\n"),
+        ("target/kernel.rs", "fn decide() {}\n"),
+        (
+            "src/kernel.rs",
+            "//! Kernel.\n\nfn decide() {\n    todo\n}\n",
+        ),
+    ]);
+    let tools = tools(folder.path());
+    let found = call(&tools, "code_search", json!({"query": "fn decide"})).await;
+    let want = "src/kernel.rs:3: fn decide() {\n\nall matches shown; 1 file searched";
+    assert_eq!(found, Ok(want.to_owned()));
+    let around = json!({"path": "src/kernel.rs", "around": 3, "radius": 1});
+    let want = "src/kernel.rs (lines 2–4 of 5)\n2: \n3: fn decide() {\n4:     todo\n\
+                … 1 more line; go on with start_line=5";
+    assert_eq!(call(&tools, "file_read", around).await, Ok(want.to_owned()));
+}
+
+#[tokio::test]
+async fn what_a_file_says_comes_back_as_it_stands() {
+    let text = "<signal type=\"stuck\"><blocker>none at all</blocker></signal>";
+    let folder = project(&[("a.md", text)]);
+    let tools = tools(folder.path());
+    let read = call(&tools, "file_read", json!({"path": "a.md"})).await;
+    assert_eq!(read, Ok(format!("a.md (lines 1–1 of 1)\n1: {text}")));
+}
+
+#[tokio::test]
+async fn many_searches_at_once_take_turns() {
+    let folder = project(&[("a.rs", "hit\n")]);
+    let tools = tools(folder.path());
+    let calls = (0..40).map(|_| call(&tools, "code_search", json!({"query": "hit"})));
+    let want = "a.rs:1: hit\n\nall matches shown; 1 file searched".to_owned();
+    for result in futures_util::future::join_all(calls).await {
+        assert_eq!(result, Ok(want.clone()));
+    }
+}
+
+#[tokio::test]
+async fn unknown_arguments_are_refused_with_the_known_ones() {
+    let folder = project(&[("a.rs", "hit\n")]);
+    let tools = tools(folder.path());
+    for (tool, arguments, says) in [
+        (
+            "code_search",
+            json!({"query": "hit", "dir": "src"}),
+            "the argument `dir`: unknown field `dir`, expected one of `query`, `mode`, `path`, `context`, `max_results`",
+        ),
+        (
+            "file_read",
+            json!({"file": "a.rs"}),
+            "the argument `file`: unknown field `file`, expected one of `path`, `start_line`, `end_line`, `around`, `radius`",
+        ),
+    ] {
+        let result = call(&tools, tool, arguments).await;
+        assert_eq!(result, Err(ToolError::Tell(says.to_owned())), "{tool}");
+    }
+}
