@@ -1,6 +1,7 @@
 //! Asks one question over a folder with the built-in offline model: no key, no server.
 //!
 //! `cargo run --example ask_once -- "Where are names checked?"`
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use std::time::Duration;
 

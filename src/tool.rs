@@ -14,6 +14,7 @@
 
 mod arguments;
 mod blocking;
+mod citations;
 pub mod code;
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{CallId, Fault, ToolSpec};
 
 pub use arguments::{arguments, schema_of};
+pub use citations::{Citation, citations};
 pub use code::{CodeSearch, CodeSearchSettings};
 pub use files::{FileRead, FileReadSettings};
 pub use guard::path::{ProjectRoot, RootError};

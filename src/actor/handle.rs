@@ -21,7 +21,7 @@ use crate::{
         BusyPolicy, Event, IdError, Limits, Outcome, ProfileName, QueryId, Seq, SessionKey,
         Submission, Usage,
         command::MAX_QUESTION,
-        record::{Fact, Finished, QueryFact},
+        record::{Fact, Finished, QueryFact, TurnFact},
     },
 };
 
@@ -275,19 +275,41 @@ impl SessionHandle {
             .subscribe(filter, self.router.subscriber_capacity)
     }
 
+    /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn reply_text(&self, seq: Seq) -> Result<Option<String>, AskError> {
+        let Some(known) = self.router.journal.find(self.key.clone()).await? else {
+            return Ok(None);
+        };
+        let before = Seq(seq.0.saturating_sub(1));
+        let page = self.router.journal.read(known.sid, before, 1).await?;
+        Ok(page.into_iter().find_map(|entry| {
+            let Fact::Turn(TurnFact::Replied(replied)) = &entry.record.fact else {
+                return None;
+            };
+            Some(replied.text.clone())
+        }))
+    }
+
     /// Its events after a number, from the journal; all of them for 0.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
-        let entries = self.records(after).await?;
+        let entries = self.log(after).await?;
         Ok(entries
             .iter()
             .map(|entry| Event::of(&self.key.name, entry.seq, &entry.record))
             .collect())
     }
 
-    async fn records(&self, after: Seq) -> Result<Vec<journal::Entry>, AskError> {
+    /// Its records after a number, from the journal; all of them for 0.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn log(&self, after: Seq) -> Result<Vec<journal::Entry>, AskError> {
         const PAGE: usize = 512;
         let journal = &self.router.journal;
         let Some(known) = journal.find(self.key.clone()).await? else {
@@ -311,6 +333,6 @@ impl SessionHandle {
             };
             (entry.record.query == Some(query)).then(|| Answer::new(query, finished.clone()))
         };
-        Ok(self.records(Seq(0)).await?.iter().rev().find_map(end))
+        Ok(self.log(Seq(0)).await?.iter().rev().find_map(end))
     }
 }

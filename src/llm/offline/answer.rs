@@ -129,11 +129,8 @@ fn deed(case: &Case<'_>, quoted: &[&Passage]) -> Said {
 fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     let terms = &case.question.terms;
     let needed = TermSet::needed(terms);
-    let cited = quoted
-        .iter()
-        .fold(TermSet::default(), |set, p| set.or(p.all_terms()));
     let lead = quoted.first().map(|best| leading(best)).unwrap_or_default();
-    let gaps = gaps(terms, case.ranking.found, cited);
+    let gaps = gaps(terms, case.ranking.found, quoted);
     let note = gaps
         .as_ref()
         .map(|gaps| format!(" Missing: {gaps}."))
@@ -148,7 +145,7 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
             (body, stand, sureness(needed, quoted))
         }
         Some(missing) => {
-            let share = 35 * needed.and(cited).len() / needed.len().max(1);
+            let share = 35 * needed.and(together(quoted)).len() / needed.len().max(1);
             let caveat =
                 Some("these are quotes found by their words, not an explanation".to_owned());
             (
@@ -189,15 +186,36 @@ fn leading(best: &Passage) -> String {
     }
 }
 
-/// What the question asks for and the quotes do not have, in words.
-fn gaps(terms: &[Term], found: TermSet, cited: TermSet) -> Option<String> {
-    let apart = TermSet::needed(terms).and(found).minus(cited);
+/// What the question asks for and the quotes do not have, in words. Words that are all somewhere
+/// but far from one another are a gap too, if they are more than a third: such places have little to
+/// do with the question.
+fn gaps(terms: &[Term], found: TermSet, quoted: &[&Passage]) -> Option<String> {
+    let needed = TermSet::needed(terms);
+    let cited = quoted
+        .iter()
+        .fold(TermSet::default(), |set, p| set.or(p.all_terms()));
+    let apart = needed.and(found).minus(together(quoted));
+    let scattered = apart.len() * 3 > needed.len() || !apart.minus(cited).is_empty();
     let nowhere = unfound(terms, found).map(|words| format!("{words} found nowhere"));
-    let apart = Some(names(apart.of(terms)))
-        .filter(|words| !words.is_empty())
-        .map(|words| format!("{words} only in places that have nothing else of the question"));
+    let apart = scattered.then(|| {
+        format!(
+            "{} only in other files than the rest",
+            names(apart.of(terms))
+        )
+    });
     let gaps: Vec<String> = [nowhere, apart].into_iter().flatten().collect();
     (!gaps.is_empty()).then(|| gaps.join("; "))
+}
+
+/// What the quotes of the best file have.
+fn together(quoted: &[&Passage]) -> TermSet {
+    let best = quoted.first().map(|best| best.path.as_str());
+    let of_it = quoted
+        .iter()
+        .filter(|passage| Some(passage.path.as_str()) == best);
+    of_it.fold(TermSet::default(), |set, passage| {
+        set.or(passage.all_terms())
+    })
 }
 
 fn unfound(terms: &[Term], found: TermSet) -> Option<String> {

@@ -99,6 +99,8 @@ fn plausible(path: &str) -> bool {
         && path.trim() == path
         && !path.contains(bad)
         && !path.contains(": ")
+        // What stands beside a match, `path-line- text`, is no path either.
+        && !path.contains("- ")
         && (path.contains(['.', '/']) || !path.contains(char::is_whitespace))
 }
 
@@ -116,7 +118,8 @@ fn header(line: &str) -> Option<&str> {
             let file = path.rsplit('/').next()?;
             let (stem, extension) = file.rsplit_once('.')?;
             let names = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-            let extended = !extension.is_empty() && extension.len() <= 8;
+            let extended = (1..=8).contains(&extension.len())
+                && extension.chars().all(|c| c.is_ascii_alphanumeric());
             (extended && !stem.is_empty() && path.chars().all(names)).then_some(path)?
         }
     };
@@ -212,6 +215,16 @@ mod tests {
                 ],
             ),
             ("around nothing", "{}", "docs/2024-10-a.md", vec![]),
+            (
+                "what looks like a match stands beside one",
+                "{}",
+                "a.rs-1- at x:3: y\na.rs-2-\na.rs:3: hit",
+                vec![
+                    ("a.rs", 1, "at x:3: y"),
+                    ("a.rs", 2, ""),
+                    ("a.rs", 3, "hit"),
+                ],
+            ),
             (
                 "a file with its header",
                 "{}",

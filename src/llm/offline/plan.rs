@@ -81,8 +81,13 @@ fn opening(terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
             .take(2)
             .collect(),
     };
+    // Searching for a single name by words and as it stands would bring the same twice.
     let verbatim = most_telling(needed, terms)
-        .filter(|term| matches!(term.kind, TermKind::Name | TermKind::Phrase))
+        .filter(|term| match term.kind {
+            TermKind::Name => all.len() > 1,
+            TermKind::Phrase => true,
+            TermKind::Weak | TermKind::Word | TermKind::Path => false,
+        })
         .filter_map(literal)
         .take(2);
     let files = || needed.of(terms).filter(is_path);

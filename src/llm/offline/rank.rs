@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use super::{
     evidence::Evidence,
     source::{FileKind, Introduces, Lines, enclosing, introduces},
-    term::{Term, TermSet},
+    term::{Term, TermKind, TermSet},
     words::Line,
 };
 
@@ -195,11 +195,13 @@ impl FoundFile<'_> {
         let terms = inside.fold(TermSet::default(), |set, (_, terms)| set.or(*terms));
         let (about, named) = self.introduced(found.terms, span);
         let exact = match &about {
-            // What has the very name that was asked for is what was asked for.
+            // What has the very name that was asked for is what was asked for; one word of several
+            // is no name.
             Some(About::Definition(name) | About::Section(name)) => {
-                let asked = named
-                    .of(found.terms)
-                    .any(|t| t.shown.eq_ignore_ascii_case(name));
+                let alone = TermSet::needed(found.terms).len() == 1;
+                let asked = named.of(found.terms).any(|term| {
+                    (alone || term.kind == TermKind::Name) && term.shown.eq_ignore_ascii_case(name)
+                });
                 u32::from(asked) * found.worth(named) * 4
             }
             None => 0,

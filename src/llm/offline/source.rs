@@ -24,7 +24,7 @@ pub(super) enum FileKind {
     Code,
     Docs,
     Test,
-    /// Of others, or made by tools.
+    /// Of others, made by tools, or data by the line.
     Vendored,
     /// Versions and checksums.
     Lock,
@@ -57,6 +57,7 @@ impl FileKind {
             "dist",
             ".git",
         ]) || stem.ends_with(".min")
+            || matches!(extension, "csv" | "tsv" | "jsonl" | "svg" | "map" | "snap")
         {
             Self::Vendored
         } else if test_name || in_folder(&["test", "tests", "__tests__", "spec", "testdata"]) {

@@ -237,6 +237,12 @@ fn questions_are_answered_as_well_as_the_files_allow() {
             &["src/cache.rs:1-4", "“quarantine” found nowhere"],
         ),
         (
+            "words that have nothing to do with one another",
+            "Does the session evict?",
+            "partial_answer",
+            &["only in other files than the rest"],
+        ),
+        (
             "nothing",
             "Where is the flux capacitor?",
             "stuck",

@@ -1,3 +1,5 @@
+//! Shortcuts and confidence, by name.
+
 use super::*;
 
 const LEXICON: &str = r#"

@@ -1,3 +1,5 @@
+//! Files that are right, and files that are not.
+
 use super::*;
 
 const ORIGIN: &str = "mine.toml";

@@ -1,3 +1,5 @@
+//! What is found in a text, and what hides what.
+
 use super::*;
 use crate::query::lexicon::Lexicon;
 

@@ -54,13 +54,19 @@ fn confidence_follows_how_much_was_found() {
             "in two places",
             "the cache of gateways",
             "a.rs:1: cache\nb.rs:1: gateway",
-            "0.60",
+            "0.47",
         ),
         (
             "scattered",
             "cache gateway quarantine",
             "a.rs:1: cache\nb.rs:1: gateway\nc.rs:1: quarantine",
-            "0.55",
+            "0.41",
+        ),
+        (
+            "most of it in one place",
+            "cache gateway quarantine",
+            "a.rs:1: cache gateway\nb.rs:1: quarantine",
+            "0.60",
         ),
         ("half of it", "cache quarantine", "a.rs:1: cache", "0.47"),
         (

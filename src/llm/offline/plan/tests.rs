@@ -168,6 +168,13 @@ fn the_next_calls_follow_from_how_the_query_stands() {
             vec![],
         ),
         (
+            "a name alone",
+            "where is fluxCapacitor",
+            vec![],
+            BOTH,
+            vec!["fluxCapacitor"],
+        ),
+        (
             "one other strategy",
             "where is fluxCapacitor",
             vec!["", "STUCK"],

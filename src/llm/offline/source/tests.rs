@@ -18,6 +18,7 @@ fn files_are_told_apart_by_their_paths() {
         ("src/testkit.rs", FileKind::Code),
         ("web/node_modules/a/index.js", FileKind::Vendored),
         ("web/app.min.js", FileKind::Vendored),
+        ("data/queries.tsv", FileKind::Vendored),
         ("Cargo.lock", FileKind::Lock),
         ("web/package-lock.json", FileKind::Lock),
     ] {

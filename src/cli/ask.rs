@@ -1,0 +1,88 @@
+//! `oracle ask`: one question, followed to its end.
+
+use anyhow::Context;
+use serde_json::json;
+
+use super::{
+    exit,
+    progress::{Follower, Interrupts},
+    terminal::Terminal,
+};
+use crate::{
+    actor::{Answer, Oracle, SessionHandle},
+    model::{Event, Seq, SessionKey, SessionName, Submission},
+    tool::{Citation, ProjectRoot, citations},
+};
+
+/// What is asked, of whom, and how the answer is to look.
+#[derive(Debug, Clone)]
+pub struct AskRequest {
+    /// The question.
+    pub question: String,
+    /// The session; a new one if none is named.
+    pub session: SessionName,
+    /// How the answer is to look.
+    pub format: Format,
+    /// Where citations are checked.
+    pub root: ProjectRoot,
+}
+
+/// How an answer is to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text: as it arrives on a terminal, else only the answer.
+    Text,
+    /// One JSON object.
+    Json,
+    /// The event log, a JSON object a line.
+    Events,
+}
+
+/// Asks, shows, and says with which code to exit.
+///
+/// # Errors
+/// When the question is refused, the system stops, or the output cannot be written.
+pub async fn run(
+    oracle: &Oracle,
+    request: AskRequest,
+    terminal: &mut Terminal,
+) -> anyhow::Result<u8> {
+    let session = oracle.session(SessionKey::local(request.session.clone()));
+    let mut interrupts = Interrupts::listen();
+    let submission = Submission::new(request.question.clone());
+    let follower = Follower::new(&session, request.format);
+    let answer = follower.follow(submission, terminal, &mut interrupts).await?;
+    match request.format {
+        Format::Text | Format::Events => {}
+        Format::Json => {
+            let object = object(&session, &request, &answer).await?;
+            terminal.line(&object.to_string())?;
+        }
+    }
+    Ok(exit::of_outcome(&answer.outcome))
+}
+
+async fn object(
+    session: &SessionHandle,
+    request: &AskRequest,
+    answer: &Answer,
+) -> anyhow::Result<serde_json::Value> {
+    let events = session.events(Seq(0)).await.context("the event log cannot be read")?;
+    let mine = |event: &&Event| event.query.is_none_or(|query| query == answer.query);
+    let events: Vec<&Event> = events.iter().filter(mine).collect();
+    Ok(json!({
+        "session": request.session,
+        "query": answer.query,
+        "outcome": answer.outcome.name(),
+        "reason": answer.outcome.reason(),
+        "answer": answer.text,
+        "citations": cited(&request.root, answer),
+        "turns": answer.turns,
+        "usage": answer.usage,
+        "events": events,
+    }))
+}
+
+fn cited(root: &ProjectRoot, answer: &Answer) -> Vec<Citation> {
+    citations(root, &answer.text)
+}

@@ -1,0 +1,228 @@
+//! Following a query on a terminal or into a pipe: text as it arrives, one status line, interrupts.
+//!
+//! On a terminal the visible text of every turn is shown as it arrives, turns parted by a blank
+//! line. Into a pipe goes only the answer. The status line is on standard error, only where that is
+//! a terminal, and only while the cursor is at the start of a line.
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use super::{ask::Format, terminal::Terminal};
+use crate::{
+    actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
+    kernel::Refusal,
+    model::{Attempt, Event, QueryId, Submission, Turn},
+};
+
+/// Ctrl-C, as often as it is pressed. From the first use on it no longer ends the process by itself.
+pub(super) struct Interrupts(BoxFuture<'static, std::io::Result<()>>);
+
+impl Interrupts {
+    pub(super) fn listen() -> Self {
+        Self(Box::pin(tokio::signal::ctrl_c()))
+    }
+
+    /// Returns when it is pressed.
+    pub(super) async fn pressed(&mut self) {
+        if (&mut self.0).await.is_err() {
+            // Where signals cannot be heard, nobody presses.
+            std::future::pending::<()>().await;
+        }
+        *self = Self::listen();
+    }
+}
+
+/// Shows one query.
+pub(super) struct Follower<'a> {
+    session: &'a SessionHandle,
+    format: Format,
+    /// The turn and try whose text is being shown, and how many bytes of it are.
+    shown: Option<(Turn, Attempt, usize)>,
+    /// Whether any text was shown, so that the next turn's is parted from it.
+    any: bool,
+    /// Whether the cursor of standard output is at the start of a line.
+    at_line_start: bool,
+}
+
+impl<'a> Follower<'a> {
+    pub(super) fn new(session: &'a SessionHandle, format: Format) -> Self {
+        Self { session, format, shown: None, any: false, at_line_start: true }
+    }
+
+    /// Asks and shows until the query has ended. The first Ctrl-C takes the query back, which ends it
+    /// as cancelled; a second one leaves at once.
+    pub(super) async fn follow(
+        mut self,
+        submission: Submission,
+        terminal: &mut Terminal,
+        interrupts: &mut Interrupts,
+    ) -> anyhow::Result<Answer> {
+        let mut watch = self.session.ask(submission).await?;
+        let query = watch.query();
+        let mut interrupted = false;
+        loop {
+            let progress = tokio::select! {
+                progress = watch.next() => progress?,
+                () = interrupts.pressed() => {
+                    if interrupted {
+                        return Err(Interrupted.into());
+                    }
+                    interrupted = true;
+                    self.take_back(query).await?;
+                    continue;
+                }
+            };
+            match progress {
+                Some(Progress::Event(event)) => self.event(terminal, &event).await?,
+                Some(Progress::Frame(frame)) => self.frame(terminal, &frame)?,
+                None => break,
+            }
+        }
+        terminal.clear_status()?;
+        let answer = self.answer(watch).await?;
+        self.close(terminal, &answer)?;
+        Ok(answer)
+    }
+
+    async fn answer(&self, watch: Watch) -> Result<Answer, AskError> {
+        watch.answer().await
+    }
+
+    /// The query may have ended by itself in the meantime.
+    async fn take_back(&self, query: QueryId) -> Result<(), AskError> {
+        match self.session.cancel(Some(query)).await {
+            Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn streams(&self, terminal: &Terminal) -> bool {
+        self.format == Format::Text && terminal.out_is_terminal()
+    }
+
+    fn frame(&mut self, terminal: &mut Terminal, frame: &Frame) -> anyhow::Result<()> {
+        if self.streams(terminal) {
+            self.show(terminal, (frame.turn, frame.attempt), frame.offset, &frame.text)?;
+        }
+        Ok(())
+    }
+
+    async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> anyhow::Result<()> {
+        if self.format == Format::Events {
+            terminal.line(&serde_json::to_string(event)?)?;
+            return Ok(());
+        }
+        if event.kind == "turn.replied" && self.streams(terminal) {
+            let text = self.whole_text(event).await?;
+            let attempt = event.payload["attempt"].as_u64().unwrap_or(1);
+            let attempt = Attempt(u32::try_from(attempt).unwrap_or(u32::MAX));
+            self.show(terminal, (event.turn.unwrap_or_default(), attempt), 0, &text)?;
+            self.end_line(terminal)?;
+        }
+        if event.kind == "escalation.raised"
+            && let Some(notice) = event.payload["notice"].as_str()
+        {
+            self.end_line(terminal)?;
+            terminal.note(notice)?;
+        }
+        if self.at_line_start
+            && let Some(status) = status(event)
+        {
+            terminal.status(&status)?;
+        }
+        Ok(())
+    }
+
+    /// Long texts stand in events by reference.
+    async fn whole_text(&self, event: &Event) -> anyhow::Result<String> {
+        match &event.payload["text"] {
+            Value::String(text) => Ok(text.clone()),
+            _ => Ok(self.session.reply_text(event.seq).await?.unwrap_or_default()),
+        }
+    }
+
+    /// Shows what of a turn's text is not on the screen yet.
+    fn show(
+        &mut self,
+        terminal: &mut Terminal,
+        whose: (Turn, Attempt),
+        offset: usize,
+        text: &str,
+    ) -> anyhow::Result<()> {
+        let (turn, attempt) = whose;
+        let shown = match self.shown {
+            Some((of, by, shown)) if (of, by) == whose => shown,
+            Some((of, _, shown)) if of == turn && shown > 0 => {
+                self.end_line(terminal)?;
+                terminal.note("(the model is asked anew; what follows replaces the text above)")?;
+                0
+            }
+            Some(_) | None => 0,
+        };
+        let new = shown.checked_sub(offset).and_then(|known| text.get(known..)).unwrap_or_default();
+        if !new.is_empty() {
+            terminal.clear_status()?;
+            if shown == 0 && self.any {
+                self.end_line(terminal)?;
+                terminal.write("\n")?;
+            }
+            terminal.write(new)?;
+            self.any = true;
+            self.at_line_start = new.ends_with('\n');
+        }
+        self.shown = Some((turn, attempt, shown + new.len()));
+        Ok(())
+    }
+
+    fn end_line(&mut self, terminal: &mut Terminal) -> anyhow::Result<()> {
+        if !self.at_line_start {
+            terminal.write("\n")?;
+            self.at_line_start = true;
+        }
+        Ok(())
+    }
+
+    /// What is still to be said when the query has ended.
+    fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> anyhow::Result<()> {
+        if self.format != Format::Text {
+            return Ok(());
+        }
+        if !self.streams(terminal) {
+            terminal.line(answer.text.trim_end())?;
+        } else {
+            self.end_line(terminal)?;
+            // A forced end adds a line that no turn has shown.
+            if let Some(notice) = answer.text.lines().last().filter(|line| line.starts_with('[')) {
+                terminal.line(notice)?;
+            }
+        }
+        let Some(reason) = answer.outcome.reason() else { return Ok(()) };
+        terminal.note(&format!("oracle: {}: {reason}", answer.outcome.name()))?;
+        Ok(())
+    }
+}
+
+/// What happens now, in a few words.
+fn status(event: &Event) -> Option<String> {
+    let turn = event.turn.map_or(0, |turn| turn.0 + 1);
+    let field = |name: &str| event.payload[name].as_str().unwrap_or_default().to_owned();
+    match event.kind.as_str() {
+        "query.accepted" => Some("classifying".into()),
+        "query.classified" => {
+            let kind = event.payload["classification"]["query_type"].as_str().unwrap_or_default();
+            Some(format!("{kind} question"))
+        }
+        "turn.started" => Some(format!("turn {turn} · asking {}", field("model"))),
+        "turn.restarted" => Some(format!("turn {turn} · asking {} again", field("model"))),
+        "signal.emitted" => Some(format!("turn {turn} · signal {}", field("type"))),
+        "tool.started" => Some(format!("turn {turn} · {}", field("name"))),
+        "llm.retried" => Some(format!("turn {turn} · waiting to ask again")),
+        "supervisor.restarted" => Some(format!("turn {turn} · restarted")),
+        _ => None,
+    }
+}
+
+/// Ctrl-C was pressed a second time.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;

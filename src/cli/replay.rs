@@ -1,0 +1,56 @@
+//! `oracle replay`: a scripted conversation through the real session (spec 14).
+//!
+//! The scenario says what the model replies and what its tools answer; everything else is the real
+//! thing. [`Scenario`] is the input, [`Report`] what comes out.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use super::{exit, terminal::Terminal};
+use crate::{
+    actor::Oracle,
+    model::{Event, Seq, SessionKey, SessionName, Submission},
+};
+
+mod report;
+mod scenario;
+
+pub use report::Report;
+pub use scenario::{Scenario, ScenarioError, ScriptedTool};
+
+/// How the outcome is to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A line an event, then the outcome.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Plays a scenario on a system that was put together for it, and says with which code to exit.
+///
+/// # Errors
+/// When the question is refused, the system stops, or the output cannot be written.
+pub async fn run(
+    oracle: &Oracle,
+    scenario: &Scenario,
+    format: Format,
+    terminal: &mut Terminal,
+) -> anyhow::Result<u8> {
+    let session = oracle.session(SessionKey::local(SessionName::new("replay")?));
+    let watch = session.ask(Submission::new(scenario.query.clone())).await?;
+    let answer = watch.answer().await?;
+    let records = session.log(Seq(0)).await.context("the event log cannot be read")?;
+    let events: Vec<Event> = records
+        .iter()
+        .map(|entry| Event::of(&session.key().name, entry.seq, &entry.record))
+        .collect();
+    let records: Vec<_> = records.into_iter().map(|entry| Arc::clone(&entry.record)).collect();
+    let report = Report::new(&answer, &records, events);
+    match format {
+        Format::Text => terminal.write(&report.to_text())?,
+        Format::Json => terminal.line(&serde_json::to_string(&report)?)?,
+    }
+    Ok(exit::of_outcome(&answer.outcome))
+}

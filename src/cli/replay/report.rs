@@ -1,0 +1,149 @@
+//! What came of a scenario: the outcome, each turn's signal and fallback, and the events.
+
+use std::{fmt::Write, sync::Arc};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    actor::Answer,
+    cli::render,
+    model::{
+        Event, Record, Signal, Turn,
+        record::{
+            AgentFact, Fact, FallbackAction, FallbackCause, FallbackTriggered, SignalFact,
+            SignalPresence, TurnFact,
+        },
+    },
+    signal::SignalState,
+};
+
+/// Serialised as spec 14 has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    outcome: &'static str,
+    reason: Option<String>,
+    answer: String,
+    turns: Vec<TurnReport>,
+    events: Vec<Event>,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct TurnReport {
+    /// From 1.
+    turn: u32,
+    signal: Option<Value>,
+    consecutive_same_reason: u32,
+    turns_without_signal: u32,
+    fallback: Option<Value>,
+}
+
+impl Report {
+    pub(super) fn new(answer: &Answer, records: &[Arc<Record>], events: Vec<Event>) -> Self {
+        Self {
+            outcome: answer.outcome.name(),
+            reason: answer.outcome.reason().map(str::to_owned),
+            answer: answer.text.clone(),
+            turns: turns(records),
+            events,
+        }
+    }
+
+    /// For people: a line an event, then the outcome and the answer.
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        for event in &self.events {
+            let _ = writeln!(text, "{}", render::event_line(event));
+        }
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let _ = writeln!(text, "\n{}{reason}", self.outcome);
+        if !self.answer.is_empty() {
+            let _ = writeln!(text, "\n{}", self.answer);
+        }
+        text
+    }
+}
+
+/// Plays the counters of spec 3 once more, from the records.
+fn turns(records: &[Arc<Record>]) -> Vec<TurnReport> {
+    let mut state = SignalState::default();
+    let mut turns: Vec<TurnReport> = Vec::new();
+    for record in records {
+        match &record.fact {
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                match replied.signal {
+                    SignalPresence::Valid => {}
+                    SignalPresence::Absent | SignalPresence::Rejected => state.record_silence(),
+                }
+                turns.push(TurnReport::new(record.turn.unwrap_or_default(), &state));
+            }
+            Fact::Signal(SignalFact::Emitted(signal)) => {
+                state.record_signal(&Arc::new(signal.clone()));
+                if let Some(turn) = turns.last_mut() {
+                    let signal = Some(shown(signal));
+                    *turn = TurnReport { signal, ..TurnReport::new(Turn(turn.turn - 1), &state) };
+                }
+            }
+            Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
+                if let Some(turn) = turns.last_mut()
+                    && tells_more(fallback, turn.fallback.as_ref())
+                {
+                    turn.fallback = Some(summary(fallback));
+                }
+            }
+            Fact::Session(_)
+            | Fact::Query(_)
+            | Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
+            | Fact::Signal(SignalFact::Rejected(_))
+            | Fact::Tool(_)
+            | Fact::Approval(_)
+            | Fact::Budget(_)
+            | Fact::Agent(_)
+            | Fact::Llm(_)
+            | Fact::Supervisor(_)
+            | Fact::Control(_) => {}
+        }
+    }
+    turns
+}
+
+impl TurnReport {
+    fn new(turn: Turn, state: &SignalState) -> Self {
+        Self {
+            turn: turn.0 + 1,
+            signal: None,
+            consecutive_same_reason: state.consecutive_same_reason(),
+            turns_without_signal: state.turns_without_signal(),
+            fallback: None,
+        }
+    }
+}
+
+/// A turn in which tools loop can have two: an escalation tells more than the hint about the loop,
+/// and that more than any other.
+fn tells_more(fallback: &FallbackTriggered, before: Option<&Value>) -> bool {
+    let escalated = json!(FallbackAction::Escalate);
+    before.is_none_or(|before| {
+        fallback.cause == FallbackCause::ToolLoop && before["action"] != escalated
+    })
+}
+
+/// As in `oracle signal`.
+fn shown(signal: &Signal) -> Value {
+    let mut shown = json!(signal);
+    if let Some(fields) = shown.as_object_mut() {
+        fields.remove("timestamp");
+    }
+    shown
+}
+
+fn summary(fallback: &FallbackTriggered) -> Value {
+    json!({
+        "cause": fallback.cause,
+        "action": fallback.action,
+        "confidence": fallback.confidence,
+        "hint": fallback.hint,
+        "reason": fallback.reason,
+    })
+}

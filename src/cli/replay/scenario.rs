@@ -1,0 +1,218 @@
+//! A scenario: what is asked, what the model replies, what its tools answer.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use futures_util::future::{BoxFuture, FutureExt, ready};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    config::Setting,
+    llm::{Scripted, scripted::ScriptedReply},
+    model::{
+        CallId, ToolSpec,
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+    },
+    tool::{Tool, ToolContext, ToolError},
+};
+
+/// A scripted conversation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The question.
+    pub query: String,
+    /// Configuration of this run: keys of the sections by their own name where that is clear
+    /// (`max_turns`), else with the section (`tools.call_deadline`).
+    #[serde(default)]
+    pub config: BTreeMap<String, Value>,
+    /// The model's replies, in order.
+    pub turns: Vec<ScenarioTurn>,
+}
+
+/// One reply.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioTurn {
+    /// Its text, with its signal as written.
+    #[serde(default)]
+    pub reply: String,
+    /// The tools that it asks for.
+    #[serde(default)]
+    pub tool_calls: Vec<ScenarioCall>,
+}
+
+/// A call and what comes of it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioCall {
+    /// Which tool.
+    pub name: String,
+    /// With which arguments.
+    #[serde(default)]
+    pub arguments: Option<Value>,
+    /// Whether it works.
+    #[serde(default = "works")]
+    pub success: bool,
+    /// What it answers. Without one, the answer is unlike any other (spec 3).
+    #[serde(default)]
+    pub result: Option<Value>,
+}
+
+const fn works() -> bool {
+    true
+}
+
+/// A scenario that cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// It is not the JSON of a scenario.
+    #[error(
+        "the scenario is not readable: {0}; it needs `query` and `turns`, see `oracle replay --help`"
+    )]
+    Json(#[from] serde_json::Error),
+    /// A configuration value that is neither text nor number nor switch.
+    #[error("`config.{key}` of the scenario is `{value}`: use a text, a number, true or false")]
+    Config {
+        /// Which.
+        key: String,
+        /// As written.
+        value: Value,
+    },
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    /// When it is not the JSON of one.
+    pub fn parse(json: &str) -> Result<Self, ScenarioError> {
+        Ok(serde_json::from_str(json)?)
+    }
+
+    /// Its configuration, to be laid over that of the system. The scripted model takes the place of
+    /// the chain, and there are no sub-agents: nobody has scripted them.
+    ///
+    /// # Errors
+    /// When a value is not a plain one.
+    pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
+        let setting = |key: &str, value: String| Setting {
+            option: format!("`config` of the scenario, `{key}`"),
+            key: section_of(key).map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
+            value,
+        };
+        let mut settings = vec![
+            setting("model.chain", "scripted/scripted".into()),
+            setting("delegation.max_depth", "0".into()),
+        ];
+        for (key, value) in &self.config {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                Value::Bool(switch) => switch.to_string(),
+                Value::Null | Value::Array(_) | Value::Object(_) => {
+                    let (key, value) = (key.clone(), value.clone());
+                    return Err(ScenarioError::Config { key, value });
+                }
+            };
+            settings.push(setting(key, text));
+        }
+        Ok(settings)
+    }
+
+    /// The model that plays it.
+    #[must_use]
+    pub fn model(&self) -> Scripted {
+        self.turns.iter().fold(Scripted::new(), |script, turn| {
+            let reply = ScriptedReply::text(turn.reply.clone());
+            let calls = turn.tool_calls.iter();
+            script.play(calls.fold(reply, |reply, call| match &call.arguments {
+                None => reply.raw_call(&call.name, "{}"),
+                // As a provider would send it: text that should be JSON and may not be.
+                Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
+                Some(arguments) => reply.call(&call.name, arguments.clone()),
+            }))
+        })
+    }
+
+    /// The tools that answer as it says.
+    #[must_use]
+    pub fn tools(&self) -> Vec<ScriptedTool> {
+        let mut answers = BTreeMap::new();
+        for (step, turn) in self.turns.iter().enumerate() {
+            for (n, call) in turn.tool_calls.iter().enumerate() {
+                answers.insert(CallId::new(&format!("call_{step}_{n}")), answer(call, (step, n)));
+            }
+        }
+        let answers = Arc::new(answers);
+        let names: BTreeSet<&str> =
+            self.turns.iter().flat_map(|turn| &turn.tool_calls).map(|call| &*call.name).collect();
+        names.into_iter().map(|name| ScriptedTool::new(name, Arc::clone(&answers))).collect()
+    }
+}
+
+/// The section of a key that needs none in a scenario.
+fn section_of(key: &str) -> Option<&'static str> {
+    match key {
+        "max_turns"
+        | "iteration_warning_threshold"
+        | "token_warning_threshold"
+        | "context_warning_threshold" => Some("oracle"),
+        "max_tokens" | "max_cost_usd" => Some("budget"),
+        "silence_turns" | "low_confidence" => Some("fallback"),
+        "on_missing_signal" => Some("turn"),
+        _ => None,
+    }
+}
+
+type Answers = BTreeMap<CallId, Result<String, ToolError>>;
+
+fn answer(call: &ScenarioCall, (step, n): (usize, usize)) -> Result<String, ToolError> {
+    let text = match &call.result {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => format!("(no result given for call {} of turn {})", n + 1, step + 1),
+    };
+    if call.success { Ok(text) } else { Err(ToolError::Tell(text)) }
+}
+
+/// A tool that answers by the script.
+#[derive(Debug, Clone)]
+pub struct ScriptedTool {
+    spec: ToolSpec,
+    answers: Arc<Answers>,
+}
+
+impl ScriptedTool {
+    fn new(name: &str, answers: Arc<Answers>) -> Self {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: "Answers by the script.".into(),
+            schema: serde_json::json!({ "type": "object" }),
+            serves: ToolNeed::General,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        };
+        Self { spec, answers }
+    }
+}
+
+impl Tool for ScriptedTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        _: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let unscripted = || Err(ToolError::Tell("the script has no answer to this call".into()));
+        let answer = self.answers.get(&context.call).cloned().unwrap_or_else(unscripted);
+        ready(answer).boxed()
+    }
+}
