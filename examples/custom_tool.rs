@@ -1,0 +1,85 @@
+//! A tool of one's own: the model asks for it, Oracle runs it, the answer goes back to the model.
+//!
+//! `cargo run --example custom_tool`
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
+
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use oracle_agent::{
+    actor::Oracle,
+    config,
+    llm::Scripted,
+    model::{
+        SessionKey, SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat,
+        ToolSpec,
+    },
+    tool::{Tool, ToolContext, ToolError, arguments, schema_of},
+};
+use serde_json::{Value, json};
+
+/// How many words a text has.
+struct WordCount {
+    spec: ToolSpec,
+}
+
+/// What the model has to send. The schema that it gets is made from this.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    /// The text to count.
+    text: String,
+}
+
+impl WordCount {
+    fn new() -> Self {
+        let spec = ToolSpec {
+            name: "word_count".into(),
+            description: "Counts the words of a text.".into(),
+            schema: schema_of::<Text>(),
+            serves: ToolNeed::General,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        };
+        Self { spec }
+    }
+}
+
+impl Tool for WordCount {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        given: Value,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        // A mistake in the arguments comes back to the model in words.
+        async { Ok(arguments::<Text>(given)?.text.split_whitespace().count().to_string()) }.boxed()
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Stands in for a model, so that the example needs no key.
+    let model = Scripted::new()
+        .calls("Counting.", [("word_count", json!({ "text": "to be or not to be" }))])
+        .reply("It has six words.\n\n<signal type=\"context_sufficient\"><sources_found>1</sources_found><confidence>0.95</confidence></signal>");
+    let chain = config::Setting {
+        option: "example".into(),
+        key: "model.chain".into(),
+        value: "scripted/scripted".into(),
+    };
+    let sources = config::Sources { options: vec![chain], ..config::Sources::default() };
+    let loaded = config::load(&sources).map_err(|problems| format!("{problems:?}"))?;
+
+    let builder = Oracle::builder().config(loaded.config).backend(model).tool(WordCount::new());
+    let system = builder.start().await?;
+    let session = system.oracle().session(SessionKey::local(SessionName::new("words")?));
+    let watch = session.ask(Submission::new("How many words has the line?")).await?;
+    println!("{}", watch.answer().await?.text);
+    system.shut_down(Duration::from_secs(1)).await;
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! A scripted conversation and the events it leaves: how prompts and policies are tried without a
+//! model.
+//!
+//! `cargo run --example scripted_run`
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
+
+use std::time::Duration;
+
+use oracle_agent::{
+    actor::{Oracle, Progress},
+    config,
+    llm::Scripted,
+    model::{SessionKey, SessionName, Submission},
+};
+
+const STUCK: &str = r#"I see no file of that name.
+<signal type="stuck"><attempted>["file names"]</attempted><blocker>no file of that name exists</blocker><confidence>0.8</confidence></signal>"#;
+
+const FOUND: &str = r#"It is in the attic.
+<signal type="context_sufficient"><sources_found>1</sources_found><confidence>0.9</confidence></signal>"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let chain = config::Setting {
+        option: "example".into(),
+        key: "model.chain".into(),
+        value: "scripted/scripted".into(),
+    };
+    let sources = config::Sources { options: vec![chain], ..config::Sources::default() };
+    let loaded = config::load(&sources).map_err(|problems| format!("{problems:?}"))?;
+
+    // The first `stuck` of a query is answered by a hint, so the model gets another try.
+    let model = Scripted::new().reply(STUCK).reply(FOUND);
+    let system = Oracle::builder().config(loaded.config).backend(model).start().await?;
+    let session = system.oracle().session(SessionKey::local(SessionName::new("script")?));
+
+    let mut watch = session.ask(Submission::new("Where is the box of letters?")).await?;
+    while let Some(progress) = watch.next().await? {
+        if let Progress::Event(event) = progress {
+            println!("{:>2} {}", event.seq, event.kind);
+        }
+    }
+    let answer = watch.answer().await?;
+    println!("\n{}: {}", answer.outcome.name(), answer.text);
+    system.shut_down(Duration::from_secs(1)).await;
+    Ok(())
+}
