@@ -51,13 +51,16 @@ impl Tool for WordCount {
         &self.spec
     }
 
-    fn call(
-        &self,
-        given: Value,
-        _: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    fn call(&self, given: Value, _: ToolContext) -> BoxFuture<'static, Result<String, ToolError>> {
         // A mistake in the arguments comes back to the model in words.
-        async { Ok(arguments::<Text>(given)?.text.split_whitespace().count().to_string()) }.boxed()
+        async {
+            Ok(arguments::<Text>(given)?
+                .text
+                .split_whitespace()
+                .count()
+                .to_string())
+        }
+        .boxed()
     }
 }
 
@@ -72,13 +75,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         key: "model.chain".into(),
         value: "scripted/scripted".into(),
     };
-    let sources = config::Sources { options: vec![chain], ..config::Sources::default() };
+    let sources = config::Sources {
+        options: vec![chain],
+        ..config::Sources::default()
+    };
     let loaded = config::load(&sources).map_err(|problems| format!("{problems:?}"))?;
 
-    let builder = Oracle::builder().config(loaded.config).backend(model).tool(WordCount::new());
+    let builder = Oracle::builder()
+        .config(loaded.config)
+        .backend(model)
+        .tool(WordCount::new());
     let system = builder.start().await?;
-    let session = system.oracle().session(SessionKey::local(SessionName::new("words")?));
-    let watch = session.ask(Submission::new("How many words has the line?")).await?;
+    let session = system
+        .oracle()
+        .session(SessionKey::local(SessionName::new("words")?));
+    let watch = session
+        .ask(Submission::new("How many words has the line?"))
+        .await?;
     println!("{}", watch.answer().await?.text);
     system.shut_down(Duration::from_secs(1)).await;
     Ok(())

@@ -26,15 +26,26 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         key: "model.chain".into(),
         value: "scripted/scripted".into(),
     };
-    let sources = config::Sources { options: vec![chain], ..config::Sources::default() };
+    let sources = config::Sources {
+        options: vec![chain],
+        ..config::Sources::default()
+    };
     let loaded = config::load(&sources).map_err(|problems| format!("{problems:?}"))?;
 
     // The first `stuck` of a query is answered by a hint, so the model gets another try.
     let model = Scripted::new().reply(STUCK).reply(FOUND);
-    let system = Oracle::builder().config(loaded.config).backend(model).start().await?;
-    let session = system.oracle().session(SessionKey::local(SessionName::new("script")?));
+    let system = Oracle::builder()
+        .config(loaded.config)
+        .backend(model)
+        .start()
+        .await?;
+    let session = system
+        .oracle()
+        .session(SessionKey::local(SessionName::new("script")?));
 
-    let mut watch = session.ask(Submission::new("Where is the box of letters?")).await?;
+    let mut watch = session
+        .ask(Submission::new("Where is the box of letters?"))
+        .await?;
     while let Some(progress) = watch.next().await? {
         if let Progress::Event(event) = progress {
             println!("{:>2} {}", event.seq, event.kind);

@@ -1,5 +1,8 @@
 //! All integration tests, in one binary: it links once.
-#![expect(clippy::unwrap_used, reason = "a test that fails should stop where it failed")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that fails should stop where it failed"
+)]
 
 mod classification;
 mod config;

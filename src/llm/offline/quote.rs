@@ -26,7 +26,12 @@ pub(super) fn quote(passage: &Passage, evidence: &Evidence) -> String {
                 .range(passage.lines.0..=passage.lines.1)
                 .map(|(_, line)| shown(line))
         });
-    let text = lines.collect::<Vec<_>>().join("\n");
+    // Signal tags reach a model escaped; in a fence they are content and may stand as they are.
+    let text = lines
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("&lt;signal", "<signal");
+    let text = text.replace("&lt;/signal", "</signal");
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
     format!(
         "{}\n{fence}{}\n{text}\n{fence}",

@@ -235,7 +235,7 @@ pub(super) fn enclosing(path: &str, lines: &Lines, hit: u32) -> (u32, u32) {
         } else {
             head
         };
-        without_blank_ends(lines, (start, start + LONGEST - 1))
+        without_blank_ends(lines, (start, (start + LONGEST - 1).min(last)))
     } else {
         let half = LONGEST / 2;
         without_blank_ends(lines, (hit - half, (hit + half - 1).min(last)))

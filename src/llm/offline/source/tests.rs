@@ -168,3 +168,49 @@ fn a_passage_stays_within_what_is_known_and_has_a_limit() {
         assert_eq!(enclosing("a.rs", lines, hit), passage, "{name}");
     }
 }
+
+proptest::proptest! {
+    /// Whatever the lines: the passage is known, has the hit's neighbourhood in order, and is short.
+    #[test]
+    fn a_passage_is_always_made_of_known_lines(
+        // Mostly bodies, so that some are longer than a passage.
+        shapes in proptest::collection::vec(0..60_usize, 1..120),
+        hole in 0..160_usize,
+        pick in 0..120_usize,
+    ) {
+        const SHAPES: [&str; 9] = [
+            "fn a() {", "    let x = 1;", "}", "", "/// words", "    fn b() {", "    }", "# Title", "  x",
+        ];
+        let numbered = shapes.iter().enumerate().filter(|(index, _)| *index != hole);
+        let lines: Lines = numbered
+            .map(|(index, shape)| {
+                let line = SHAPES.get(*shape).copied().unwrap_or(SHAPES[1]);
+                (u32::try_from(index).unwrap() + 1, line.to_owned())
+            })
+            .collect();
+        let known: Vec<u32> = lines.keys().copied().collect();
+        proptest::prop_assume!(!known.is_empty());
+        let hit = known[pick % known.len()];
+        for path in ["a.rs", "a.md", "a.py"] {
+            let (start, end) = enclosing(path, &lines, hit);
+            proptest::prop_assert!(start <= end && end - start < LONGEST, "{start}-{end}");
+            proptest::prop_assert!((start..=end).all(|at| lines.contains_key(&at)), "{start}-{end}");
+        }
+    }
+}
+
+#[test]
+fn a_long_comment_above_a_body_does_not_push_the_passage_beyond_its_end() {
+    let comments = std::iter::repeat_n("/// words", 12);
+    let body = std::iter::repeat_n("    let x = 1;", usize::try_from(LONGEST).unwrap() - 4);
+    let file = comments.chain(["fn a() {"]).chain(body).chain(["}"]);
+    let lines: Lines = (1..).zip(file.map(str::to_owned)).collect();
+    let end = u32::try_from(lines.len()).unwrap();
+    for hit in 13..=end {
+        let passage = enclosing("a.rs", &lines, hit);
+        assert!(
+            passage.1 <= end && passage.0 <= hit && hit <= passage.1,
+            "{hit}: {passage:?}"
+        );
+    }
+}
