@@ -10,3 +10,4 @@ mod classification;
 mod config;
 mod prompts;
 mod tidy;
+mod turns;
