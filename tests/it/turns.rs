@@ -9,5 +9,8 @@ mod play;
 mod script;
 
 mod budgets;
+mod delegation;
+mod fallback;
 mod loops;
+mod tools;
 mod turn;
