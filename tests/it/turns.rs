@@ -7,10 +7,16 @@
 mod audit;
 mod play;
 mod script;
+mod steps;
 
 mod budgets;
+mod commands;
 mod delegation;
 mod fallback;
+mod faults;
+mod history;
+mod inbox;
 mod loops;
+mod recovery;
 mod tools;
 mod turn;
