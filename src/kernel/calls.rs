@@ -10,13 +10,32 @@ use super::{
     turn_end,
 };
 use crate::model::{
-    CallId, StopReason, ToolCall, ToolResult, ToolStatus,
+    CallId, Part, StopReason, ToolCall, ToolResult, ToolStatus,
     record::{
         ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, RefusedWhy, ToolFact,
         ToolFinished, ToolRefused, ToolRequested, TurnMode,
     },
     tool::{ToolApproval, ToolRepeat},
 };
+
+/// Gives calls of one reply that share an id ids of their own: some providers number all of them 0,
+/// and a result must say which call it answers.
+pub(super) fn told_apart(mut parts: Vec<Part>) -> Vec<Part> {
+    let mut taken: Vec<CallId> = Vec::new();
+    for part in &mut parts {
+        let Part::ToolCall(call) = part else {
+            continue;
+        };
+        let given = call.id.clone();
+        let mut number = 2;
+        while taken.contains(&call.id) {
+            call.id = CallId::new(&format!("{given}-{number}"));
+            number += 1;
+        }
+        taken.push(call.id.clone());
+    }
+    parts
+}
 
 /// Records the calls of a reply and starts those that may run.
 pub(super) fn request(draft: &mut Draft<'_>, calls: &[ToolCall], doomed: Doomed) {

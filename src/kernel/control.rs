@@ -35,7 +35,7 @@ pub(super) fn budget_violated(mut draft: Draft<'_>, detail: String) -> Decision 
 }
 
 /// Drops the model call or child that the query waits for; calls are dropped at its end.
-fn abort(draft: &mut Draft<'_>) {
+pub(super) fn abort(draft: &mut Draft<'_>) {
     match draft.query.step.clone() {
         Step::Calling { attempt, .. } => {
             let token = CallToken {
@@ -57,18 +57,13 @@ pub(super) fn steer(mut draft: Draft<'_>, text: String, author: Author) -> Decis
 }
 
 /// It goes on. The draft is made from the session as it will be: no longer paused.
-pub(super) fn resume(mut draft: Draft<'_>) -> Decision {
+pub(super) fn resume(draft: Draft<'_>) -> Decision {
     match draft.query.step.clone() {
         // What these wait for was not stopped by the pause.
-        Step::Preparing
-        | Step::Calling { .. }
-        | Step::BackingOff { .. }
-        | Step::Delegating { .. } => draft.wait(),
-        Step::Ready => restart::owed(draft),
-        Step::Tools { .. } => {
-            calls::start_waiting(&mut draft);
-            calls::go_on(draft)
-        }
+        Step::Preparing | Step::Calling { .. } | Step::Delegating { .. } => draft.wait(),
+        // Its end may have come during the pause, and then nothing was asked.
+        Step::Ready | Step::BackingOff { .. } => restart::owed(draft),
+        Step::Tools { .. } => calls::go_on(draft),
     }
 }
 

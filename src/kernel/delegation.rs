@@ -16,18 +16,21 @@ use crate::model::{
 /// Whether a sub-agent could be started (row 16).
 pub(super) fn room(draft: &Draft<'_>) -> DelegationRoom {
     let (query, limits) = (&draft.query, draft.policy().delegation);
-    let left = tokens_left(draft).is_none_or(|left| left > 0);
+    let paid = guard::spent(draft).is_none();
     let free = draft.session.depth() < limits.max_depth && query.children < limits.max_children;
-    if free && left {
+    if free && paid {
         DelegationRoom::Free
     } else {
         DelegationRoom::Full
     }
 }
 
+/// What is left of the tightest token budget; none if there is no such budget.
 fn tokens_left(draft: &Draft<'_>) -> Option<u64> {
-    let limit = draft.query.limits.max_tokens?;
-    Some(limit.saturating_sub(draft.query.usage.total_tokens()))
+    let budgets = guard::tokens(draft).into_iter();
+    budgets
+        .map(|budget| budget.limit.saturating_sub(budget.used))
+        .min()
 }
 
 /// Records that the model would delegate, if this turn says so.

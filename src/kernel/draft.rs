@@ -8,8 +8,10 @@ use std::sync::Arc;
 use super::{
     answer, calls,
     effect::{Decision, Effect, Reply},
+    history::chars,
     inbox,
     input::Moment,
+    phase::ToolSlot,
     policy::Policy,
     query::Query,
     session::Session,
@@ -17,7 +19,7 @@ use super::{
 use crate::model::{
     ForcedBy, Outcome, Record, Turn,
     command::Author,
-    record::{Accepted, Fact, Finished, Place, QueryFact},
+    record::{Accepted, Fact, Finished, Place, QueryFact, TurnFact},
 };
 
 /// See the module.
@@ -75,6 +77,31 @@ impl<'a> Draft<'a> {
     /// Takes in a record that is not the running query's own.
     pub(super) fn push(&mut self, record: Record) {
         self.records.push(record);
+    }
+
+    /// Characters that this decision and the words still waiting add to the transcript before the
+    /// next call: the session itself sees them only afterwards.
+    pub(super) fn added_chars(&self) -> usize {
+        let mut added = 0;
+        let mut results = false;
+        for record in &self.records {
+            if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
+                added += chars(&replied.parts);
+            }
+            results |= matches!(record.fact, Fact::Tool(_));
+        }
+        if results {
+            let slots = self.query.step.slots().iter();
+            added += slots
+                .filter_map(ToolSlot::result)
+                .map(|result| result.content.chars().count())
+                .sum::<usize>();
+        }
+        let steers = self.query.steers.iter();
+        added
+            + steers
+                .map(|steer| steer.text.chars().count())
+                .sum::<usize>()
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {

@@ -35,18 +35,6 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         draft.emit(fact);
         return draft.force(by);
     }
-    for warning in warnings(&draft) {
-        draft.emit_ahead(warning);
-    }
-    if let Some(context) = context_exceeded(&draft) {
-        draft.emit_ahead(BudgetFact::ContextExceeded(context));
-        let AmountBudget { used, limit } = context;
-        let detail = format!(
-            "the conversation comes to about {} tokens and no longer fits the model: start a new session, or configure a model with a larger context window",
-            guidance::spent(used, limit)
-        );
-        return draft.fail("context", detail);
-    }
     if let Some(child) = &draft.query.child {
         notes.push(guidance::child_answer(child));
     }
@@ -55,6 +43,19 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     }
     if notes.is_empty() && ends_with_the_assistant(&draft) {
         notes.push(guidance::CONTINUE.into());
+    }
+    let context = context(&draft, &notes);
+    for warning in warnings(&draft, context) {
+        draft.emit_ahead(warning);
+    }
+    if let Some(context) = context.filter(|amount| amount.used > amount.limit) {
+        draft.emit_ahead(BudgetFact::ContextExceeded(context));
+        let AmountBudget { used, limit } = context;
+        let detail = format!(
+            "the conversation comes to about {} tokens and no longer fits the model: start a new session, or configure a model with a larger context window",
+            guidance::spent(used, limit)
+        );
+        return draft.fail("context", detail);
     }
     start(draft, mode, notes)
 }
@@ -105,7 +106,7 @@ fn ends_with_the_assistant(draft: &Draft<'_>) -> bool {
 }
 
 /// The first budget of tokens or money that is spent; the query's before the session's.
-fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
+pub(super) fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
     let gone = |amount: &AmountBudget| amount.used >= amount.limit;
     let tokens = tokens(draft)
         .into_iter()
@@ -119,10 +120,11 @@ fn spent(draft: &Draft<'_>) -> Option<(BudgetFact, ForcedBy)> {
     by_tokens.or_else(|| cost.map(|fact| (fact, ForcedBy::Cost)))
 }
 
-fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
+/// The token budgets that apply: the query's, the session's.
+pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
     let before = draft.session.usage_before().total_tokens();
-    let session = before + query.own_usage().total_tokens();
+    let session = before.saturating_add(query.own_usage().total_tokens());
     amounts([
         (query.usage.total_tokens(), query.limits.max_tokens),
         (session, policy.session_tokens),
@@ -131,7 +133,8 @@ fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
 
 fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
-    let session = draft.session.usage_before().cost.0 + query.own_usage().cost.0;
+    let before = draft.session.usage_before().cost.0;
+    let session = before.saturating_add(query.own_usage().cost.0);
     amounts([
         (query.usage.cost.0, query.limits.max_cost.map(|cost| cost.0)),
         (session, policy.session_cost.map(|cost| cost.0)),
@@ -151,7 +154,7 @@ fn amounts(budgets: [(u64, Option<u64>); 2]) -> Vec<AmountBudget> {
 }
 
 /// The warnings that are due and were not given yet.
-fn warnings(draft: &Draft<'_>) -> Vec<BudgetFact> {
+fn warnings(draft: &Draft<'_>, context: Option<AmountBudget>) -> Vec<BudgetFact> {
     let query = &draft.query;
     let (turn, max_turns) = (query.turns, query.limits.max_turns);
     let thresholds = draft.policy().thresholds;
@@ -183,17 +186,17 @@ fn warnings(draft: &Draft<'_>) -> Vec<BudgetFact> {
     }
     let tight = |amount: &AmountBudget| amount.used >= thresholds.context.floor_of(amount.limit);
     if !query.warned.context {
-        due.extend(context(draft).filter(tight).map(BudgetFact::ContextWarning));
+        due.extend(context.filter(tight).map(BudgetFact::ContextWarning));
     }
     due
 }
 
-fn context(draft: &Draft<'_>) -> Option<AmountBudget> {
+/// What the next call would send of what the model can take.
+fn context(draft: &Draft<'_>, notes: &[String]) -> Option<AmountBudget> {
     let limit = draft.policy().model(0)?.context_window?;
-    let used = draft.session.transcript().token_estimate() + draft.query.prompt_tokens;
+    let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
+    let transcript = draft.session.transcript();
+    let used = transcript.token_estimate_with(draft.added_chars() + notes);
+    let used = used.saturating_add(draft.query.prompt_tokens);
     Some(AmountBudget { used, limit })
-}
-
-fn context_exceeded(draft: &Draft<'_>) -> Option<AmountBudget> {
-    context(draft).filter(|amount| amount.used > amount.limit)
 }

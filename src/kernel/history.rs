@@ -40,8 +40,13 @@ impl Transcript {
         (self.chars / 4) as u64
     }
 
+    /// The same with this many characters more.
+    pub(super) const fn token_estimate_with(&self, more: usize) -> u64 {
+        ((self.chars + more) / 4) as u64
+    }
+
     fn push(&mut self, message: Message) {
-        self.chars += chars(&message);
+        self.chars += chars(&message.parts);
         Arc::make_mut(&mut self.messages).push(Arc::new(message));
     }
 
@@ -97,7 +102,7 @@ impl Transcript {
             Outcome::Failed { .. } => {
                 gone += messages
                     .drain(start..)
-                    .map(|message| chars(&message))
+                    .map(|message| chars(&message.parts))
                     .sum::<usize>();
             }
             Outcome::Answered
@@ -110,7 +115,7 @@ impl Transcript {
                 messages.retain(|message| {
                     let keep = index < start || message.role != Role::Guidance;
                     index += 1;
-                    gone += if keep { 0 } else { chars(message) };
+                    gone += if keep { 0 } else { chars(&message.parts) };
                     keep
                 });
             }
@@ -146,12 +151,13 @@ impl Transcript {
     }
 }
 
-fn chars(message: &Message) -> usize {
+/// Characters that go to the model.
+pub(super) fn chars(parts: &[Part]) -> usize {
     let part = |part: &Part| match part {
         Part::Text { text } => text.chars().count(),
         Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),
         Part::ToolResult(result) => result.content.chars().count(),
         Part::Opaque(opaque) => opaque.body.len(),
     };
-    message.parts.iter().map(part).sum()
+    parts.iter().map(part).sum()
 }

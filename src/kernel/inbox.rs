@@ -91,6 +91,9 @@ pub(super) fn submit(
 /// A new query that goes on where a forced one stopped (spec 6).
 pub(super) fn go_on(session: &Session, limits: Limits, now: Moment) -> Result<Decision, Refusal> {
     let limits = checked(limits)?;
+    if session.query().is_some() {
+        return Err(Refusal::Busy);
+    }
     let forced = session.forced().ok_or(Refusal::NothingToContinue)?;
     let accepted = Accepted {
         text: "Continue.".into(),
@@ -99,9 +102,6 @@ pub(super) fn go_on(session: &Session, limits: Limits, now: Moment) -> Result<De
         continues: Some(forced),
         place: Place::Back,
     };
-    if session.query().is_some() {
-        return Err(Refusal::Busy);
-    }
     Ok(accept(session, accepted, now))
 }
 

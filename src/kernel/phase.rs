@@ -26,6 +26,8 @@ pub enum Step {
         tries: u32,
         /// When it is over.
         until: Timestamp,
+        /// The code of the fault that it waits for to pass.
+        code: Arc<str>,
     },
     /// The reply is there; waits for the results of its calls, if it has any.
     Tools {

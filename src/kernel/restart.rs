@@ -1,7 +1,7 @@
 //! After a restart: what the state reached by replay still owes, and when enough is enough (spec 10).
 
 use super::{
-    calls,
+    calls, control,
     draft::Draft,
     effect::{CallToken, Decision, Effect},
     guard,
@@ -29,6 +29,7 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
         detail,
     }));
     if count >= limit {
+        control::abort(&mut draft);
         let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
         return draft.fail(code, detail);
     }
@@ -50,9 +51,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         }
         Step::Ready if draft.session.is_paused() => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
-        Step::Calling { attempt, .. } => {
-            retry::again(draft, attempt, None, TurnRestartCause::Recovery)
-        }
+        Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
         Step::BackingOff { attempt, until, .. } => {
             let token = CallToken {
                 query,

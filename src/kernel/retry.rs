@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     effect::{CallToken, Decision, Effect},
     phase::Step,
-    policy::RetryPolicy,
+    policy::{ModelChoice, RetryPolicy},
 };
 use crate::model::{
     Attempt, Fault, FaultClass,
@@ -46,47 +46,44 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         .models
         .iter()
         .position(|model| *model.name == *draft.query.model);
-    let next = used.and_then(|index| policy.models.get(index + 1));
+    let next = used.and_then(|index| after(&policy.models, index));
     let Some(next) = next else {
         return draft.fail(&fault.code, fault.detail);
     };
     let (from, to) = (draft.query.model.to_string(), next.name.to_string());
-    let code = fault.code.clone();
     draft.emit(LlmFact::FailedOver(FailedOver {
         attempt: token.attempt,
         fault,
         from,
         to,
     }));
-    again(
-        draft,
-        token.attempt,
-        Some(next.name.to_string()),
-        TurnRestartCause::Fault { code },
-    )
+    due(draft, token)
 }
 
-/// The pause is over.
+/// The next model of the chain; one that stands in it twice is asked once.
+fn after(models: &[ModelChoice], index: usize) -> Option<&ModelChoice> {
+    let first = |name| models.iter().position(|model| model.name == name);
+    let mut rest = models.iter().enumerate().skip(index + 1);
+    rest.find_map(|(at, model)| (first(model.name.clone()) == Some(at)).then_some(model))
+}
+
+/// The back-off is over. While the session is paused nothing is asked; the back-off is owed again
+/// when it is resumed.
 pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
-    again(
-        draft,
-        token.attempt,
-        None,
-        TurnRestartCause::Fault {
-            code: "retry".into(),
-        },
-    )
+    if draft.session.is_paused() {
+        return draft.wait();
+    }
+    let Step::BackingOff { code, .. } = &draft.query.step else {
+        return draft.wait();
+    };
+    let code = code.to_string();
+    again(draft, token.attempt, TurnRestartCause::Fault { code })
 }
 
-/// A new try of the turn's call: by the same model unless another is named.
-pub(super) fn again(
-    mut draft: Draft<'_>,
-    before: Attempt,
-    model: Option<String>,
-    cause: TurnRestartCause,
-) -> Decision {
+/// A new try of the turn's call.
+pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
     let attempt = before.next();
-    let model = model.unwrap_or_else(|| draft.query.model.to_string());
+    let model = draft.query.model.to_string();
     draft.emit(TurnFact::Restarted(TurnRestarted {
         attempt,
         model: model.clone(),

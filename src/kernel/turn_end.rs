@@ -29,7 +29,7 @@ const REJECTION_NOTES: u32 = 2;
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
     let message = Message {
         role: Role::Assistant,
-        parts: reply.parts,
+        parts: calls::told_apart(reply.parts),
     };
     let whole: String = message.texts().collect();
     let reading = signal::read(&whole, draft.now.at);
@@ -94,6 +94,7 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     };
     let turn = turn_end(&draft, looped.is_some(), judged.done);
     let (_, verdict) = draft.policy().turn.verdict(&turn);
+    let verdict = unless_cut(&draft, verdict);
     match (so_far, verdict.ends_the_query()) {
         (Some(paused), false) => paused.wait(),
         (Some(_) | None, _) => apply(draft, verdict, looped, judged),
@@ -158,6 +159,16 @@ fn apply(
             }
             guard::begin_turn(draft, notes)
         }
+    }
+}
+
+/// Half a reply is no answer (spec 8): where a turn is left, the model goes on from there.
+fn unless_cut(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
+    let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
+    if cut && verdict == Verdict::Answered && draft.query.mode == TurnMode::Normal {
+        Verdict::Next
+    } else {
+        verdict
     }
 }
 

@@ -1,13 +1,17 @@
 //! All integration tests, in one binary: it links once.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
     reason = "a test that fails should stop where it failed"
 )]
 
 mod classification;
+mod cli;
 mod config;
 mod models;
 mod prompts;
 mod signals;
 mod tidy;
 mod tools;
+mod turns;

@@ -9,7 +9,7 @@ use crate::{
         repetition::TurnDigest,
     },
     model::{
-        CallId, Part, Record, Signal, SignalType, ToolResult, ToolStatus, Turn,
+        CallId, Part, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
@@ -34,7 +34,7 @@ impl Query {
             Fact::Approval(fact) => self.evolve_approval(fact),
             Fact::Budget(fact) => self.evolve_budget(fact),
             Fact::Agent(fact) => self.evolve_agent(fact),
-            Fact::Llm(fact) => self.evolve_llm(fact),
+            Fact::Llm(fact) => self.evolve_llm(fact, record.at),
             Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
                 RestartCause::Crash | RestartCause::Stall => self.crashes = fact.count,
                 RestartCause::ProcessDeath => self.process_deaths = fact.count,
@@ -229,7 +229,11 @@ impl Query {
         match fallback.cause {
             FallbackCause::Silence => self.silence_mark = self.signals.turns_without_signal(),
             FallbackCause::ToolLoop => self.repetition.mark_hinted(),
-            FallbackCause::LowConfidence if self.weak_end() => self.weak_ends += 1,
+            FallbackCause::LowConfidence
+                if fallback.action == FallbackAction::Continue && self.weak_end() =>
+            {
+                self.weak_ends += 1;
+            }
             FallbackCause::LowConfidence | FallbackCause::Stuck => {}
         }
         if fallback.applied && fallback.action == FallbackAction::ForceResponse {
@@ -243,17 +247,26 @@ impl Query {
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
     }
 
-    fn evolve_llm(&mut self, fact: &LlmFact) {
+    fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
         match fact {
             LlmFact::Retried(retried) => {
                 self.step = Step::BackingOff {
                     attempt: retried.attempt,
                     tries: self.tries(),
                     until: retried.not_before,
+                    code: retried.fault.code.as_str().into(),
                 };
             }
-            // `turn.restarted` with the next model follows in the same decision.
-            LlmFact::FailedOver(_) => {}
+            // The next model is asked at once, or when the pause of the session ends.
+            LlmFact::FailedOver(failed) => {
+                self.model = failed.to.as_str().into();
+                self.step = Step::BackingOff {
+                    attempt: failed.attempt,
+                    tries: 0,
+                    until: at,
+                    code: failed.fault.code.as_str().into(),
+                };
+            }
         }
     }
 

@@ -1,0 +1,212 @@
+//! What holds after every step of every conversation, whatever is played (spec 1, 2, 6, 8, 10).
+//!
+//! Fed with each record as it is decided, it keeps a second session that lives by the records
+//! alone, as they come back from JSON, and asks of it to be the same as the one that decides.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use oracle_agent::{
+    kernel::{Effect, Phase, Policy, Session},
+    model::{
+        Attempt, CallId, Message, Part, QueryId, Record, Role, Timestamp, Turn,
+        record::{ControlFact, Fact, QueryFact, TurnFact, codec},
+    },
+    signal::{self, Finding},
+};
+
+/// What the records have said of one query.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    finished: bool,
+    /// Replies so far, inherited ones included.
+    turns: u32,
+    /// The most turns that it was ever allowed.
+    allowed: u32,
+    attempt: Attempt,
+}
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Audit {
+    replayed: Session,
+    queries: BTreeMap<QueryId, Seen>,
+    last: Timestamp,
+}
+
+impl Audit {
+    pub(super) fn new(policy: Arc<Policy>) -> Self {
+        Self {
+            replayed: Session::new(policy),
+            queries: BTreeMap::new(),
+            last: Timestamp::from_millis(0),
+        }
+    }
+
+    /// The session as the records alone make it.
+    pub(super) fn replayed(&self) -> Session {
+        self.replayed.clone()
+    }
+
+    /// After each record.
+    pub(super) fn record(&mut self, record: &Record, live: &Session) {
+        let line = codec::encode(record).unwrap();
+        let decoded = codec::decode(&line).unwrap();
+        assert_eq!(&decoded, record, "the codec keeps every record: {line}");
+        self.replayed.evolve(&decoded);
+        assert_eq!(&self.replayed, live, "replay is the same after {line}");
+        assert!(record.at >= self.last, "time does not run backwards");
+        self.last = record.at;
+        self.number(record);
+    }
+
+    fn number(&mut self, record: &Record) {
+        let Some(id) = record.query else { return };
+        if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
+            let next = self.queries.keys().max().map_or(QueryId(1), |id| id.next());
+            assert_eq!(id, next, "queries are numbered without gaps");
+            let from = accepted.continues.map(|from| self.queries[&from].turns);
+            let seen = Seen {
+                turns: from.unwrap_or(0),
+                allowed: accepted.limits.max_turns,
+                ..Seen::default()
+            };
+            self.queries.insert(id, seen);
+            return;
+        }
+        let seen = self.queries.get_mut(&id).expect("an accepted query");
+        assert!(!seen.finished, "nothing follows the end: {record:?}");
+        match &record.fact {
+            Fact::Turn(TurnFact::Started(started)) => {
+                assert_eq!(record.turn, Some(Turn(seen.turns)), "turns count on");
+                assert_eq!(started.attempt, Attempt(1));
+                assert!(seen.turns < seen.allowed, "no turn beyond the budget");
+                seen.attempt = started.attempt;
+            }
+            Fact::Turn(TurnFact::Restarted(restarted)) => {
+                assert_eq!(record.turn, Some(Turn(seen.turns)));
+                assert_eq!(restarted.attempt, seen.attempt.next(), "attempts count on");
+                seen.attempt = restarted.attempt;
+            }
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                assert_eq!(record.turn, Some(Turn(seen.turns)));
+                assert_eq!(replied.attempt, seen.attempt, "only the last try counts");
+                seen.turns += 1;
+            }
+            Fact::Control(ControlFact::BudgetSet(set)) => {
+                seen.allowed = seen.allowed.max(set.limits.max_turns);
+            }
+            Fact::Query(QueryFact::Finished(finished)) => {
+                assert_eq!(finished.turns, seen.turns, "the end tells the turns");
+                seen.finished = true;
+            }
+            Fact::Session(_)
+            | Fact::Query(QueryFact::Accepted(_) | QueryFact::Classified(_))
+            | Fact::Signal(_)
+            | Fact::Tool(_)
+            | Fact::Approval(_)
+            | Fact::Budget(_)
+            | Fact::Agent(_)
+            | Fact::Llm(_)
+            | Fact::Supervisor(_)
+            | Fact::Control(
+                ControlFact::Paused(_)
+                | ControlFact::Resumed(_)
+                | ControlFact::Cancelled(_)
+                | ControlFact::Finished(_)
+                | ControlFact::Steered(_),
+            ) => {}
+        }
+    }
+
+    /// After each step.
+    pub(super) fn step(&self, live: &Session, effects: &[Effect]) {
+        let open = self.queries.values().filter(|seen| !seen.finished).count();
+        let running = usize::from(live.query().is_some());
+        assert_eq!(open, running + live.waiting(), "no accepted query is lost");
+        if *live.phase() == Phase::Idle {
+            assert_eq!(live.waiting(), 0, "an idle session takes up what waits");
+        }
+        let messages = live.transcript().messages();
+        conversation_is_whole(messages, live);
+        foreign_text_is_data(messages);
+        estimate_is_right(messages, live);
+        let calls = effects.iter().filter(|effect| match effect {
+            Effect::CallModel { .. } => true,
+            Effect::Prepare { .. }
+            | Effect::AbortModel { .. }
+            | Effect::RetryAt { .. }
+            | Effect::RunTool { .. }
+            | Effect::AbortTools { .. }
+            | Effect::StartChild { .. }
+            | Effect::CancelChild { .. } => false,
+        });
+        let calls = calls.count();
+        assert!(calls <= 1, "one call of a model at a time: {effects:?}");
+        if calls == 1 {
+            let last = messages.last().map(|message| message.role);
+            assert_ne!(last, Some(Role::Assistant), "the model has the last word");
+            assert!(open_calls(messages).is_empty(), "results before the call");
+        }
+    }
+}
+
+/// Each call is answered in the next message, in order; only a running turn may have open ones.
+fn conversation_is_whole(messages: &[Arc<Message>], live: &Session) {
+    for (index, message) in messages.iter().enumerate() {
+        let asked: Vec<&CallId> = message.calls().map(|call| &call.id).collect();
+        let mut distinct = asked.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), asked.len(), "calls of a reply differ");
+        if asked.is_empty() || index + 1 == messages.len() {
+            continue;
+        }
+        let next = &messages[index + 1];
+        let answered: Vec<&CallId> = next.results().map(|result| &result.call).collect();
+        assert_eq!((next.role, answered), (Role::Tool, asked), "results follow");
+    }
+    for (index, message) in messages.iter().enumerate() {
+        if message.role == Role::Tool {
+            let asks = index.checked_sub(1).map(|before| &messages[before]);
+            let asks = asks.is_some_and(|asks| asks.calls().next().is_some());
+            assert!(asks, "no result without a call");
+        }
+    }
+    if live.query().is_none() {
+        assert!(
+            open_calls(messages).is_empty(),
+            "an ended query owes nothing"
+        );
+        let guided = messages.iter().any(|one| one.role == Role::Guidance);
+        assert!(!guided, "guidance leaves with its query");
+    }
+}
+
+fn open_calls(messages: &[Arc<Message>]) -> Vec<&CallId> {
+    let last = messages.last().into_iter();
+    last.flat_map(|message| message.calls().map(|call| &call.id))
+        .collect()
+}
+
+/// A signal counts in the model's own reply only.
+fn foreign_text_is_data(messages: &[Arc<Message>]) {
+    for message in messages.iter().filter(|one| one.role != Role::Assistant) {
+        let results = message.results().map(|result| result.content.as_str());
+        for text in message.texts().chain(results) {
+            let finding = signal::read(text, Timestamp::default()).finding;
+            assert!(matches!(finding, Finding::Nothing), "a signal in {text:?}");
+        }
+    }
+}
+
+fn estimate_is_right(messages: &[Arc<Message>], live: &Session) {
+    let size = |part: &Part| match part {
+        Part::Text { text } => text.chars().count(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.chars().count(),
+        Part::ToolResult(result) => result.content.chars().count(),
+        Part::Opaque(opaque) => opaque.body.len(),
+    };
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    let chars: usize = parts.map(size).sum();
+    assert_eq!(live.transcript().token_estimate(), (chars / 4) as u64);
+}

@@ -1,0 +1,342 @@
+//! Budgets (spec 6): turns, tokens, money, the context window.
+
+use oracle_agent::{
+    kernel::{ModelChoice, Policy},
+    model::{
+        Limits, NanoUsd, QueryId,
+        record::{AmountBudget, BudgetFact, Fact, IterationExceeded, IterationWarning, TurnMode},
+    },
+};
+
+use super::{play::Play, script::*};
+
+const TRUNCATED: &str = "[Response truncated due to budget limit]";
+const NOTHING: &str = "[Unable to complete: budget limit reached]";
+
+fn budget_facts(play: &Play) -> Vec<BudgetFact> {
+    let facts = play.log.iter().filter_map(|record| {
+        let Fact::Budget(fact) = &record.fact else {
+            return None;
+        };
+        Some(fact.clone())
+    });
+    facts.collect()
+}
+
+/// Turns that ask for another one, each for another reason.
+fn need_turns(play: &mut Play, count: u32, text: &str) {
+    for turn in 0..count {
+        play.says(&format!(
+            "{text} {}",
+            need(&format!("reason number {turn}"))
+        ));
+    }
+}
+
+#[test]
+fn the_last_turn_is_announced_and_offers_no_tools() {
+    let mut play = Play::asked(turns(3));
+    need_turns(&mut play, 2, "");
+    assert_eq!(play.mode(), TurnMode::Last);
+    let notice = play.guidance().concat();
+    assert!(notice.starts_with("This is the last of 3 turns. No tools are available now."));
+    let mut only = Play::asked(turns(1));
+    assert_eq!(
+        only.mode(),
+        TurnMode::Last,
+        "of one turn the first is the last"
+    );
+    only.says("So it is.");
+    assert_eq!(only.end(), Some(("answered", "")));
+}
+
+#[test]
+fn the_last_turn_ends_the_query() {
+    let by_budget = Some(("forced", "budget"));
+    for (name, text, calls, end) in [
+        (
+            "row 2: context_sufficient",
+            format!("So. {}", done()),
+            vec![],
+            Some(("answered", "")),
+        ),
+        (
+            "row 2: text",
+            "So.".to_owned(),
+            vec![],
+            Some(("answered", "")),
+        ),
+        (
+            "row 2: text, rejected signal",
+            "So. <signal type='x'></signal>".to_owned(),
+            vec![],
+            Some(("answered", "")),
+        ),
+        (
+            "row 3: partial_answer",
+            format!("So. {}", partial()),
+            vec![],
+            Some(("partial", "the error paths")),
+        ),
+        (
+            "row 3: stuck",
+            format!("So. {}", stuck("no access")),
+            vec![],
+            Some(("stuck", "no access")),
+        ),
+        (
+            "row 4: need_turn",
+            format!("So. {}", need("more to read")),
+            vec![],
+            by_budget,
+        ),
+        (
+            "row 4: delegation",
+            format!("So. {}", delegate("all of src")),
+            vec![],
+            by_budget,
+        ),
+        (
+            "row 4: calls",
+            "So.".to_owned(),
+            vec![call("c1", "search")],
+            by_budget,
+        ),
+        ("row 4: nothing", String::new(), vec![], by_budget),
+    ] {
+        let mut play = Play::asked(turns(2));
+        need_turns(&mut play, 1, "");
+        play.calls(&text, calls);
+        assert_eq!(play.end(), end, "{name}");
+        assert_eq!(
+            (play.count("tool.started"), play.count("delegation.started")),
+            (0, 0),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_forced_end_says_so_with_and_without_text() {
+    for (name, text, answer) in [
+        (
+            "with text",
+            "Found.",
+            format!("Found.\n\nFound.\n\n{TRUNCATED}"),
+        ),
+        ("without", "", NOTHING.to_owned()),
+    ] {
+        let mut play = Play::asked(turns(2));
+        need_turns(&mut play, 2, text);
+        assert_eq!(play.end(), Some(("forced", "budget")), "{name}");
+        assert_eq!(play.answer(), answer, "{name}");
+    }
+}
+
+#[test]
+fn turns_warn_once_and_exceed_once_with_their_figures() {
+    let mut play = Play::asked(turns(5));
+    need_turns(&mut play, 5, "Found.");
+    let warning = IterationWarning {
+        turn: 3,
+        max_turns: 5,
+        percentage: 60.0,
+        remaining: 2,
+    };
+    let exceeded = IterationExceeded {
+        turn: 5,
+        max_turns: 5,
+        percentage: 100.0,
+        forced: true,
+    };
+    let expected = [
+        BudgetFact::IterationWarning(warning),
+        BudgetFact::IterationExceeded(exceeded),
+    ];
+    assert_eq!(budget_facts(&play), expected);
+}
+
+#[test]
+fn the_warning_comes_before_the_turn_it_warns_of() {
+    let mut play = Play::asked(turns(90));
+    for turn in 0..62 {
+        play.says(&need(&format!("reason number {turn}")));
+    }
+    assert_eq!(play.count("budget.iteration.warning"), 0, "62 of 90");
+    play.says(&need("reason number 62"));
+    let kinds = [
+        "turn.replied",
+        "signal.emitted",
+        "budget.iteration.warning",
+        "turn.started",
+    ];
+    assert_eq!(play.kinds(), kinds, "63 of 90");
+}
+
+#[test]
+fn tokens_and_money_warn_at_eighty_percent_and_end_the_query_when_spent() {
+    let tokens = |limit| Limits {
+        max_tokens: Some(limit),
+        ..Limits::default()
+    };
+    let cost = |limit| Limits {
+        max_cost: Some(NanoUsd(limit)),
+        ..Limits::default()
+    };
+    let of_query = |limits| Policy { limits, ..policy() };
+    let figures = |used, limit| AmountBudget { used, limit };
+    // Each turn uses 100 tokens and 1,000 nano-dollars.
+    for (name, policy, by, warned, spent) in [
+        (
+            "tokens of the query",
+            of_query(tokens(500)),
+            "tokens",
+            BudgetFact::TokensWarning(figures(400, 500)),
+            BudgetFact::TokensExceeded(figures(500, 500)),
+        ),
+        (
+            "tokens overshoot by a call",
+            of_query(tokens(450)),
+            "tokens",
+            BudgetFact::TokensWarning(figures(400, 450)),
+            BudgetFact::TokensExceeded(figures(500, 450)),
+        ),
+        (
+            "tokens of the session",
+            Policy {
+                session_tokens: Some(500),
+                ..policy()
+            },
+            "tokens",
+            BudgetFact::TokensWarning(figures(400, 500)),
+            BudgetFact::TokensExceeded(figures(500, 500)),
+        ),
+        (
+            "money of the query",
+            of_query(cost(5_000)),
+            "cost",
+            BudgetFact::CostWarning(figures(4_000, 5_000)),
+            BudgetFact::CostExceeded(figures(5_000, 5_000)),
+        ),
+        (
+            "money of the session",
+            Policy {
+                session_cost: Some(NanoUsd(5_000)),
+                ..policy()
+            },
+            "cost",
+            BudgetFact::CostWarning(figures(4_000, 5_000)),
+            BudgetFact::CostExceeded(figures(5_000, 5_000)),
+        ),
+    ] {
+        let mut play = Play::asked(policy);
+        need_turns(&mut play, 5, "");
+        assert_eq!(budget_facts(&play), [warned, spent], "{name}");
+        assert_eq!(
+            (play.end(), play.answer()),
+            (Some(("forced", by)), NOTHING),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn tokens_are_looked_at_before_money() {
+    let limits = Limits {
+        max_tokens: Some(100),
+        max_cost: Some(NanoUsd(1_000)),
+        ..Limits::default()
+    };
+    let mut play = Play::asked(Policy { limits, ..policy() });
+    need_turns(&mut play, 1, "Found.");
+    assert_eq!(play.end(), Some(("forced", "tokens")));
+    assert_eq!(play.answer(), format!("Found.\n\n{TRUNCATED}"));
+}
+
+#[test]
+fn turns_are_looked_at_before_tokens() {
+    let limits = Limits {
+        max_tokens: Some(200),
+        ..Limits::turns(2)
+    };
+    let mut play = Play::asked(Policy { limits, ..policy() });
+    need_turns(&mut play, 2, "");
+    assert_eq!(play.end(), Some(("forced", "budget")));
+}
+
+#[test]
+fn a_session_budget_counts_all_its_queries() {
+    let mut play = Play::asked(Policy {
+        session_tokens: Some(250),
+        ..policy()
+    });
+    play.says(&done()).ask(QUESTION).says(&need("more to read"));
+    assert_eq!(play.end(), None, "200 of 250");
+    play.says(&need("still more to read"));
+    assert_eq!(play.end(), Some(("forced", "tokens")));
+    play.submit(oracle_agent::model::Submission::new("again"))
+        .unwrap();
+    play.prepare(oracle_agent::model::QueryType::Code);
+    assert_eq!(play.finishes().last().unwrap().0, QueryId(3));
+    assert_eq!(
+        (play.end(), play.finished().turns),
+        (Some(("forced", "tokens")), 0)
+    );
+}
+
+#[test]
+fn absurd_figures_of_a_provider_break_nothing() {
+    let mut play = Play::asked(policy());
+    let mut huge = reply(&done(), Vec::new());
+    huge.usage = usage(u64::MAX, u64::MAX, u64::MAX);
+    play.replies(huge);
+    play.ask(QUESTION).says(&need("more to read"));
+    assert_eq!(play.end(), None);
+    assert_eq!(play.session.usage_before().total_tokens(), u64::MAX);
+}
+
+#[test]
+fn the_context_window_warns_at_seventy_percent_and_then_fails_the_query() {
+    let window = |tokens| {
+        let model = ModelChoice {
+            context_window: Some(tokens),
+            ..ModelChoice::new("p/one")
+        };
+        Policy {
+            models: [model].into(),
+            ..policy()
+        }
+    };
+    // The prompt is 100 tokens, the question under 50.
+    let mut play = Play::asked(window(400));
+    assert!(budget_facts(&play).is_empty());
+    play.uses("", call("c1", "search"), &"x".repeat(600));
+    assert_eq!(play.count("budget.context.warning"), 1);
+    assert_eq!(play.end(), None);
+    play.uses("", call("c2", "search"), &"y".repeat(600));
+    assert_eq!(play.count("budget.context.warning"), 1, "once");
+    assert_eq!(play.count("budget.context.exceeded"), 1);
+    assert_eq!(play.end(), Some(("failed", "context")));
+}
+
+#[test]
+fn a_final_turn_is_taken_whatever_is_spent() {
+    let limits = Limits {
+        max_tokens: Some(100),
+        ..Limits::default()
+    };
+    let mut play = Play::new(Policy { limits, ..policy() });
+    play.ask("What is it?").says(&weak(&need("no idea yet")));
+    assert_eq!(play.mode(), TurnMode::Final);
+    play.says("It is so.");
+    assert_eq!(play.end(), Some(("answered", "")));
+}
+
+#[test]
+fn the_supervisors_count_ends_the_query() {
+    let mut play = Play::asked(policy());
+    let query = play.running();
+    let detail = "31 turns of 30".to_owned();
+    play.report(oracle_agent::kernel::Report::BudgetViolated { query, detail });
+    assert_eq!(play.end(), Some(("failed", "budget_violated")));
+}

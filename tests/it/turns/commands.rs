@@ -1,0 +1,418 @@
+//! Commands while a query runs (spec 6, 8), in every step of it.
+
+use oracle_agent::{
+    kernel::{Command, Effect, Refusal, Reply as Heard, Report},
+    model::{
+        BusyPolicy, Limits, Outcome, QueryId, QueryType, Role, Submission, ToolStatus,
+        command::Author,
+        record::{ApprovalVerdict, TurnMode},
+    },
+};
+
+use super::{play::Play, script::*, steps};
+
+const CANCEL: Command = Command::Cancel { query: None };
+
+fn limits(max_turns: u32) -> Limits {
+    Limits::turns(max_turns)
+}
+
+fn steer(text: &str, author: Author) -> Command {
+    Command::Steer {
+        text: text.into(),
+        author,
+    }
+}
+
+/// The session takes another question and answers it.
+fn is_usable(play: &mut Play, name: &str) {
+    if play.session.is_paused() {
+        play.command(Command::Resume).unwrap();
+    }
+    play.ask(QUESTION).says(&format!("Good. {}", done()));
+    assert_eq!(
+        (play.end(), play.answer()),
+        (Some(("answered", "")), "Good."),
+        "{name}"
+    );
+}
+
+#[test]
+fn cancel_ends_the_query_in_every_step() {
+    for (name, mut play) in steps::each() {
+        let expected = match name {
+            "calling" => vec![Effect::AbortModel {
+                token: play.token(),
+            }],
+            "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
+            "delegating" => vec![Effect::CancelChild {
+                child: "talk.1.1".parse().unwrap(),
+            }],
+            _ => Vec::new(),
+        };
+        play.command(CANCEL).unwrap();
+        assert_eq!(play.effects, expected, "{name}");
+        assert_eq!(play.outcome(), &Outcome::Cancelled, "{name}");
+        is_usable(&mut play, name);
+    }
+}
+
+#[test]
+fn a_cancelled_query_counts_its_usage_and_its_open_calls_are_unknown() {
+    let (_, mut play) = steps::each().remove(3);
+    play.command(CANCEL).unwrap();
+    assert_eq!(play.finished().usage, usage(90, 10, 1_000));
+    for (_, status, content) in play.results() {
+        assert_eq!(
+            (status, content.as_str()),
+            (ToolStatus::Unknown, "cancelled, outcome unknown")
+        );
+    }
+}
+
+#[test]
+fn with_nothing_running_commands_are_refused() {
+    for (name, command) in [
+        ("cancel", CANCEL),
+        (
+            "cancel of an ended query",
+            Command::Cancel {
+                query: Some(QueryId(1)),
+            },
+        ),
+        ("steer", steer("left", Author::User)),
+        ("finish now", Command::FinishNow),
+        ("set budget", Command::SetBudget(limits(5))),
+    ] {
+        let mut play = Play::asked(policy());
+        play.says(&done());
+        assert_eq!(
+            play.command(command),
+            Err(Refusal::NothingRunning),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn finish_now_ends_the_query_with_what_there_is_in_every_step() {
+    for (name, mut play) in steps::each() {
+        let text = name != "preparing" && name != "ready, paused";
+        play.command(Command::FinishNow).unwrap();
+        let stopped = "[Response stopped by operator]";
+        let answer = if text {
+            format!("Words.\n\n{stopped}")
+        } else {
+            stopped.to_owned()
+        };
+        assert_eq!(play.end(), Some(("forced", "operator")), "{name}");
+        assert_eq!(play.answer(), answer, "{name}");
+        assert_eq!(play.count("control.finished"), 1, "{name}");
+        is_usable(&mut play, name);
+    }
+}
+
+#[test]
+fn pause_and_resume_lose_nothing_in_any_step() {
+    for (name, mut play) in steps::each() {
+        if !play.session.is_paused() {
+            play.command(Command::Pause).unwrap();
+        }
+        assert_eq!(
+            play.command(Command::Pause),
+            Ok(Heard::Done),
+            "{name}: twice is once"
+        );
+        assert!(play.kinds().is_empty(), "{name}");
+        play.command(Command::Resume).unwrap();
+        assert_eq!(play.kinds()[0], "control.resumed", "{name}");
+        go_on(&mut play, name);
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
+    }
+}
+
+/// From any step to an answer.
+fn go_on(play: &mut Play, name: &str) {
+    match name {
+        "preparing" => {
+            play.prepare(QueryType::Code);
+        }
+        "backing off" => {
+            let token = play.token();
+            play.report(Report::RetryDue { token });
+        }
+        "tools" => {
+            play.ok("w", "written").ok("s", "found");
+        }
+        "approval" => {
+            let (call, verdict) = (call("d", "").id, ApprovalVerdict::Denied);
+            play.command(Command::AnswerApproval { call, verdict })
+                .unwrap();
+        }
+        "delegating" => {
+            let query = play.running();
+            let end = oracle_agent::model::record::ChildEnd {
+                child: "talk.1.1".parse().unwrap(),
+                outcome: Outcome::Answered,
+                answer: "Done.".into(),
+                usage: usage(1, 1, 1),
+            };
+            play.report(Report::ChildEnded { query, end });
+        }
+        _ => {}
+    }
+    play.says(&format!("Good. {}", done()));
+}
+
+#[test]
+fn what_ends_during_a_pause_is_recorded_and_starts_nothing() {
+    for (name, play) in steps::each() {
+        let mut paused = play.clone();
+        if !paused.session.is_paused() {
+            paused.command(Command::Pause).unwrap();
+        }
+        match name {
+            "calling" => {
+                paused.calls("", vec![call("s", "search")]);
+                assert_eq!(paused.kinds(), ["turn.replied", "tool.requested"]);
+                paused.command(Command::Resume).unwrap();
+                assert_eq!(paused.kinds(), ["control.resumed", "tool.started"]);
+                paused.ok("s", "found");
+            }
+            "backing off" => {
+                let token = paused.token();
+                paused.report(Report::RetryDue { token });
+                assert!(paused.kinds().is_empty(), "no new call");
+                paused.command(Command::Resume).unwrap();
+                assert!(
+                    matches!(paused.effects[..], [Effect::RetryAt { .. }]),
+                    "owed again"
+                );
+                paused.report(Report::RetryDue { token });
+            }
+            "tools" => {
+                paused.ok("w", "written").ok("s", "found");
+                assert_eq!(paused.kinds(), ["tool.finished"]);
+                paused.command(Command::Resume).unwrap();
+            }
+            "approval" => {
+                let (call, verdict) = (call("d", "").id, ApprovalVerdict::Approved);
+                paused
+                    .command(Command::AnswerApproval { call, verdict })
+                    .unwrap();
+                assert_eq!(paused.kinds(), ["approval.answered"]);
+                paused.command(Command::Resume).unwrap();
+                paused.ok("d", "deployed");
+            }
+            _ => continue,
+        }
+        paused.says(&format!("Good. {}", done()));
+        assert_eq!(paused.end(), Some(("answered", "")), "{name}");
+    }
+}
+
+#[test]
+fn a_model_is_not_changed_for_another_during_a_pause() {
+    let mut play = Play::asked(steps::generous());
+    play.command(Command::Pause).unwrap();
+    play.fails(oracle_agent::model::Fault::permanent("http_401", "no key"));
+    assert_eq!(play.kinds(), ["llm.failed_over"]);
+    play.command(Command::Resume).unwrap();
+    let token = play.token();
+    play.report(Report::RetryDue { token });
+    assert_eq!(
+        (play.kinds(), play.model()),
+        (vec!["turn.restarted"], "p/two")
+    );
+}
+
+#[test]
+fn an_answer_during_a_pause_ends_the_query() {
+    let mut play = Play::asked(policy());
+    play.command(Command::Pause).unwrap();
+    play.says(&format!("So. {}", done()));
+    assert_eq!(play.end(), Some(("answered", "")));
+    assert!(play.session.is_paused());
+}
+
+#[test]
+fn words_go_in_after_results_and_before_the_next_call() {
+    for (name, author, role) in [
+        ("the user's", Author::User, Role::User),
+        ("an operator's", Author::Operator, Role::Guidance),
+    ] {
+        let mut play = Play::asked(policy());
+        play.calls("", vec![call("s", "search")]);
+        play.command(steer("Look in src only.", author)).unwrap();
+        assert_eq!(play.kinds(), ["control.steered"], "{name}: durable at once");
+        play.ok("s", "found");
+        assert_eq!(
+            play.roles(),
+            [Role::User, Role::Assistant, Role::Tool, role],
+            "{name}"
+        );
+        let last = play.messages().last().unwrap();
+        assert_eq!(
+            last.texts().collect::<String>(),
+            "Look in src only.",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn words_follow_a_reply_without_calls_instead_of_continue() {
+    let mut play = Play::asked(policy());
+    play.command(steer("Look in src only.", Author::User))
+        .unwrap();
+    play.says(&need("more to read"));
+    assert_eq!(play.roles(), [Role::User, Role::Assistant, Role::User]);
+    assert!(play.guidance().is_empty());
+}
+
+#[test]
+fn words_do_not_lift_a_final_or_last_turn() {
+    let mut last = Play::asked(turns(2));
+    last.command(steer("Take your time.", Author::Operator))
+        .unwrap();
+    last.says(&need("more to read"));
+    let mut fin = Play::new(policy());
+    fin.ask("What is it?");
+    fin.command(steer("Take your time.", Author::Operator))
+        .unwrap();
+    fin.says(&weak(&need("no idea yet")));
+    assert_eq!((last.mode(), fin.mode()), (TurnMode::Last, TurnMode::Final));
+}
+
+#[test]
+fn late_words_of_the_user_become_the_next_query() {
+    let mut play = Play::asked(policy());
+    play.submit(Submission::new("waits")).unwrap();
+    for text in ["And the tests?", "All of them."] {
+        play.submit(Submission {
+            busy: BusyPolicy::Steer,
+            ..Submission::new(text)
+        })
+        .unwrap();
+    }
+    play.command(steer("be brief", Author::Operator)).unwrap();
+    play.says(&format!("So. {}", done()));
+    let prepare = Effect::Prepare {
+        query: QueryId(3),
+        text: "And the tests?\n\nAll of them.".into(),
+        previous: Some(QUESTION.into()),
+    };
+    assert_eq!(play.effects, [prepare], "before those that wait");
+    assert_eq!((play.running(), play.session.waiting()), (QueryId(3), 1));
+}
+
+#[test]
+fn words_into_a_cancelled_query_are_taken_back_with_it() {
+    let mut play = Play::asked(policy());
+    play.command(steer("And the tests?", Author::User)).unwrap();
+    play.command(CANCEL).unwrap();
+    assert_eq!(play.end(), Some(("cancelled", "")));
+}
+
+#[test]
+fn a_budget_can_be_raised_and_lowered_at_any_time() {
+    let mut raised = Play::asked(turns(2));
+    raised.command(Command::SetBudget(limits(3))).unwrap();
+    raised.says(&need("more to read"));
+    assert_eq!(raised.mode(), TurnMode::Normal);
+    raised.says(&need("still more to read"));
+    assert_eq!(raised.mode(), TurnMode::Last);
+    let mut lowered = Play::asked(policy());
+    for turn in 0..4 {
+        lowered.says(&need(&format!("reason number {turn}")));
+    }
+    lowered.command(Command::SetBudget(limits(2))).unwrap();
+    assert_eq!(lowered.end(), None, "not before the next check");
+    lowered.says(&need("more to read"));
+    assert_eq!(lowered.end(), Some(("forced", "budget")));
+    for max_turns in [0, 101] {
+        let mut play = Play::asked(policy());
+        let refused = Err(Refusal::TurnsOutOfRange { found: max_turns });
+        assert_eq!(play.command(Command::SetBudget(limits(max_turns))), refused);
+    }
+}
+
+#[test]
+fn continue_goes_on_where_a_forced_query_stopped() {
+    let mut play = Play::asked(turns(3));
+    for turn in 0..3 {
+        play.says(&format!(
+            "Found. {}",
+            need("the same reason").replace("same", &turn.to_string())
+        ));
+    }
+    assert_eq!(play.end(), Some(("forced", "budget")));
+    assert_eq!(
+        play.command(Command::Continue(limits(5))),
+        Ok(Heard::Query { query: QueryId(2) })
+    );
+    play.prepare(QueryType::Code);
+    assert_eq!(play.token().turn.0, 3, "it inherits the turns");
+    let query = play.session.query().unwrap();
+    assert_eq!(query.usage(), usage(270, 30, 3_000), "and the usage");
+    assert_eq!(query.signals().consecutive_same_reason(), 0, "and no loop");
+    play.says(&need("the 2 reason"))
+        .says(&format!("So. {}", done()));
+    assert_eq!(play.end(), Some(("answered", "")));
+    assert_eq!(play.finished().turns, 5);
+    assert_eq!(
+        play.session.usage_before(),
+        usage(450, 50, 5_000),
+        "nothing counts twice"
+    );
+}
+
+#[test]
+fn continue_starts_with_clear_loop_fallback_and_final_marks() {
+    let mut play = Play::asked(policy());
+    play.says(&stuck("no such file"));
+    for _ in 0..3 {
+        play.says(&need("the same reason"));
+    }
+    assert_eq!(play.end(), Some(("forced", "loop")));
+    play.command(Command::Continue(limits(30))).unwrap();
+    play.prepare(QueryType::Code);
+    play.says(&need("the same reason"))
+        .says(&stuck("no such file"));
+    assert_eq!(
+        (play.end(), play.mode()),
+        (None, TurnMode::Normal),
+        "the first stuck of this query"
+    );
+}
+
+#[test]
+fn continue_with_no_more_than_was_spent_is_forced_at_once() {
+    let mut play = Play::asked(turns(2));
+    play.says(&need("more to read")).says(&need("still more"));
+    play.command(Command::Continue(limits(2))).unwrap();
+    play.prepare(QueryType::Code);
+    assert_eq!(play.finishes().len(), 2);
+    assert_eq!(play.end(), Some(("forced", "budget")));
+}
+
+#[test]
+fn only_a_forced_query_can_be_continued_and_only_as_the_last() {
+    let mut never = Play::new(policy());
+    let nothing = Err(Refusal::NothingToContinue);
+    assert_eq!(never.command(Command::Continue(limits(9))), nothing);
+    let mut answered = Play::asked(policy());
+    answered.says(&done());
+    assert_eq!(answered.command(Command::Continue(limits(9))), nothing);
+    let mut forced = Play::asked(policy());
+    forced.command(Command::FinishNow).unwrap();
+    let range = Err(Refusal::TurnsOutOfRange { found: 101 });
+    assert_eq!(forced.command(Command::Continue(limits(101))), range);
+    forced.ask(QUESTION);
+    assert_eq!(
+        forced.command(Command::Continue(limits(9))),
+        Err(Refusal::Busy)
+    );
+    forced.says(&done());
+    assert_eq!(forced.command(Command::Continue(limits(9))), nothing);
+}

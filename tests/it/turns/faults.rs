@@ -1,0 +1,153 @@
+//! Faults of a model (spec 12, the kernel's part): again, the next model, the end.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    kernel::{Effect, ModelChoice, Policy, Report},
+    model::{
+        Fault, FaultClass, Timestamp,
+        record::{Fact, TurnFact, TurnRestartCause},
+    },
+};
+
+use super::{play::Play, script::*};
+
+fn chain(names: &[&str]) -> Policy {
+    let models = names.iter().map(|name| ModelChoice::new(name)).collect();
+    Policy { models, ..policy() }
+}
+
+fn due(play: &mut Play) {
+    let token = play.token();
+    play.report(Report::RetryDue { token });
+}
+
+fn busy() -> Fault {
+    Fault::retryable("http_503", "busy")
+}
+
+#[test]
+fn a_fault_that_may_pass_is_tried_again_after_a_pause() {
+    let mut play = Play::asked(policy());
+    let before = play.token();
+    play.fails(busy());
+    assert_eq!(play.kinds(), ["llm.retried"]);
+    let Some(Effect::RetryAt { token, at }) = play.effects.first() else {
+        panic!("{:?}", play.effects);
+    };
+    // Half of the base of 500 ms, without jitter.
+    let expected = play.now().at.plus(Duration::from_millis(250));
+    assert_eq!((*token, *at), (before, expected));
+    due(&mut play);
+    assert_eq!(play.kinds(), ["turn.restarted"]);
+    assert_eq!(
+        (play.token().attempt.0, play.token().turn),
+        (2, before.turn)
+    );
+    let Some(Fact::Turn(TurnFact::Restarted(restarted))) = play.log.last().map(|last| &last.fact)
+    else {
+        panic!("{:?}", play.log.last());
+    };
+    assert_eq!(
+        restarted.cause,
+        TurnRestartCause::Fault {
+            code: "http_503".into()
+        }
+    );
+    play.says(&format!("So. {}", done()));
+    assert_eq!(
+        (play.end(), play.finished().turns),
+        (Some(("answered", "")), 1)
+    );
+}
+
+#[test]
+fn what_the_other_side_asks_for_is_honoured() {
+    let mut play = Play::asked(policy());
+    let class = FaultClass::Overloaded {
+        after_ms: Some(60_000),
+    };
+    play.fails(Fault { class, ..busy() });
+    let at: Timestamp = play.now().at.plus(Duration::from_secs(60));
+    let token = play.token();
+    assert_eq!(play.effects, [Effect::RetryAt { token, at }]);
+}
+
+#[test]
+fn after_three_tries_the_next_model_is_asked_and_after_the_last_it_fails() {
+    let mut play = Play::asked(chain(&["p/one", "p/two"]));
+    let mut asked = Vec::new();
+    while play.end().is_none() {
+        asked.push((play.token().attempt.0, play.model().to_owned()));
+        play.fails(busy());
+        if play.kinds() == ["llm.retried"] {
+            due(&mut play);
+        }
+    }
+    let models = ["p/one", "p/one", "p/one", "p/two", "p/two", "p/two"];
+    let expected: Vec<_> = (1..).zip(models.map(str::to_owned)).collect();
+    assert_eq!(asked, expected);
+    assert_eq!(play.end(), Some(("failed", "http_503")));
+    assert_eq!(
+        (play.count("llm.retried"), play.count("llm.failed_over")),
+        (4, 1)
+    );
+}
+
+#[test]
+fn a_fault_that_stays_goes_to_the_next_model_at_once() {
+    for (name, names, asked) in [
+        ("one model", vec!["p/one"], vec!["p/one"]),
+        ("two", vec!["p/one", "p/two"], vec!["p/one", "p/two"]),
+        ("the same twice", vec!["p/one", "p/one"], vec!["p/one"]),
+        (
+            "back to the first",
+            vec!["p/one", "p/two", "p/one"],
+            vec!["p/one", "p/two"],
+        ),
+    ] {
+        let mut play = Play::asked(chain(&names));
+        let mut found = Vec::new();
+        while play.end().is_none() {
+            assert!(found.len() < 9, "{name}: it goes in circles: {found:?}");
+            found.push(play.model().to_owned());
+            play.fails(Fault::permanent("http_401", "no key"));
+        }
+        assert_eq!(found, asked, "{name}");
+        assert_eq!(play.end(), Some(("failed", "http_401")), "{name}");
+    }
+}
+
+#[test]
+fn the_next_turn_begins_with_the_first_model_again() {
+    let mut play = Play::asked(chain(&["p/one", "p/two"]));
+    play.fails(Fault::permanent("http_401", "no key"));
+    assert_eq!(play.model(), "p/two");
+    play.says(&need("more to read"));
+    assert_eq!((play.model(), play.token().attempt.0), ("p/one", 1));
+}
+
+#[test]
+fn without_a_model_or_a_prompt_the_query_fails() {
+    let play = Play::asked(chain(&[]));
+    assert_eq!(play.end(), Some(("failed", "no_model")));
+    let mut play = Play::new(policy());
+    play.submit(oracle_agent::model::Submission::new(QUESTION))
+        .unwrap();
+    let query = play.running();
+    let result = Err(Fault::permanent("prompt_budget", "too large"));
+    play.report(Report::Prepared { query, result });
+    assert_eq!(play.end(), Some(("failed", "prompt_budget")));
+}
+
+#[test]
+fn a_failed_query_leaves_the_history_and_the_session_goes_on() {
+    let mut play = Play::asked(policy());
+    play.says(&format!("So. {}", done()));
+    let before = play.messages().to_vec();
+    play.ask(QUESTION).uses("", call("s", "search"), "found");
+    play.fails(Fault::permanent("http_401", "no key"));
+    assert_eq!(play.messages(), before);
+    play.ask(QUESTION).says(&done());
+    assert_eq!(play.end(), Some(("answered", "")));
+}

@@ -1,0 +1,87 @@
+//! What stays of a query in the conversation when it is over (spec 1, 8).
+
+use oracle_agent::{
+    kernel::Command,
+    model::{Role, command::Author},
+};
+
+use super::{play::Play, script::*};
+
+#[test]
+fn guidance_leaves_the_history_with_its_query() {
+    let mut play = Play::asked(policy());
+    play.says(&need("more to read"));
+    play.says("Words without a signal.");
+    let steer = Command::Steer {
+        text: "be brief".into(),
+        author: Author::Operator,
+    };
+    play.command(steer).unwrap();
+    play.uses("", call("s", "search"), "found");
+    let guided = play
+        .roles()
+        .into_iter()
+        .filter(|role| *role == Role::Guidance);
+    assert_eq!(guided.count(), 3, "Continue, the reminder, the operator");
+    play.says(&format!("So. {}", done()));
+    use Role::{Assistant, Tool, User};
+    assert_eq!(
+        play.roles(),
+        [User, Assistant, Assistant, Assistant, Tool, Assistant]
+    );
+}
+
+#[test]
+fn what_the_user_and_the_model_said_stays_for_the_next_query() {
+    let mut play = Play::asked(policy());
+    let steer = Command::Steer {
+        text: "only src".into(),
+        author: Author::User,
+    };
+    play.command(steer).unwrap();
+    play.says(&need("more to read"))
+        .says(&format!("So. {}", done()));
+    play.ask("And the tests?");
+    let texts: Vec<String> = play
+        .messages()
+        .iter()
+        .map(|one| one.texts().collect())
+        .collect();
+    let said = [
+        QUESTION.to_owned(),
+        need("more to read"),
+        "only src".to_owned(),
+        format!("So. {}", done()),
+        "And the tests?".to_owned(),
+    ];
+    assert_eq!(texts, said);
+}
+
+#[test]
+fn every_outcome_leaves_a_conversation_that_can_go_on() {
+    let mut cancelled = Play::asked(policy());
+    cancelled.calls("Words.", vec![call("s", "search"), call("d", "deploy")]);
+    let mut forced = cancelled.clone();
+    cancelled.command(Command::Cancel { query: None }).unwrap();
+    forced.command(Command::FinishNow).unwrap();
+    let mut last = Play::asked(turns(1));
+    last.calls("Words.", vec![call("s", "search")]);
+    let mut fin = Play::new(policy());
+    fin.ask("What is it?").says(&weak(&need("no idea yet")));
+    fin.calls("Words.", vec![call("s", "search")]);
+    for (name, mut play) in [
+        ("cancelled", cancelled),
+        ("forced by an operator", forced),
+        ("forced by the budget", last),
+        ("answered with refused calls", fin),
+    ] {
+        assert_eq!(
+            play.roles().last(),
+            Some(&Role::Tool),
+            "{name}: every call has a result"
+        );
+        play.ask("And the tests?")
+            .says(&format!("Good. {}", done()));
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Messages to a session (spec 10): queued, refused, interrupting; accepted once.
+
+use oracle_agent::{
+    kernel::{Command, Effect, Policy, Refusal, Reply as Heard},
+    model::{
+        BusyPolicy, Limits, Outcome, ProfileName, QueryId, SessionKey, SessionName, Submission,
+        record::Opened,
+    },
+};
+
+use super::{play::Play, script::*, steps};
+
+fn with(busy: BusyPolicy, text: &str) -> Submission {
+    Submission {
+        busy,
+        ..Submission::new(text)
+    }
+}
+
+fn keyed(key: &str, text: &str) -> Submission {
+    Submission {
+        idempotency_key: Some(key.into()),
+        ..Submission::new(text)
+    }
+}
+
+#[test]
+fn messages_wait_their_turn_up_to_the_cap() {
+    let mut play = Play::asked(Policy {
+        inbox_capacity: 2,
+        ..policy()
+    });
+    for (text, query) in [("second", 2), ("third", 3)] {
+        let heard = play.submit(Submission::new(text));
+        assert_eq!(
+            heard,
+            Ok(Heard::Query {
+                query: QueryId(query)
+            })
+        );
+        assert_eq!(
+            (play.kinds(), play.effects.len()),
+            (vec!["query.accepted"], 0)
+        );
+    }
+    let refused = Err(Refusal::InboxFull { waiting: 2 });
+    assert_eq!(play.submit(Submission::new("fourth")), refused);
+    play.says(&done());
+    let prepare = Effect::Prepare {
+        query: QueryId(2),
+        text: "second".into(),
+        previous: Some(QUESTION.into()),
+    };
+    assert_eq!(play.effects, [prepare]);
+    assert_eq!((play.running(), play.session.waiting()), (QueryId(2), 1));
+}
+
+#[test]
+fn a_message_that_is_not_to_wait_is_refused() {
+    let mut play = Play::asked(policy());
+    assert_eq!(
+        play.submit(with(BusyPolicy::Reject, "now")),
+        Err(Refusal::Busy)
+    );
+    play.says(&done());
+    let heard = play.submit(with(BusyPolicy::Reject, "now"));
+    assert_eq!(
+        heard,
+        Ok(Heard::Query { query: QueryId(2) }),
+        "idle, it is taken"
+    );
+}
+
+#[test]
+fn an_interrupt_cancels_the_query_in_every_step_and_goes_first() {
+    for (name, mut play) in steps::each() {
+        play.submit(Submission::new("waits")).unwrap();
+        let heard = play.submit(with(BusyPolicy::Interrupt, "at once"));
+        assert_eq!(heard, Ok(Heard::Query { query: QueryId(3) }), "{name}");
+        assert_eq!(play.outcome(), &Outcome::Cancelled, "{name}");
+        assert_eq!(
+            (play.running(), play.session.waiting()),
+            (QueryId(3), 1),
+            "{name}"
+        );
+        let prepare = Effect::Prepare {
+            query: QueryId(3),
+            text: "at once".into(),
+            previous: Some(QUESTION.into()),
+        };
+        assert_eq!(play.effects.last(), Some(&prepare), "{name}");
+    }
+}
+
+#[test]
+fn a_waiting_message_can_be_taken_back() {
+    let mut play = Play::asked(policy());
+    play.submit(Submission::new("second")).unwrap();
+    play.submit(Submission::new("third")).unwrap();
+    play.command(Command::Cancel {
+        query: Some(QueryId(2)),
+    })
+    .unwrap();
+    assert_eq!(play.finishes()[0].0, QueryId(2));
+    assert_eq!(
+        (play.outcome(), play.running()),
+        (&Outcome::Cancelled, QueryId(1))
+    );
+    play.says(&done());
+    assert_eq!(play.running(), QueryId(3));
+    let gone = play.command(Command::Cancel {
+        query: Some(QueryId(2)),
+    });
+    assert_eq!(gone, Err(Refusal::NothingRunning));
+}
+
+#[test]
+fn a_key_makes_a_repeated_message_one() {
+    let mut play = Play::new(policy());
+    let first = Ok(Heard::Query { query: QueryId(1) });
+    assert_eq!(play.submit(keyed("k", QUESTION)), first);
+    assert_eq!(play.submit(keyed("k", QUESTION)), first, "while it runs");
+    assert!(play.kinds().is_empty() && play.effects.is_empty());
+    play.prepare(oracle_agent::model::QueryType::Code)
+        .says(&done());
+    assert_eq!(
+        play.submit(keyed("k", QUESTION)),
+        first,
+        "when it is answered"
+    );
+    let other = Err(Refusal::KeyReused { key: "k".into() });
+    assert_eq!(play.submit(keyed("k", "something else")), other);
+    assert_eq!(
+        play.submit(keyed("l", QUESTION)),
+        Ok(Heard::Query { query: QueryId(2) })
+    );
+    assert_eq!(play.count("query.accepted"), 2);
+    play.revive();
+    assert_eq!(play.submit(keyed("k", QUESTION)), first, "after a replay");
+}
+
+#[test]
+fn a_message_may_bring_its_own_limits_within_range() {
+    let limited = |max_turns| Submission {
+        limits: Some(Limits::turns(max_turns)),
+        ..Submission::new(QUESTION)
+    };
+    let mut play = Play::new(policy());
+    play.submit(limited(7)).unwrap();
+    assert_eq!(play.session.query().unwrap().limits(), Limits::turns(7));
+    for max_turns in [0, 101] {
+        let refused = Err(Refusal::TurnsOutOfRange { found: max_turns });
+        assert_eq!(Play::new(policy()).submit(limited(max_turns)), refused);
+    }
+}
+
+#[test]
+fn a_follow_up_is_classified_with_the_question_before_it() {
+    let mut play = Play::asked(policy());
+    play.says(&done());
+    play.submit(Submission::new("and the second one?")).unwrap();
+    let Some(Effect::Prepare { previous, .. }) = play.effects.first() else {
+        panic!("{:?}", play.effects);
+    };
+    assert_eq!(previous.as_deref(), Some(QUESTION));
+}
+
+#[test]
+fn a_session_is_opened_once() {
+    let key = SessionKey::local(SessionName::new("talk").unwrap());
+    let opened = Opened {
+        key,
+        profile: ProfileName::oracle(),
+        parent: None,
+    };
+    let mut play = Play::new(policy());
+    assert_eq!(
+        play.command(Command::Open(opened)),
+        Err(Refusal::AlreadyOpen)
+    );
+}

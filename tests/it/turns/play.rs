@@ -1,0 +1,353 @@
+//! Plays a conversation against a session without any shell: what the decisions ask for is done at
+//! the caller's word, and every step is audited.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    kernel::{
+        CallToken, Command, Decision, Effect, Moment, Policy, Refusal, Reply as Heard, Report,
+        Session,
+    },
+    model::{
+        CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
+        Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall, ToolResult,
+        ToolStatus,
+        record::{
+            AgentFact, Fact, FallbackTriggered, Finished, LoopDetected, Opened, PromptSummary,
+            QueryFact, RestartCause, TurnFact, TurnMode, TurnStarted,
+        },
+    },
+};
+
+use super::{audit::Audit, script};
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Play {
+    pub(super) session: Session,
+    pub(super) log: Vec<Record>,
+    /// What the last step asked for.
+    pub(super) effects: Vec<Effect>,
+    policy: Arc<Policy>,
+    audit: Audit,
+    /// Where the records of the last step begin.
+    step: usize,
+    now: i64,
+    call: Option<(CallToken, TurnMode, Arc<str>)>,
+}
+
+impl Play {
+    /// An open session.
+    pub(super) fn new(policy: Policy) -> Self {
+        Self::opened(
+            policy,
+            Opened {
+                key: SessionKey::local(SessionName::new("talk").unwrap()),
+                profile: ProfileName::oracle(),
+                parent: None,
+            },
+        )
+    }
+
+    pub(super) fn opened(policy: Policy, opened: Opened) -> Self {
+        let policy = Arc::new(policy);
+        let mut play = Self {
+            session: Session::new(Arc::clone(&policy)),
+            log: Vec::new(),
+            effects: Vec::new(),
+            audit: Audit::new(Arc::clone(&policy)),
+            policy,
+            step: 0,
+            now: 0,
+            call: None,
+        };
+        play.command(Command::Open(opened)).unwrap();
+        play
+    }
+
+    /// A session that waits for the model's first reply to a question about code.
+    pub(super) fn asked(policy: Policy) -> Self {
+        let mut play = Self::new(policy);
+        play.ask(script::QUESTION);
+        play
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        Moment {
+            at: Timestamp::from_millis(self.now),
+            entropy: 0,
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command) -> Result<Heard, Refusal> {
+        self.now += 1_000;
+        let decision = self.session.decide(command, self.now())?;
+        let heard = decision.reply;
+        self.apply(decision);
+        if self.session.is_paused() {
+            self.nothing_starts();
+        }
+        Ok(heard)
+    }
+
+    pub(super) fn report(&mut self, report: Report) -> &mut Self {
+        self.now += 1_000;
+        let recovers = matches!(report, Report::Restarted { .. });
+        let decision = self.session.observe(report, self.now());
+        self.apply(decision);
+        // What ran when the pause began is carried through a restart.
+        if self.session.is_paused() && !recovers {
+            self.nothing_starts();
+        }
+        self
+    }
+
+    fn apply(&mut self, decision: Decision) {
+        self.step = self.log.len();
+        for record in decision.records {
+            self.session.evolve(&record);
+            self.audit.record(&record, &self.session);
+            self.log.push(record);
+        }
+        self.effects = decision.effects;
+        self.audit.step(&self.session, &self.effects);
+        for effect in &self.effects {
+            if let Effect::CallModel { token, model, mode } = effect {
+                self.call = Some((*token, *mode, Arc::clone(model)));
+            }
+        }
+    }
+
+    /// A paused session starts no call, no tool and no child (spec 8).
+    fn nothing_starts(&self) {
+        let starts = self.effects.iter().any(|effect| match effect {
+            Effect::CallModel { .. } | Effect::RunTool { .. } | Effect::StartChild { .. } => true,
+            Effect::Prepare { .. }
+            | Effect::AbortModel { .. }
+            | Effect::RetryAt { .. }
+            | Effect::AbortTools { .. }
+            | Effect::CancelChild { .. } => false,
+        });
+        assert!(!starts, "paused, and yet {:?}", self.effects);
+    }
+
+    /// The session is gone and comes back from its records.
+    pub(super) fn restart(&mut self, cause: RestartCause) -> &mut Self {
+        self.session = self.audit.replayed();
+        let detail = "lost".to_owned();
+        self.report(Report::Restarted { cause, detail })
+    }
+
+    /// It had left memory and comes back for a message.
+    pub(super) fn revive(&mut self) -> &mut Self {
+        self.session = self.audit.replayed();
+        let decision = self.session.resume(self.now());
+        self.apply(decision);
+        self
+    }
+}
+
+/// What people and the world do.
+impl Play {
+    pub(super) fn submit(&mut self, submission: Submission) -> Result<Heard, Refusal> {
+        self.command(Command::Submit(submission))
+    }
+
+    pub(super) fn ask(&mut self, text: &str) -> &mut Self {
+        self.ask_as(QueryType::Code, text)
+    }
+
+    pub(super) fn ask_as(&mut self, query_type: QueryType, text: &str) -> &mut Self {
+        self.submit(Submission::new(text)).unwrap();
+        self.prepare(query_type)
+    }
+
+    pub(super) fn prepare(&mut self, query_type: QueryType) -> &mut Self {
+        let query = self.running();
+        let prompt = PromptSummary {
+            hash: "00".into(),
+            segments_included: vec!["base".into()],
+            token_estimate: 100,
+            warnings: Vec::new(),
+        };
+        let classification = QueryClassification::new(query_type, 0.9, Vec::new());
+        let result = Ok((classification, prompt));
+        self.report(Report::Prepared { query, result })
+    }
+
+    pub(super) fn says(&mut self, text: &str) -> &mut Self {
+        self.replies(script::reply(text, Vec::new()))
+    }
+
+    pub(super) fn calls(&mut self, text: &str, calls: Vec<ToolCall>) -> &mut Self {
+        self.replies(script::reply(text, calls))
+    }
+
+    pub(super) fn replies(&mut self, reply: Reply) -> &mut Self {
+        let token = self.token();
+        self.report(Report::ModelReplied { token, reply })
+    }
+
+    pub(super) fn fails(&mut self, fault: Fault) -> &mut Self {
+        let token = self.token();
+        self.report(Report::ModelFailed { token, fault })
+    }
+
+    pub(super) fn ok(&mut self, call: &str, content: &str) -> &mut Self {
+        self.ends(call, ToolStatus::Ok, content)
+    }
+
+    pub(super) fn ends(&mut self, call: &str, status: ToolStatus, content: &str) -> &mut Self {
+        let CallToken { query, turn, .. } = self.token();
+        let result = ToolResult {
+            call: CallId::new(call),
+            status,
+            content: content.into(),
+        };
+        self.report(Report::ToolEnded {
+            query,
+            turn,
+            result,
+        })
+    }
+
+    /// A turn that calls one tool, which answers.
+    pub(super) fn uses(&mut self, text: &str, call: ToolCall, content: &str) -> &mut Self {
+        let id = call.id.to_string();
+        self.calls(text, vec![call]).ok(&id, content)
+    }
+}
+
+/// What can be seen.
+impl Play {
+    pub(super) fn running(&self) -> QueryId {
+        self.session.query().expect("a running query").id()
+    }
+
+    /// The last try that the model was asked for.
+    pub(super) fn token(&self) -> CallToken {
+        self.call.as_ref().expect("a call").0
+    }
+
+    pub(super) fn mode(&self) -> TurnMode {
+        self.call.as_ref().expect("a call").1
+    }
+
+    pub(super) fn model(&self) -> &str {
+        &self.call.as_ref().expect("a call").2
+    }
+
+    /// The types of the last step's records.
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
+        self.log[self.step..]
+            .iter()
+            .map(|record| record.fact.kind())
+            .collect()
+    }
+
+    /// How often this type stands in the log.
+    pub(super) fn count(&self, kind: &str) -> usize {
+        let same = |record: &&Record| record.fact.kind() == kind;
+        self.log.iter().filter(same).count()
+    }
+
+    /// The turn that started last.
+    pub(super) fn turn(&self) -> &TurnStarted {
+        let started = self.log.iter().rev().find_map(|record| {
+            let Fact::Turn(TurnFact::Started(started)) = &record.fact else {
+                return None;
+            };
+            Some(started)
+        });
+        started.expect("a started turn")
+    }
+
+    /// What the runtime said before the turn that runs.
+    pub(super) fn guidance(&self) -> Vec<&str> {
+        self.turn().guidance.iter().map(String::as_str).collect()
+    }
+
+    pub(super) fn finishes(&self) -> Vec<(QueryId, &Finished)> {
+        let ends = self.log.iter().filter_map(|record| {
+            let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
+                return None;
+            };
+            Some((record.query?, finished))
+        });
+        ends.collect()
+    }
+
+    /// The end of the query that ended last.
+    pub(super) fn finished(&self) -> &Finished {
+        self.finishes().last().expect("a finished query").1
+    }
+
+    pub(super) fn outcome(&self) -> &Outcome {
+        &self.finished().outcome
+    }
+
+    pub(super) fn answer(&self) -> &str {
+        &self.finished().answer
+    }
+
+    /// The outcome's name and reason, if nothing runs any more.
+    pub(super) fn end(&self) -> Option<(&str, &str)> {
+        if self.session.query().is_some() {
+            return None;
+        }
+        let outcome = self.outcome();
+        Some((outcome.name(), outcome.reason().unwrap_or("")))
+    }
+
+    fn agent(&self) -> impl Iterator<Item = &AgentFact> {
+        self.log.iter().filter_map(|record| {
+            let Fact::Agent(fact) = &record.fact else {
+                return None;
+            };
+            Some(fact)
+        })
+    }
+
+    pub(super) fn fallbacks(&self) -> Vec<&FallbackTriggered> {
+        let all = self.agent().filter_map(|fact| {
+            let AgentFact::FallbackTriggered(fallback) = fact else {
+                return None;
+            };
+            Some(fallback)
+        });
+        all.collect()
+    }
+
+    pub(super) fn loops(&self) -> Vec<&LoopDetected> {
+        let all = self.agent().filter_map(|fact| {
+            let AgentFact::LoopDetected(found) = fact else {
+                return None;
+            };
+            Some(found)
+        });
+        all.collect()
+    }
+
+    pub(super) fn messages(&self) -> &[Arc<Message>] {
+        self.session.transcript().messages()
+    }
+
+    pub(super) fn roles(&self) -> Vec<Role> {
+        self.messages().iter().map(|message| message.role).collect()
+    }
+
+    /// Ids and contents of the last results in the transcript.
+    pub(super) fn results(&self) -> Vec<(String, ToolStatus, String)> {
+        let last = self.messages().iter().rfind(|one| one.role == Role::Tool);
+        let results = last.expect("a message of results").results();
+        results
+            .map(|result| {
+                (
+                    result.call.to_string(),
+                    result.status,
+                    result.content.clone(),
+                )
+            })
+            .collect()
+    }
+}

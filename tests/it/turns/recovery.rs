@@ -1,0 +1,384 @@
+//! Restarts (spec 10): what a session that comes back owes, and when it is enough.
+
+use oracle_agent::{
+    kernel::{CallToken, Command, Effect, Moment, Phase, Refusal, Report, Session},
+    model::{
+        Attempt, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn,
+        record::{ApprovalVerdict, ChildEnd, RestartCause},
+    },
+};
+
+use super::{play::Play, script::*, steps};
+
+/// The names of what is owed.
+fn owed(play: &Play) -> Vec<&'static str> {
+    let name = |effect: &Effect| match effect {
+        Effect::Prepare { .. } => "prepare",
+        Effect::CallModel { .. } => "call",
+        Effect::AbortModel { .. } => "abort model",
+        Effect::RetryAt { .. } => "retry",
+        Effect::RunTool { .. } => "run",
+        Effect::AbortTools { .. } => "abort tools",
+        Effect::StartChild { .. } => "child",
+        Effect::CancelChild { .. } => "cancel child",
+    };
+    play.effects.iter().map(name).collect()
+}
+
+#[test]
+fn each_step_owes_what_it_waits_for() {
+    for (name, mut play) in steps::each() {
+        let expected: (&[&str], &[&str]) = match name {
+            "preparing" => (&[], &["prepare"]),
+            "calling" => (&["turn.restarted"], &["call"]),
+            "backing off" => (&[], &["retry"]),
+            "tools" => (&["tool.finished"], &["run"]),
+            "delegating" => (&[], &["child"]),
+            "approval" | "ready, paused" | "between turns, paused" => (&[], &[]),
+            other => panic!("{other}"),
+        };
+        let mut crashed = play.clone();
+        play.revive();
+        assert_eq!((&play.kinds()[..], &owed(&play)[..]), expected, "{name}");
+        crashed.restart(RestartCause::ProcessDeath);
+        assert_eq!(crashed.kinds()[0], "supervisor.restarted", "{name}");
+        assert_eq!(
+            (&crashed.kinds()[1..], &owed(&crashed)[..]),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_restarted_call_is_a_new_attempt_and_the_old_ones_answer_is_stale() {
+    let mut play = Play::asked(policy());
+    let old = play.token();
+    play.restart(RestartCause::Crash);
+    assert_eq!(
+        play.token(),
+        CallToken {
+            attempt: Attempt(2),
+            ..old
+        }
+    );
+    let reply = reply(&done(), Vec::new());
+    play.report(Report::ModelReplied { token: old, reply });
+    assert!(play.kinds().is_empty() && play.effects.is_empty());
+    play.says(&done());
+    assert_eq!(play.finished().turns, 1);
+}
+
+#[test]
+fn finished_calls_are_not_run_again_and_the_outcome_of_unsafe_ones_is_unknown() {
+    let mut play = Play::asked(policy());
+    let calls = [
+        ("a", "search"),
+        ("b", "search"),
+        ("w", "write"),
+        ("d", "deploy"),
+    ];
+    play.calls("", calls.map(|(id, name)| call(id, name)).to_vec());
+    play.ok("a", "found");
+    play.restart(RestartCause::Crash);
+    assert_eq!(owed(&play), ["run"], "the safe one that had no result");
+    play.ok("b", "found too");
+    let verdict = ApprovalVerdict::Approved;
+    let waiting = call("d", "").id;
+    play.command(Command::AnswerApproval {
+        call: waiting,
+        verdict,
+    })
+    .unwrap();
+    play.ok("d", "deployed");
+    let statuses: Vec<_> = play
+        .results()
+        .into_iter()
+        .map(|(id, status, _)| (id, status))
+        .collect();
+    let expected = [
+        ("a", ToolStatus::Ok),
+        ("b", ToolStatus::Ok),
+        ("w", ToolStatus::Unknown),
+        ("d", ToolStatus::Ok),
+    ];
+    assert_eq!(
+        statuses,
+        expected.map(|(id, status)| (id.to_owned(), status))
+    );
+    assert!(play.results()[2].2.contains("Check before you repeat it"));
+}
+
+#[test]
+fn an_approved_unsafe_call_that_was_lost_is_not_run_again() {
+    let mut play = Play::asked(policy());
+    play.calls("", vec![call("d", "deploy")]);
+    let (waiting, verdict) = (call("d", "").id, ApprovalVerdict::Approved);
+    play.command(Command::AnswerApproval {
+        call: waiting,
+        verdict,
+    })
+    .unwrap();
+    play.restart(RestartCause::Crash);
+    assert_eq!(owed(&play), ["call"], "the model is told and asked");
+    assert_eq!(play.results()[0].1, ToolStatus::Unknown);
+}
+
+#[test]
+fn the_third_crash_or_stall_fails_the_query_in_every_step() {
+    use RestartCause::{Crash, Stall};
+    for (cause, code) in [
+        ([Crash, Stall, Crash], "crash"),
+        ([Crash, Crash, Stall], "stall"),
+    ] {
+        for (name, mut play) in steps::each() {
+            for (number, cause) in cause.into_iter().enumerate() {
+                assert!(play.session.query().is_some(), "{name}: {number}");
+                play.restart(cause);
+            }
+            assert_eq!(play.end(), Some(("failed", code)), "{name}");
+            assert!(play.messages().is_empty(), "{name}: it leaves the history");
+            if play.session.is_paused() {
+                play.command(Command::Resume).unwrap();
+            }
+            play.ask(QUESTION).says(&done());
+            assert_eq!(
+                play.end(),
+                Some(("answered", "")),
+                "{name}: the session is usable"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_runs_outside_is_dropped_when_restarts_end_the_query() {
+    for (name, mut play) in steps::each() {
+        let dropped = match name {
+            "calling" => "abort model",
+            "delegating" => "cancel child",
+            _ => continue,
+        };
+        for _ in 0..3 {
+            play.restart(RestartCause::Crash);
+        }
+        assert_eq!(owed(&play), [dropped], "{name}");
+    }
+}
+
+#[test]
+fn deaths_of_the_process_count_apart() {
+    let mut play = Play::asked(policy());
+    for _ in 0..9 {
+        play.restart(RestartCause::ProcessDeath);
+    }
+    play.restart(RestartCause::Crash)
+        .restart(RestartCause::Crash);
+    assert_eq!(play.end(), None);
+    play.restart(RestartCause::ProcessDeath);
+    assert_eq!(play.end(), Some(("failed", "process_death")), "the tenth");
+}
+
+#[test]
+fn a_continued_query_inherits_the_restarts() {
+    let mut play = Play::asked(policy());
+    play.restart(RestartCause::Crash)
+        .restart(RestartCause::Crash);
+    play.command(Command::FinishNow).unwrap();
+    play.command(Command::Continue(oracle_agent::model::Limits::turns(30)))
+        .unwrap();
+    play.restart(RestartCause::Crash);
+    assert_eq!(play.end(), Some(("failed", "crash")));
+}
+
+#[test]
+fn restarts_reset_no_budget() {
+    let mut play = Play::asked(turns(2));
+    play.says(&need("more to read"));
+    play.restart(RestartCause::Crash);
+    assert_eq!(play.session.query().unwrap().turns(), 1);
+    play.says(&need("still more"));
+    assert_eq!(play.end(), Some(("forced", "budget")));
+}
+
+#[test]
+fn a_crash_while_idle_sets_the_session_aside() {
+    let mut play = Play::asked(policy());
+    play.says(&done());
+    play.restart(RestartCause::Crash);
+    assert_eq!(play.kinds(), ["session.quarantined"]);
+    let reason = "it crashed while idle: lost".to_owned();
+    let refused = Err(Refusal::Quarantined { reason });
+    assert_eq!(play.submit(Submission::new("hello")), refused);
+    assert!(matches!(play.session.phase(), Phase::Quarantined(_)));
+    play.restart(RestartCause::Crash);
+    assert!(play.kinds().is_empty(), "once");
+}
+
+#[test]
+fn a_new_or_idle_session_owes_nothing() {
+    let mut play = Play::new(policy());
+    play.revive();
+    assert!(play.kinds().is_empty() && play.effects.is_empty());
+    let empty = Session::new(std::sync::Arc::new(policy()));
+    let decision = empty.resume(Moment::at(oracle_agent::model::Timestamp::from_millis(0)));
+    assert_eq!(decision, oracle_agent::kernel::Decision::nothing());
+}
+
+/// A report of each kind that fits no step of query 1 in `steps`.
+fn stale() -> Vec<(&'static str, Report)> {
+    let token = CallToken {
+        query: QueryId(1),
+        turn: Turn(7),
+        attempt: Attempt(1),
+    };
+    let other = CallToken {
+        query: QueryId(9),
+        turn: Turn(0),
+        attempt: Attempt(1),
+    };
+    let late = CallToken {
+        query: QueryId(1),
+        turn: Turn(0),
+        attempt: Attempt(9),
+    };
+    let answer = || -> Reply { reply(&done(), vec![call("x", "search")]) };
+    let fault = || oracle_agent::model::Fault::permanent("http_401", "no key");
+    let result = oracle_agent::model::ToolResult {
+        call: call("s", "").id,
+        status: ToolStatus::Ok,
+        content: "late".into(),
+    };
+    let end = ChildEnd {
+        child: "talk.0.1".parse().unwrap(),
+        outcome: Outcome::Answered,
+        answer: "late".into(),
+        usage: usage(1, 1, 1),
+    };
+    vec![
+        (
+            "prepared",
+            Report::Prepared {
+                query: QueryId(9),
+                result: Err(fault()),
+            },
+        ),
+        (
+            "reply, another turn",
+            Report::ModelReplied {
+                token,
+                reply: answer(),
+            },
+        ),
+        (
+            "reply, another query",
+            Report::ModelReplied {
+                token: other,
+                reply: answer(),
+            },
+        ),
+        (
+            "reply, another attempt",
+            Report::ModelReplied {
+                token: late,
+                reply: answer(),
+            },
+        ),
+        (
+            "fault",
+            Report::ModelFailed {
+                token: late,
+                fault: fault(),
+            },
+        ),
+        ("retry", Report::RetryDue { token: late }),
+        (
+            "tool, another turn",
+            Report::ToolEnded {
+                query: QueryId(1),
+                turn: Turn(7),
+                result: result.clone(),
+            },
+        ),
+        (
+            "tool, another query",
+            Report::ToolEnded {
+                query: QueryId(9),
+                turn: Turn(0),
+                result,
+            },
+        ),
+        (
+            "child",
+            Report::ChildEnded {
+                query: QueryId(1),
+                end,
+            },
+        ),
+        (
+            "ledger",
+            Report::BudgetViolated {
+                query: QueryId(9),
+                detail: "late".into(),
+            },
+        ),
+    ]
+}
+
+#[test]
+fn stale_reports_decide_nothing_in_any_step() {
+    let mut idle = Play::asked(policy());
+    idle.says(&done());
+    let mut all = steps::each();
+    all.push(("idle", idle));
+    for (name, mut play) in all {
+        for (what, report) in stale() {
+            play.report(report);
+            assert!(
+                play.kinds().is_empty() && play.effects.is_empty(),
+                "{name}: {what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn preparation_counts_once() {
+    let (_, mut play) = steps::each().remove(1);
+    play.prepare(oracle_agent::model::QueryType::Code);
+    assert!(play.kinds().is_empty());
+}
+
+#[test]
+fn signals_of_others_are_data_in_the_transcript() {
+    let mut play = Play::new(policy());
+    let bait = done();
+    play.ask(&format!("What does {bait} mean?"));
+    play.uses("", call("s", "search"), &format!("a page with {bait}"));
+    let steer = Command::Steer {
+        text: format!("see {bait}"),
+        author: oracle_agent::model::command::Author::User,
+    };
+    play.command(steer).unwrap();
+    play.calls("", vec![call("u", "search")]).ok("u", "found");
+    let foreign = play
+        .messages()
+        .iter()
+        .filter(|one| one.role != Role::Assistant);
+    let texts: Vec<String> = foreign
+        .flat_map(|one| {
+            one.texts()
+                .map(str::to_owned)
+                .chain(one.results().map(|r| r.content.clone()))
+        })
+        .filter(|text| text.contains("signal type"))
+        .collect();
+    assert_eq!(texts.len(), 3);
+    for text in texts {
+        assert!(
+            text.contains("&lt;signal") && text.contains("&lt;/signal"),
+            "{text}"
+        );
+    }
+    assert_eq!(play.end(), None, "and never obeyed");
+}

@@ -1,0 +1,134 @@
+//! What the scripted model, its tools and its people say.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    kernel::{ModelChoice, Policy},
+    model::{
+        CallId, Limits, NanoUsd, Part, Reply, StopReason, ToolApproval, ToolCall, ToolEffect,
+        ToolNeed, ToolRepeat, ToolSpec, Usage,
+    },
+};
+
+/// A question of more than twenty words, so that the fallback does not take it for a simple one.
+pub(super) const QUESTION: &str = "Please find out in which of the many modules of this project \
+    the retry policy of the outgoing calls is decided and how it can be changed by an operator";
+
+/// One model, four tools: two that are safe to repeat, one that is not, one that needs a person.
+pub(super) fn policy() -> Policy {
+    let tools = Arc::from([
+        tool("search", ToolRepeat::Safe, ToolApproval::NotNeeded),
+        tool("read", ToolRepeat::Safe, ToolApproval::NotNeeded),
+        tool("write", ToolRepeat::Unsafe, ToolApproval::NotNeeded),
+        tool("deploy", ToolRepeat::Unsafe, ToolApproval::Required),
+    ]);
+    Policy::new(vec![ModelChoice::new("p/one")], tools)
+}
+
+pub(super) fn turns(max_turns: u32) -> Policy {
+    Policy {
+        limits: Limits::turns(max_turns),
+        ..policy()
+    }
+}
+
+fn tool(name: &str, repeat: ToolRepeat, approval: ToolApproval) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: format!("Does {name}."),
+        schema: serde_json::json!({"type": "object"}),
+        serves: ToolNeed::Code,
+        effect: ToolEffect::ReadOnly,
+        repeat,
+        approval,
+    }
+}
+
+pub(super) fn signal(kind: &str, confidence: f64, fields: &str) -> String {
+    format!("<signal type=\"{kind}\"><confidence>{confidence}</confidence>{fields}</signal>")
+}
+
+pub(super) fn need(reason: &str) -> String {
+    signal("need_turn", 0.8, &format!("<reason>{reason}</reason>"))
+}
+
+pub(super) fn done() -> String {
+    signal(
+        "context_sufficient",
+        0.8,
+        "<sources_found>2</sources_found>",
+    )
+}
+
+pub(super) fn partial() -> String {
+    let fields = "<missing>the error paths</missing><caveat>read once</caveat>";
+    signal("partial_answer", 0.8, fields)
+}
+
+pub(super) fn stuck(blocker: &str) -> String {
+    let fields = format!(
+        "<attempted>[\"grep for it\", \"read main\"]</attempted><blocker>{blocker}</blocker>\
+         <suggestions>[\"ask the author\"]</suggestions>"
+    );
+    signal("stuck", 0.8, &fields)
+}
+
+pub(super) fn wants(capability: &str) -> String {
+    let fields = format!("<capability>{capability}</capability><reason>to run tests</reason>");
+    signal("need_capability", 0.8, &fields)
+}
+
+pub(super) fn delegate(scope: &str) -> String {
+    let fields = format!(
+        "<reason>a large part</reason><scope>{scope}</scope>\
+         <estimated_tokens>4000</estimated_tokens>"
+    );
+    signal("delegation_recommended", 0.8, &fields)
+}
+
+/// The same signal, hardly believed.
+pub(super) fn weak(signal: &str) -> String {
+    signal.replace("0.8", "0.2")
+}
+
+pub(super) fn call(id: &str, name: &str) -> ToolCall {
+    call_with(id, name, "{}")
+}
+
+pub(super) fn call_with(id: &str, name: &str, arguments: &str) -> ToolCall {
+    ToolCall {
+        id: CallId::new(id),
+        name: name.into(),
+        arguments: arguments.into(),
+    }
+}
+
+/// A reply of a text and calls, for 100 tokens.
+pub(super) fn reply(text: &str, calls: Vec<ToolCall>) -> Reply {
+    let text = (!text.is_empty()).then(|| Part::text(text));
+    let stop = if calls.is_empty() {
+        StopReason::EndTurn
+    } else {
+        StopReason::ToolCalls
+    };
+    let calls = calls.into_iter().map(Part::ToolCall);
+    Reply {
+        parts: text.into_iter().chain(calls).collect(),
+        stop,
+        usage: usage(90, 10, 1_000),
+        model: "p/one".into(),
+    }
+}
+
+pub(super) fn stopped(stop: StopReason, reply: Reply) -> Reply {
+    Reply { stop, ..reply }
+}
+
+pub(super) fn usage(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
+    Usage {
+        input_tokens,
+        cached_tokens: 0,
+        output_tokens,
+        cost: NanoUsd(nano),
+    }
+}

@@ -1,0 +1,247 @@
+//! Tool calls (spec 8, 10, 11): which run, which never do, and how results come back.
+
+use oracle_agent::{
+    kernel::{Command, Effect, Policy, Refusal},
+    model::{
+        CallId, ToolStatus,
+        record::{ApprovalVerdict, Fact, RefusedWhy, ToolFact},
+    },
+};
+
+use super::{play::Play, script::*};
+
+fn started(play: &Play) -> Vec<String> {
+    let calls = play.effects.iter().filter_map(|effect| {
+        let Effect::RunTool { call, .. } = effect else {
+            return None;
+        };
+        Some(call.id.to_string())
+    });
+    calls.collect()
+}
+
+fn refusals(play: &Play) -> Vec<(String, RefusedWhy)> {
+    let refused = play.log.iter().filter_map(|record| {
+        let Fact::Tool(ToolFact::Refused(refused)) = &record.fact else {
+            return None;
+        };
+        Some((refused.call.id.to_string(), refused.why))
+    });
+    refused.collect()
+}
+
+fn answer(play: &mut Play, call: &str, verdict: ApprovalVerdict) -> Result<(), Refusal> {
+    let call = CallId::new(call);
+    play.command(Command::AnswerApproval { call, verdict })
+        .map(|_| ())
+}
+
+#[test]
+fn calls_run_in_parallel_up_to_the_bound() {
+    let mut play = Play::asked(Policy {
+        parallel_calls: 2,
+        ..policy()
+    });
+    let four = ["a", "b", "c", "d"].map(|id| call(id, "search"));
+    play.calls("", four.to_vec());
+    assert_eq!(started(&play), ["a", "b"]);
+    play.ok("b", "B");
+    assert_eq!(started(&play), ["c"]);
+    play.ok("c", "C").ok("a", "A");
+    assert!(started(&play).is_empty(), "nothing waits any more");
+    play.ok("d", "D");
+    let results = play.results();
+    let order: Vec<_> = results
+        .iter()
+        .map(|(id, _, text)| (id.as_str(), text.as_str()))
+        .collect();
+    assert_eq!(
+        order,
+        [("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")],
+        "in the order of the calls"
+    );
+    assert_eq!(play.token().turn.0, 1);
+}
+
+#[test]
+fn some_calls_are_never_run() {
+    for (name, asked, why, words) in [
+        (
+            "unknown tool",
+            call("c", "grep"),
+            RefusedWhy::UnknownTool,
+            "There is no tool \"grep\". Available tools: search, read, write, deploy.",
+        ),
+        (
+            "no JSON",
+            call_with("c", "search", "{\"a\":"),
+            RefusedWhy::BrokenArguments,
+            "The arguments are not a JSON object (EOF while parsing a value at line 1 column 5). Send the call again with valid JSON.",
+        ),
+        (
+            "no object",
+            call_with("c", "search", "[1]"),
+            RefusedWhy::BrokenArguments,
+            "The arguments are not a JSON object (invalid type: sequence, expected a map at line 1 column 0). Send the call again with valid JSON.",
+        ),
+    ] {
+        let mut play = Play::asked(policy());
+        play.calls("", vec![asked, call("d", "search")]);
+        assert_eq!(started(&play), ["d"], "{name}: the others run");
+        play.ok("d", "found");
+        assert_eq!(refusals(&play), [("c".to_owned(), why)], "{name}");
+        let expected = ("c".to_owned(), ToolStatus::Refused, words.to_owned());
+        assert_eq!(play.results()[0], expected, "{name}");
+    }
+}
+
+#[test]
+fn blank_arguments_are_none() {
+    let mut play = Play::asked(policy());
+    play.calls("", vec![call_with("c", "search", " ")]);
+    assert_eq!(started(&play), ["c"]);
+}
+
+#[test]
+fn a_turn_whose_calls_are_all_refused_is_over() {
+    let mut play = Play::asked(policy());
+    play.calls("", vec![call("c", "grep")]);
+    assert_eq!(
+        play.kinds(),
+        ["turn.replied", "tool.refused", "turn.started"]
+    );
+}
+
+#[test]
+fn no_call_runs_in_a_last_or_final_turn() {
+    let mut last = Play::asked(turns(1));
+    last.calls("So.", vec![call("c", "search")]);
+    let mut fin = Play::new(policy());
+    fin.ask("What is it?").says(&weak(&need("no idea yet")));
+    fin.calls("So.", vec![call("c", "search")]);
+    for (name, play) in [("last", last), ("final", fin)] {
+        assert_eq!(
+            refusals(&play),
+            [("c".to_owned(), RefusedWhy::NotOffered)],
+            "{name}"
+        );
+        assert_eq!(play.count("tool.started"), 0, "{name}");
+    }
+}
+
+#[test]
+fn calls_that_share_an_id_are_told_apart() {
+    let mut play = Play::asked(policy());
+    let same = vec![
+        call("0", "search"),
+        call("0", "read"),
+        call("0-2", "read"),
+        call("0", "grep"),
+    ];
+    play.calls("", same);
+    assert_eq!(started(&play), ["0", "0-2", "0-2-2"]);
+    play.ok("0-2", "two").ok("0", "one").ok("0-2-2", "three");
+    let ids: Vec<_> = play.results().into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids, ["0", "0-2", "0-2-2", "0-3"]);
+    assert_eq!(play.token().turn.0, 1, "the turn ends");
+}
+
+#[test]
+fn a_call_that_needs_a_person_waits_for_one() {
+    for (name, verdict, runs, status) in [
+        (
+            "approved",
+            ApprovalVerdict::Approved,
+            vec!["d"],
+            ToolStatus::Ok,
+        ),
+        (
+            "denied",
+            ApprovalVerdict::Denied,
+            vec![],
+            ToolStatus::Denied,
+        ),
+    ] {
+        let mut play = Play::asked(policy());
+        play.calls("", vec![call("d", "deploy"), call("s", "search")]);
+        assert_eq!(started(&play), ["s"], "{name}: the others do not wait");
+        play.ok("s", "found");
+        assert_eq!(
+            play.session.query().unwrap().step().name(),
+            "approval",
+            "{name}"
+        );
+        answer(&mut play, "d", verdict).unwrap();
+        assert_eq!(started(&play), runs, "{name}");
+        if verdict == ApprovalVerdict::Approved {
+            play.ok("d", "deployed");
+        }
+        assert_eq!(play.results()[0].1, status, "{name}");
+        assert_eq!(play.token().turn.0, 1, "{name}: the turn is over");
+        let late = Err(Refusal::NotWaiting {
+            call: CallId::new("d"),
+        });
+        assert_eq!(answer(&mut play, "d", verdict), late, "{name}: once");
+    }
+}
+
+#[test]
+fn only_a_waiting_call_can_be_answered() {
+    let mut play = Play::asked(policy());
+    play.calls("", vec![call("d", "deploy"), call("s", "search")]);
+    for name in ["s", "nothing"] {
+        let refused = Err(Refusal::NotWaiting {
+            call: CallId::new(name),
+        });
+        assert_eq!(
+            answer(&mut play, name, ApprovalVerdict::Approved),
+            refused,
+            "{name}"
+        );
+    }
+    let mut idle = Play::new(policy());
+    let refused = Err(Refusal::NothingRunning);
+    assert_eq!(answer(&mut idle, "d", ApprovalVerdict::Approved), refused);
+}
+
+#[test]
+fn an_open_approval_is_withdrawn_when_the_query_ends() {
+    let mut play = Play::asked(policy());
+    play.calls("Words.", vec![call("d", "deploy"), call("s", "search")]);
+    play.command(Command::FinishNow).unwrap();
+    let kinds = [
+        "control.finished",
+        "approval.answered",
+        "tool.finished",
+        "tool.finished",
+        "query.finished",
+    ];
+    assert_eq!(play.kinds(), kinds);
+    let statuses: Vec<_> = play
+        .results()
+        .into_iter()
+        .map(|(id, status, _)| (id, status))
+        .collect();
+    assert_eq!(
+        statuses,
+        [
+            ("d".into(), ToolStatus::Refused),
+            ("s".into(), ToolStatus::Unknown)
+        ]
+    );
+}
+
+#[test]
+fn a_result_that_fits_no_running_call_decides_nothing() {
+    let mut play = Play::asked(policy());
+    play.calls("", vec![call("a", "search"), call("d", "deploy")]);
+    play.ok("a", "first");
+    for (name, id) in [
+        ("twice", "a"),
+        ("unknown", "x"),
+        ("still waiting for a person", "d"),
+    ] {
+        play.ok(id, "again");
+        assert!(play.kinds().is_empty() && play.effects.is_empty(), "{name}");
+    }
+}

@@ -1,0 +1,379 @@
+//! What follows a reply (spec 8): every signal, no signal, replies that are none.
+
+use oracle_agent::model::{Outcome, Part, QueryType, Reply, Role, StopReason, record::TurnMode};
+
+use super::{play::Play, script::*};
+
+const CONTINUE: &str = "Continue.";
+const FORCED: &str =
+    "You have gathered sufficient information. Please provide your final response now.";
+
+#[test]
+fn a_query_is_prepared_asked_and_answered() {
+    let mut play = Play::asked(policy());
+    assert_eq!(play.kinds(), ["query.classified", "turn.started"]);
+    assert_eq!((play.mode(), play.model()), (TurnMode::Normal, "p/one"));
+    play.says(&format!("It is in retry.rs.\n{}", done()));
+    assert_eq!(
+        play.kinds(),
+        ["turn.replied", "signal.emitted", "query.finished"]
+    );
+    assert_eq!(play.outcome(), &Outcome::Answered);
+    assert_eq!(play.answer(), "It is in retry.rs.");
+    assert_eq!(
+        (play.finished().turns, play.finished().usage),
+        (1, usage(90, 10, 1_000))
+    );
+    assert!(play.effects.is_empty(), "{:?}", play.effects);
+}
+
+#[test]
+fn terminal_signals_end_the_query() {
+    let missing = ("partial", "the error paths");
+    for (name, signal, end) in [
+        ("row 11: context_sufficient", done(), ("answered", "")),
+        ("row 12: partial_answer", partial(), missing),
+    ] {
+        let mut play = Play::asked(policy());
+        play.says(&format!("Words.\n{signal}"));
+        assert_eq!(play.end(), Some(end), "{name}");
+        assert_eq!(play.answer(), "Words.", "{name}");
+    }
+}
+
+#[test]
+fn a_partial_answer_keeps_its_caveat() {
+    let mut play = Play::asked(policy());
+    play.says(&partial());
+    let partial = Outcome::Partial {
+        missing: "the error paths".into(),
+        caveat: Some("read once".into()),
+    };
+    assert_eq!(play.outcome(), &partial);
+}
+
+#[test]
+fn continuations_go_on_with_what_the_model_has_to_know() {
+    let tools = "\"a shell\" is not available. The tools here are: search, read, write, deploy. \
+                 Go on with these, or answer with what you have.";
+    let alone = "No sub-agent is available. Do the work yourself with the tools there are, or \
+                 answer with what you have.";
+    let reminder = "Your last reply had no signal. End every reply with exactly one <signal \
+                    type=\"…\"> block, as the Signal Emission Protocol describes.";
+    for (name, reply, kind, guidance) in [
+        (
+            "row 14: need_turn",
+            need("more to read"),
+            "signal.emitted",
+            CONTINUE,
+        ),
+        (
+            "row 15: need_capability",
+            wants("a shell"),
+            "capability.requested",
+            tools,
+        ),
+        (
+            "row 16: no room",
+            delegate("all of src"),
+            "delegation.recommended",
+            alone,
+        ),
+        ("row 18: no signal", String::new(), "turn.replied", reminder),
+    ] {
+        let mut play = Play::asked(policy());
+        play.says(&format!("Words.\n{reply}"));
+        assert_eq!(play.guidance(), [guidance], "{name}");
+        assert_eq!((play.count(kind), play.end()), (1, None), "{name}");
+        assert_eq!(play.token().turn.0, 1, "{name}");
+    }
+}
+
+#[test]
+fn no_signal_means_what_the_kind_of_question_makes_of_it() {
+    let finish = || {
+        let on_missing_signal = oracle_agent::kernel::OnMissingSignal::Finish;
+        oracle_agent::kernel::Policy {
+            on_missing_signal,
+            ..policy()
+        }
+    };
+    let bad = "Hello. <signal type=\"need_turn\"></signal>";
+    for (name, policy, kind, reply, end) in [
+        (
+            "row 17: small talk",
+            policy(),
+            QueryType::Conversational,
+            "Hello.",
+            Some(("answered", "")),
+        ),
+        (
+            "row 17: rejected in small talk",
+            policy(),
+            QueryType::Conversational,
+            bad,
+            Some(("answered", "")),
+        ),
+        (
+            "row 18: small talk without text",
+            policy(),
+            QueryType::Conversational,
+            "",
+            None,
+        ),
+        (
+            "row 18: research",
+            policy(),
+            QueryType::Research,
+            "Hello.",
+            None,
+        ),
+        (
+            "row 18: finish",
+            finish(),
+            QueryType::Research,
+            "Hello.",
+            Some(("answered", "")),
+        ),
+        (
+            "row 18: finish without text",
+            finish(),
+            QueryType::Research,
+            "",
+            None,
+        ),
+    ] {
+        let mut play = Play::new(policy);
+        play.ask_as(kind, "hello").says(reply);
+        assert_eq!(play.end(), end, "{name}");
+    }
+}
+
+#[test]
+fn a_rejected_signal_is_explained_twice_at_most() {
+    let mut play = Play::asked(policy());
+    let broken = "Words. <signal type=\"need_turn\"><reason>abc</reason></signal>";
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        play.says(broken);
+        assert_eq!(play.kinds()[..2], ["turn.replied", "signal.rejected"]);
+        said.extend(play.guidance().into_iter().map(str::to_owned));
+    }
+    assert_eq!(said.len(), 2, "the fault replaces the reminder: {said:?}");
+    for text in &said {
+        assert!(
+            text.starts_with("The signal in your last reply was not accepted: "),
+            "{text}"
+        );
+        assert!(text.contains("reason"), "it names the field: {text}");
+    }
+    play.says(&format!("Words.\n{}", need("back on track")));
+    play.says(broken);
+    let reminded = play.guidance().concat();
+    assert!(
+        reminded.starts_with("Your last reply had no signal."),
+        "{reminded}"
+    );
+    assert_eq!(
+        play.count("signal.rejected"),
+        3,
+        "but every one is recorded"
+    );
+}
+
+#[test]
+fn a_cut_reply_goes_on_shorter() {
+    let cut = "Your last reply was cut off by the output limit. Go on from where it stopped, more \
+               briefly, and end with a signal.";
+    let finish = oracle_agent::kernel::OnMissingSignal::Finish;
+    let kinds = [
+        ("code", QueryType::Code, policy()),
+        ("small talk", QueryType::Conversational, policy()),
+        (
+            "finish",
+            QueryType::Code,
+            oracle_agent::kernel::Policy {
+                on_missing_signal: finish,
+                ..policy()
+            },
+        ),
+    ];
+    for (name, kind, policy) in kinds {
+        let mut play = Play::new(policy);
+        play.ask_as(kind, "tell me");
+        let whole = reply(&format!("First half.\n{}", done()), Vec::new());
+        play.replies(stopped(StopReason::MaxTokens, whole));
+        assert_eq!(play.end(), None, "{name}: a cut reply is no answer");
+        assert_eq!(play.guidance(), [cut], "{name}");
+        assert_eq!(
+            play.count("signal.emitted"),
+            0,
+            "{name}: a cut reply has no signal"
+        );
+    }
+}
+
+#[test]
+fn the_calls_of_a_cut_reply_are_not_run() {
+    let mut play = Play::asked(policy());
+    let half = call_with("c1", "search", "{\"query\": \"ret");
+    play.replies(stopped(StopReason::MaxTokens, reply("", vec![half])));
+    assert_eq!(
+        (play.count("tool.refused"), play.count("tool.started")),
+        (1, 0)
+    );
+    assert!(play.results()[0].2.contains("cut off by the output limit"));
+    assert!(play.guidance()[0].contains("more briefly"));
+}
+
+#[test]
+fn refusals_and_filters_fail_with_their_code() {
+    for (stop, code) in [
+        (StopReason::Refusal, "refusal"),
+        (StopReason::ContentFilter, "content_filter"),
+    ] {
+        let mut play = Play::asked(policy());
+        play.replies(stopped(
+            stop,
+            reply("I will not.", vec![call("c1", "search")]),
+        ));
+        assert_eq!(play.end(), Some(("failed", code)));
+        assert_eq!(
+            play.finished().usage,
+            usage(90, 10, 1_000),
+            "{code}: it is paid for"
+        );
+        assert!(play.messages().is_empty(), "{code}: it leaves the history");
+    }
+}
+
+#[test]
+fn the_answer_is_the_last_text_else_all_of_it() {
+    let mut play = Play::asked(policy());
+    play.says(&format!("One.\n{}", need("first reason")));
+    play.says(&format!("Two.\n{}", need("second reason")));
+    let mut empty = play.clone();
+    play.says(&format!("Three.\n{}", done()));
+    assert_eq!(play.answer(), "Three.");
+    empty.says(&done());
+    assert_eq!(empty.answer(), "One.\n\nTwo.");
+}
+
+#[test]
+fn a_final_turn_ends_the_query_whatever_it_says() {
+    let searching = || call("c1", "search");
+    let empty = Some(("failed", "empty_answer"));
+    let answered = Some(("answered", ""));
+    for (name, before, text, calls, end) in [
+        ("no signal", "", "It is so.".to_owned(), vec![], answered),
+        (
+            "need_turn is not heard",
+            "",
+            format!("So. {}", need("once more")),
+            vec![],
+            answered,
+        ),
+        (
+            "partial_answer",
+            "",
+            format!("So. {}", partial()),
+            vec![],
+            Some(("partial", "the error paths")),
+        ),
+        (
+            "stuck",
+            "",
+            format!("So. {}", stuck("no access")),
+            vec![],
+            Some(("stuck", "no access")),
+        ),
+        (
+            "calls are refused",
+            "",
+            "So.".to_owned(),
+            vec![searching()],
+            answered,
+        ),
+        ("earlier text", "Before.", String::new(), vec![], answered),
+        ("no text at all", "", String::new(), vec![], empty),
+        ("a signal without text", "", done(), vec![], empty),
+    ] {
+        let mut play = Play::new(policy());
+        // A simple question without tools, and a weak signal: the fallback forces a response.
+        play.ask("What is it?");
+        play.says(&format!("{before} {}", weak(&need("no idea yet"))));
+        assert_eq!(
+            (play.mode(), play.guidance()),
+            (TurnMode::Final, vec![FORCED]),
+            "{name}"
+        );
+        play.calls(&text, calls);
+        assert_eq!(play.end(), end, "{name}");
+        assert_eq!(play.count("tool.started"), 0, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_sent_that_ends_with_the_assistant() {
+    let mut play = Play::asked(policy());
+    play.says(&need("more to read"));
+    assert_eq!(play.roles(), [Role::User, Role::Assistant, Role::Guidance]);
+    play.calls(&need("another file"), vec![call("c1", "search")]);
+    play.ok("c1", "found");
+    assert!(
+        play.guidance().is_empty(),
+        "a result follows, so nothing is added"
+    );
+}
+
+#[test]
+fn the_model_gets_its_own_words_back_as_received() {
+    let mut play = Play::asked(policy());
+    let said = format!("Words.\n{}", need("more to read"));
+    play.says(&said);
+    assert_eq!(play.messages()[1].parts, [Part::text(&said)]);
+    let visible = play.log.iter().any(|record| {
+        let line = serde_json::to_string(record).unwrap();
+        line.contains("\"text\":\"Words.\"")
+    });
+    assert!(visible, "people get the visible text");
+}
+
+#[test]
+fn calls_go_before_every_signal() {
+    for (name, signal) in [
+        ("row 9: context_sufficient", done()),
+        ("row 9: partial_answer", partial()),
+        ("row 9: delegation_recommended", delegate("all of src")),
+        ("row 9: none", String::new()),
+    ] {
+        let mut play = Play::asked(policy());
+        play.uses(&format!("Words. {signal}"), call("c1", "search"), "found");
+        assert_eq!(play.end(), None, "{name}: results must be read");
+        assert_eq!(play.token().turn.0, 1, "{name}");
+        assert_eq!(
+            play.count("delegation.started"),
+            0,
+            "{name}: logged, not started"
+        );
+    }
+}
+
+#[test]
+fn an_empty_reply_is_a_turn_without_a_signal() {
+    let mut play = Play::asked(policy());
+    let nothing = Reply {
+        parts: Vec::new(),
+        ..reply("", Vec::new())
+    };
+    play.replies(nothing);
+    assert_eq!(play.end(), None);
+    assert_eq!(
+        play.session
+            .query()
+            .unwrap()
+            .signals()
+            .turns_without_signal(),
+        1
+    );
+}
