@@ -18,6 +18,7 @@ use crate::{
     tool::{CodeSearch, FileRead, ProjectRoot, Registry, RegistryError, RootError, Tool},
 };
 
+pub mod command;
 mod settings;
 
 /// Why a system could not be put together. Each text says what is wrong and what to do.

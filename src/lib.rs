@@ -13,6 +13,8 @@
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
 //! | 3 | [`actor`]: scheduling, ownership and failure around them |
+//! | 4 | [`cli`]: translation of the outside to commands and back |
+//! | 5 | [`app`]: puts a system together; [`telemetry`]: the log |
 
 pub mod model;
 pub mod signal;
@@ -27,4 +29,7 @@ pub mod tool;
 
 pub mod actor;
 
+pub mod cli;
+
 pub mod app;
+pub mod telemetry;

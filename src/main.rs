@@ -1,3 +1,24 @@
-//! The `oracle` binary.
+//! The `oracle` binary: arguments, environment and standard streams in, an exit code out.
 
-fn main() {}
+use std::{env, io::Write, process::ExitCode};
+
+use oracle_agent::{
+    app::command,
+    cli::{Args, Environment, Stop, terminal::Terminal},
+    telemetry,
+};
+
+fn main() -> ExitCode {
+    let environment = Environment::new(env::vars_os());
+    let mut terminal = Terminal::standard(&environment);
+    let code = run(&environment, &mut terminal).unwrap_or_else(|stop| stop.tell(&mut terminal));
+    ExitCode::from(code)
+}
+
+fn run(environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
+    let args = Args::read(env::args_os())?;
+    telemetry::start(args.options.verbose, environment.get("RUST_LOG"));
+    let code = command::run(&args, environment, terminal)?;
+    terminal.out.flush()?;
+    Ok(code)
+}

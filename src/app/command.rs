@@ -1,0 +1,159 @@
+//! From a command line to its end: loads the configuration, builds what the command needs and no
+//! more, and hands it over.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::BuildError;
+use crate::{
+    actor::Oracle,
+    cli::{
+        self, Args, Command, Environment, Stop, config::ConfigCommand, prompt::Subject,
+        terminal::Terminal,
+    },
+    config::{self, Config, File, Loaded, Problem, Sources},
+    prompt::{ComposeInput, ComposedPrompt},
+    query::Context,
+};
+
+/// Carries out a command; gives its exit code.
+///
+/// # Errors
+/// What stops it, with the exit code that this has.
+pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
+    let load = || configuration(args, environment);
+    let done = match &args.command {
+        Command::Completions(shell) => cli::completions::run(*shell, terminal),
+        Command::Signal(signal) => cli::signal::run(signal, terminal),
+        Command::Classify(classify) => {
+            let classifier = super::classifier(&load()?.config)?;
+            cli::classify::run(classify, &classifier, terminal)
+        }
+        Command::Prompt(prompt) => {
+            let prompt = compose(&load()?.config, &args.options.project, &prompt.subject)?;
+            cli::prompt::print(&prompt, args.options.json, terminal)
+        }
+        Command::Config(config) => match config.command {
+            ConfigCommand::Show => cli::config::show(&load()?, args.options.json, terminal),
+            ConfigCommand::Check => return check(args, environment, terminal),
+        },
+        Command::Ask(_) | Command::Chat(_) | Command::Replay(_) => Err(Stop::failed(
+            "this build cannot run queries: use a later one",
+        )),
+    };
+    done.map(|()| cli::exit::DONE)
+}
+
+/// The configuration and the file that it comes from.
+struct Found {
+    file: Option<PathBuf>,
+    loaded: Result<Loaded, Vec<Problem>>,
+}
+
+fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, Stop> {
+    find(args, environment).loaded.map_err(Stop::all)
+}
+
+/// A file that is named has to exist, the one at the usual place need not.
+fn find(args: &Args, environment: &Environment) -> Found {
+    let named = args.options.config.clone();
+    let usual = || usual_file(environment).filter(|path| !is_missing(path));
+    let file = named.or_else(usual);
+    let (text, unreadable) = match file.as_deref().map(File::read).transpose() {
+        Ok(text) => (text, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let sources = Sources {
+        file: text,
+        environment: environment.pairs().to_vec(),
+        options: args.options.settings(),
+    };
+    // A file that cannot be read does not hide what else is wrong.
+    let loaded = match (unreadable, config::load(&sources)) {
+        (None, loaded) => loaded,
+        (Some(problem), Ok(_)) => Err(vec![problem]),
+        (Some(problem), Err(others)) => Err([vec![problem], others].concat()),
+    };
+    Found { file, loaded }
+}
+
+/// As the XDG rules have it, an empty or relative `XDG_CONFIG_HOME` is as good as none.
+fn usual_file(environment: &Environment) -> Option<PathBuf> {
+    let folder = |name| {
+        let path = environment.get(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    folder("XDG_CONFIG_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".config")))
+        .map(|folder| folder.join("oracle/oracle.toml"))
+}
+
+fn is_missing(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(_) => false,
+        Err(error) => matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        ),
+    }
+}
+
+/// Builds all that a start builds, short of starting it.
+fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
+    let Found { file, loaded } = find(args, environment);
+    let problems: Vec<String> = match loaded {
+        Err(problems) => problems.iter().map(Problem::to_string).collect(),
+        Ok(Loaded { config, .. }) => {
+            let builder = Oracle::builder().config(config.clone());
+            let builder = builder.project(&args.options.project);
+            let checked = [
+                builder.models().map(drop),
+                builder.registry().map(drop),
+                super::classifier(&config).map(drop),
+                super::composer(&config).map(drop),
+            ];
+            let failed = checked.into_iter().filter_map(Result::err);
+            failed.map(|error| error.to_string()).collect()
+        }
+    };
+    cli::config::report(file.as_deref(), &problems, args.options.json, terminal)
+}
+
+fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<ComposedPrompt, Stop> {
+    let query_type = match (subject.query_type, &subject.query) {
+        (Some(query_type), _) => query_type,
+        (None, Some(query)) => {
+            let classifier = super::classifier(config)?;
+            classifier.classify(query, Context::Fresh).query_type
+        }
+        (None, None) => {
+            return Err(Stop::usage(
+                "say what for: with `--type TYPE` or `--query QUERY`",
+            ));
+        }
+    };
+    let variables = super::project_variables(config, project)?.prepare();
+    let input = ComposeInput::new(variables.into(), query_type);
+    let prompt = super::composer(config)?.compose(&input);
+    prompt.map_err(|error| BuildError::from(error).into())
+}
+
+/// What cannot be put together is configured wrongly, except where actors did not start.
+impl From<BuildError> for Stop {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Start(_) => Self::failed(error),
+            BuildError::Project(_)
+            | BuildError::Prompt(_)
+            | BuildError::LexiconFile { .. }
+            | BuildError::Lexicon(_)
+            | BuildError::Tools(_)
+            | BuildError::UnknownModel { .. } => Self::usage(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Where the configuration is looked for.
+
+use super::*;
+
+#[test]
+fn the_usual_file_is_where_the_xdg_rules_put_it() {
+    for (name, environment, want) in [
+        (
+            "xdg",
+            [("XDG_CONFIG_HOME", "/x"), ("HOME", "/h")],
+            Some("/x/oracle/oracle.toml"),
+        ),
+        (
+            "empty xdg",
+            [("XDG_CONFIG_HOME", ""), ("HOME", "/h")],
+            Some("/h/.config/oracle/oracle.toml"),
+        ),
+        (
+            "relative xdg",
+            [("XDG_CONFIG_HOME", "x"), ("HOME", "/h")],
+            Some("/h/.config/oracle/oracle.toml"),
+        ),
+        ("nothing", [("XDG_CONFIG_HOME", ""), ("HOME", "")], None),
+    ] {
+        let got = usual_file(&environment.into());
+        assert_eq!(got, want.map(PathBuf::from), "{name}");
+    }
+}

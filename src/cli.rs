@@ -1,0 +1,90 @@
+//! The command line (spec 14): what may be typed, and how each command turns it into a call and the
+//! result into text.
+//!
+//! It builds nothing: a command is handed what it needs (classifier, composer, system) by the
+//! composition root. It reads no environment, only the arguments and streams that it is given.
+//!
+//! **Invariants:** results go to standard output, everything else to standard error. Every end has
+//! its exit code from [`exit`]. No input and no closed stream makes it panic.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+mod arguments;
+pub mod classify;
+pub mod completions;
+pub mod config;
+mod environment;
+pub mod exit;
+mod help;
+pub mod input;
+mod options;
+pub mod prompt;
+pub mod signal;
+mod stop;
+pub mod terminal;
+
+pub use arguments::{AskArgs, ChatArgs, ReplayArgs};
+pub use environment::Environment;
+pub use options::Options;
+pub use stop::Stop;
+
+/// What was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Parser)]
+#[command(name = "oracle", version, about = help::ABOUT, after_help = help::TOP)]
+pub struct Args {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub options: Options,
+    /// What is to be done.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Ask one question and print the answer
+    #[command(after_help = help::ASK)]
+    Ask(AskArgs),
+    /// Hold a conversation, one question a line
+    #[command(after_help = help::CHAT)]
+    Chat(ChatArgs),
+    /// Say what kind of question a query is
+    #[command(after_help = help::CLASSIFY)]
+    Classify(classify::ClassifyArgs),
+    /// Read the signal out of a model's reply
+    #[command(after_help = help::SIGNAL)]
+    Signal(signal::SignalArgs),
+    /// Compose the prompt that a query would get
+    #[command(after_help = help::PROMPT)]
+    Prompt(prompt::PromptArgs),
+    /// Play a scripted conversation through a real session, without any network
+    #[command(after_help = help::REPLAY)]
+    Replay(ReplayArgs),
+    /// Show or check the configuration
+    #[command(after_help = help::CONFIG)]
+    Config(config::ConfigArgs),
+    /// Print completions for a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(completions::CompletionsArgs),
+}
+
+impl Args {
+    /// Reads a command line, the name of the program first.
+    ///
+    /// # Errors
+    /// [`Stop::CommandLine`], also where help or the version is asked for.
+    pub fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, Stop> {
+        Self::try_parse_from(line).map_err(Stop::CommandLine)
+    }
+}
+
+/// The whole tree, for completions.
+fn tree() -> clap::Command {
+    Args::command()
+}
+
+#[cfg(test)]
+mod tests;

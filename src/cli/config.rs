@@ -1,0 +1,95 @@
+//! `oracle config`: what is configured and by whom, and whether a start with it would succeed
+//! (spec 13).
+
+use std::{io::Write, path::Path};
+
+use clap::Subcommand;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{Stop, exit, terminal::Terminal};
+use crate::config::Loaded;
+
+/// `oracle config`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct ConfigArgs {
+    /// What is to be done with it.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// What can be done with a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum ConfigCommand {
+    /// Print every value and where it comes from, as TOML
+    Show,
+    /// Say whether everything is in order: values, prompts, lexicon, models, project folder
+    Check,
+}
+
+/// What a check gave, as JSON.
+#[derive(Serialize)]
+struct Checked<'a> {
+    file: Option<&'a Path>,
+    problems: &'a [String],
+}
+
+/// Prints every value with its source.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn show(loaded: &Loaded, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    if json {
+        return terminal.out.json(&sourced(loaded)?);
+    }
+    let text = loaded.show().map_err(|error| {
+        Stop::failed(format_args!("the configuration cannot be shown: {error}"))
+    })?;
+    write!(terminal.out, "{text}")?;
+    Ok(())
+}
+
+/// Each value as `{"value", "source"}`, by section and key.
+fn sourced(loaded: &Loaded) -> Result<Value, Stop> {
+    let config = serde_json::to_value(&loaded.config).map_err(Stop::no_json)?;
+    let sourced = |name: &str, keys: &Value| -> Value {
+        let keys = keys.as_object().into_iter().flatten();
+        let key = |(key, value): (&String, &Value)| {
+            let source = loaded.origin(&format!("{name}.{key}")).to_string();
+            (key.clone(), json!({ "value": value, "source": source }))
+        };
+        keys.map(key).collect::<Map<_, _>>().into()
+    };
+    let sections = config.as_object().into_iter().flatten();
+    let sections = sections.map(|(name, keys)| (name.clone(), sourced(name, keys)));
+    Ok(sections.collect::<Map<_, _>>().into())
+}
+
+/// Says that everything is in order, or all that is not; gives the exit code.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn report(
+    file: Option<&Path>,
+    problems: &[String],
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    if json {
+        terminal.out.json(&Checked { file, problems })?;
+    } else if problems.is_empty() {
+        let file = file.map_or("no file".into(), |file| {
+            format!("file `{}`", file.display())
+        });
+        writeln!(terminal.out, "configuration is in order ({file})")?;
+    } else {
+        for line in problems.iter().flat_map(|problem| problem.lines()) {
+            terminal.err.say(line);
+        }
+    }
+    Ok(if problems.is_empty() {
+        exit::DONE
+    } else {
+        exit::USAGE
+    })
+}

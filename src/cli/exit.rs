@@ -1,0 +1,135 @@
+//! Exit codes (spec 14): the one place that knows them.
+//!
+//! A standard output that nobody reads any more is no failure: `oracle classify | head -1` ends
+//! with [`DONE`].
+
+use crate::{actor::AskError, kernel::Refusal, model::Outcome};
+
+/// Answered, or answered in part; a command did what it should.
+pub const DONE: u8 = 0;
+/// Failed.
+pub const FAILED: u8 = 1;
+/// Wrong usage or configuration.
+pub const USAGE: u8 = 2;
+/// Stuck, or escalated to a person.
+pub const STUCK: u8 = 3;
+/// Forced to an end.
+pub const FORCED: u8 = 4;
+/// The session is busy.
+pub const BUSY: u8 = 5;
+/// Cancelled; what shells give for a program that was interrupted.
+pub const CANCELLED: u8 = 130;
+
+/// How a query ended.
+#[must_use]
+pub const fn of_outcome(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Answered | Outcome::Partial { .. } => DONE,
+        Outcome::Stuck { .. } | Outcome::Escalated { .. } => STUCK,
+        Outcome::Forced { .. } => FORCED,
+        Outcome::Cancelled => CANCELLED,
+        Outcome::Failed { .. } => FAILED,
+    }
+}
+
+/// Why a query did not start, or was lost sight of.
+#[must_use]
+pub const fn of_ask_error(error: &AskError) -> u8 {
+    match error {
+        AskError::Refused(refusal) => of_refusal(refusal),
+        AskError::EmptyQuestion | AskError::QuestionTooLong { .. } | AskError::Name(_) => USAGE,
+        AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => FAILED,
+    }
+}
+
+const fn of_refusal(refusal: &Refusal) -> u8 {
+    match refusal {
+        Refusal::Busy | Refusal::InboxFull { .. } => BUSY,
+        Refusal::TurnsOutOfRange { .. } => USAGE,
+        Refusal::NothingRunning
+        | Refusal::KeyReused { .. }
+        | Refusal::NotWaiting { .. }
+        | Refusal::NothingToContinue
+        | Refusal::AlreadyOpen
+        | Refusal::Quarantined { .. } => FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        journal,
+        model::{CallId, ForcedBy, SessionName},
+    };
+
+    #[test]
+    fn every_outcome_has_the_code_of_spec_14() {
+        let partial = Outcome::Partial {
+            missing: "the tests".into(),
+            caveat: None,
+        };
+        let stuck = Outcome::Stuck {
+            attempted: vec!["search".into()],
+            blocker: "no index".into(),
+            suggestions: vec![],
+        };
+        let escalated = Outcome::Escalated {
+            why: "tools fail".into(),
+        };
+        let failed = Outcome::Failed {
+            code: "context".into(),
+            detail: String::new(),
+        };
+        let forced = [
+            ForcedBy::Budget,
+            ForcedBy::Loop,
+            ForcedBy::Tokens,
+            ForcedBy::Cost,
+            ForcedBy::Operator,
+        ];
+        let others = [
+            (Outcome::Answered, 0),
+            (partial, 0),
+            (failed, 1),
+            (stuck, 3),
+            (escalated, 3),
+            (Outcome::Cancelled, 130),
+        ];
+        for (outcome, code) in others
+            .into_iter()
+            .chain(forced.map(|by| (Outcome::Forced { by }, 4)))
+        {
+            assert_eq!(of_outcome(&outcome), code, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_to_ask_has_its_code() {
+        let refused = |refusal| AskError::Refused(refusal);
+        let key = "k".to_owned();
+        let reason = "record 7 cannot be read".to_owned();
+        let call = CallId::new("c1");
+        for (error, code) in [
+            (AskError::EmptyQuestion, 2),
+            (AskError::QuestionTooLong { bytes: 1 << 21 }, 2),
+            (AskError::Name(SessionName::new("").unwrap_err()), 2),
+            (AskError::Timeout(Duration::from_secs(1)), 1),
+            (AskError::Stopped, 1),
+            (AskError::Journal(journal::Error::Empty), 1),
+            (refused(Refusal::Busy), 5),
+            (refused(Refusal::InboxFull { waiting: 32 }), 5),
+            (refused(Refusal::TurnsOutOfRange { found: 0 }), 2),
+            (refused(Refusal::NothingRunning), 1),
+            (refused(Refusal::KeyReused { key }), 1),
+            (refused(Refusal::NotWaiting { call }), 1),
+            (refused(Refusal::NothingToContinue), 1),
+            (refused(Refusal::AlreadyOpen), 1),
+            (refused(Refusal::Quarantined { reason }), 1),
+        ] {
+            assert_eq!(of_ask_error(&error), code, "{error:?}");
+        }
+    }
+}

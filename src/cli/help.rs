@@ -1,0 +1,116 @@
+//! The longer texts of the help: examples, and what exit codes mean (spec 14).
+
+/// What the program is, in a line.
+pub(super) const ABOUT: &str = "Asks LLM agents about a project, and keeps them on course";
+
+/// The table of [`super::exit`].
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0    answered, or answered in part
+  1    failed
+  2    wrong usage or configuration
+  3    stuck, or escalated to you
+  4    forced to an end by a limit, a loop or an operator
+  5    the session is busy
+  130  cancelled"
+    };
+}
+
+pub(super) const TOP: &str = concat!(
+    "\
+Examples:
+  oracle ask \"where are sessions restarted?\"
+  oracle chat --project ~/src/shop
+  git diff | oracle ask --json
+  oracle config check
+
+",
+    exit_codes!()
+);
+
+pub(super) const ASK: &str = concat!(
+    "\
+The answer goes to standard output, everything else to standard error. A question may have 1 MiB.
+
+Examples:
+  oracle ask \"where are sessions restarted?\"
+  oracle ask --session review \"and who calls that?\"
+  oracle ask --json --max-turns 5 \"which files parse dates?\"
+  oracle ask - < question.txt
+
+",
+    exit_codes!()
+);
+
+pub(super) const CHAT: &str = concat!(
+    "\
+Examples:
+  oracle chat
+  oracle chat --session review --project ~/src/shop
+
+",
+    exit_codes!()
+);
+
+pub(super) const CLASSIFY: &str = "\
+Without QUERY, every line of standard input is a query, blank ones too. For each there is one line
+of JSON: query_type, needs_code, needs_vault, needs_web, confidence, keywords_matched.
+
+With --jsonl, every line is an object {\"query\": \"…\", \"context\": \"…\"} or a string; `context` may be
+missing, other keys are ignored, a blank line is an empty query.
+
+Examples:
+  oracle classify \"where is the parser?\"
+  oracle classify --context \"The parser is in src/read.rs.\" \"and the second one?\"
+  oracle classify < queries.txt
+  oracle classify --jsonl < queries.jsonl";
+
+pub(super) const SIGNAL: &str = "\
+Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a block
+is no signal) or null, and `text`, which is what people see of the reply.
+
+With --jsonl, every line is an object {\"response\": \"…\"} or a string; other keys are ignored, a blank
+line is an empty reply. Each gets a line of its own.
+
+Examples:
+  oracle signal reply.txt
+  oracle signal < reply.txt
+  oracle signal --jsonl replies.jsonl";
+
+pub(super) const PROMPT: &str = "\
+Prints the prompt; what was left out or cut stands on standard error. With --json, an object with
+content, segments_included, token_estimate and warnings.
+
+Examples:
+  oracle prompt --type code
+  oracle prompt --query \"where is the parser?\" --json
+  ORACLE_PROMPT__DIR=my-prompts oracle prompt --type research";
+
+pub(super) const REPLAY: &str = concat!(
+    "\
+The scenario holds the query, settings, and the turns: what the model replies, which tools it calls
+and what they give.
+
+Examples:
+  oracle replay scenario.json
+  oracle replay --json - < scenario.json
+
+",
+    exit_codes!()
+);
+
+pub(super) const CONFIG: &str = "\
+Defaults, the file, the environment (ORACLE_MAX_TURNS, ORACLE_BUDGET__MAX_TOKENS) and options of the
+command line are laid over one another, the later wins.
+
+Examples:
+  oracle config show
+  oracle config show --json --max-turns 5
+  oracle config check --config oracle.toml";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  oracle completions bash > ~/.local/share/bash-completion/completions/oracle
+  oracle completions fish > ~/.config/fish/completions/oracle.fish";

@@ -1,0 +1,48 @@
+//! `oracle prompt`: the prompt that a query of some type would get (spec 5, 14).
+
+use std::io::Write;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::{Stop, terminal::Terminal};
+use crate::{model::QueryType, prompt::ComposedPrompt};
+
+/// `oracle prompt`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct PromptArgs {
+    /// For which type, or for which query.
+    #[command(flatten)]
+    pub subject: Subject,
+}
+
+/// What the prompt is for; exactly one is given.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct Subject {
+    /// For queries of this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = query_type())]
+    pub query_type: Option<QueryType>,
+    /// For this query, after it is classified
+    #[arg(long, value_name = "QUERY")]
+    pub query: Option<String>,
+}
+
+fn query_type() -> impl TypedValueParser<Value = QueryType> {
+    let names = QueryType::ALL.map(QueryType::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<QueryType>())
+}
+
+/// Prints a prompt as text or as JSON.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print(prompt: &ComposedPrompt, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    if json {
+        return terminal.out.json(prompt);
+    }
+    for warning in &prompt.warnings {
+        terminal.err.say(format_args!("warning: {warning}"));
+    }
+    writeln!(terminal.out, "{}", prompt.content)?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! What is told and which exit code is given.
+
+use std::io::ErrorKind;
+
+use anyhow::Context;
+
+use super::*;
+use crate::{
+    cli::{
+        Args,
+        terminal::{Device, Recording, Stream},
+    },
+    kernel::Refusal,
+};
+
+/// Exit code, standard output and standard error.
+fn told(stop: Stop) -> (u8, String, String) {
+    let (mut terminal, recording) = Recording::terminal("", Device::Other);
+    let code = stop.tell(&mut terminal);
+    (code, recording.out(), recording.err())
+}
+
+#[test]
+fn every_problem_has_a_line_and_every_stop_a_code() {
+    let broken = || io::Error::from(ErrorKind::BrokenPipe);
+    let full = || io::Error::from(ErrorKind::StorageFull);
+    let busy = || AskError::Refused(Refusal::Busy);
+    let busy_text = "oracle: the session is busy with a query: wait for it, queue the message, or \
+                     interrupt it\n";
+    let full_text = "oracle: standard output cannot be written: no storage space\n";
+    for (name, stop, code, err) in [
+        ("usage", Stop::usage("no"), 2, "oracle: no\n"),
+        (
+            "several",
+            Stop::all(["a", "b"]),
+            2,
+            "oracle: a\noracle: b\n",
+        ),
+        ("lines", Stop::usage("a\nb"), 2, "oracle: a\noracle: b\n"),
+        ("failed", Stop::failed("no"), 1, "oracle: no\n"),
+        ("nobody reads", broken().into(), 0, ""),
+        ("no room", full().into(), 1, full_text),
+        ("busy", busy().into(), 5, busy_text),
+        ("any error", anyhow::anyhow!("no").into(), 1, "oracle: no\n"),
+        ("any busy", anyhow::Error::from(busy()).into(), 5, busy_text),
+        ("any broken", anyhow::Error::from(broken()).into(), 0, ""),
+        ("any full", anyhow::Error::from(full()).into(), 1, full_text),
+        (
+            "any stop",
+            anyhow::Error::from(Stop::usage("no")).into(),
+            2,
+            "oracle: no\n",
+        ),
+        (
+            "busy with context",
+            Err::<(), _>(AskError::Stopped)
+                .context("no answer")
+                .unwrap_err()
+                .into(),
+            1,
+            "oracle: no answer: the session stopped before it answered: try again\n",
+        ),
+    ] {
+        let want = (code, String::new(), err.to_owned());
+        assert_eq!(told(stop), want, "{name}");
+    }
+}
+
+#[test]
+fn help_is_a_result_and_a_wrong_command_line_is_not() {
+    let typed = |line: &[&str]| {
+        let line = std::iter::once("oracle").chain(line.iter().copied());
+        told(Args::read(line.map(Into::into)).unwrap_err())
+    };
+    let version = format!("oracle {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(typed(&["--version"]), (0, version, String::new()));
+    let (code, out, err) = typed(&["chat", "--help"]);
+    assert!(code == 0 && out.contains("Usage: oracle chat") && err.is_empty());
+    let (code, out, err) = typed(&["chat", "--nope"]);
+    assert!(code == 2 && out.is_empty());
+    assert!(
+        err.starts_with("oracle: unexpected argument '--nope' found\n"),
+        "{err}"
+    );
+}
+
+#[test]
+fn help_that_nobody_reads_is_no_failure() {
+    struct Closed;
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (mut terminal, recording) = Recording::terminal("", Device::Other);
+    terminal.out = Stream::new(Closed, Device::Other);
+    let help = Args::read(["oracle", "--help"].map(Into::into)).unwrap_err();
+    assert_eq!(
+        (help.tell(&mut terminal), recording.err()),
+        (0, String::new())
+    );
+    terminal.err = Stream::new(Closed, Device::Other);
+    assert_eq!(Stop::usage("nobody hears this").tell(&mut terminal), 2);
+}

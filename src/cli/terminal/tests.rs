@@ -1,0 +1,67 @@
+//! What is written where, and only to people.
+
+use super::*;
+
+const PERSON: Device = Device::Terminal {
+    width: 8,
+    style: Style::Plain,
+};
+
+/// Does the same on a terminal with this at all ends, and gives what the streams got.
+fn written(device: Device) -> [String; 2] {
+    let (mut terminal, recording) = Recording::terminal("", device);
+    terminal.prompt("> ").unwrap();
+    terminal.status("searching").unwrap();
+    terminal.status("asking").unwrap();
+    terminal.write("an ").unwrap();
+    terminal.line("answer").unwrap();
+    terminal.status("asking").unwrap();
+    terminal.note("a note").unwrap();
+    terminal.clear_status().unwrap();
+    [recording.out(), recording.err()]
+}
+
+#[test]
+fn prompts_and_status_lines_are_for_people() {
+    let style = |style| Device::Terminal { width: 8, style };
+    let (first, second) = (
+        "\r\x1b[Ksearchi\r\x1b[Kasking\r\x1b[K",
+        "\r\x1b[Kasking\r\x1b[K",
+    );
+    let dimmed = |text: &str| {
+        let text = text.replace("searchi", "\x1b[2msearchi\x1b[0m");
+        text.replace("asking", "\x1b[2masking\x1b[0m")
+    };
+    for (name, device, err) in [
+        ("a pipe", Device::Other, "a note\n".to_owned()),
+        ("dumb", style(Style::Dumb), "> a note\n".to_owned()),
+        (
+            "plain",
+            style(Style::Plain),
+            format!("> {first}{second}a note\n"),
+        ),
+        (
+            "coloured",
+            style(Style::Coloured),
+            format!("> {}{}a note\n", dimmed(first), dimmed(second)),
+        ),
+    ] {
+        let want = ["an answer\n".to_owned(), err];
+        assert_eq!(written(device), want, "{name}");
+    }
+}
+
+#[test]
+fn nobody_is_prompted_whose_input_is_a_file() {
+    let (mut terminal, recording) = Recording::terminal("", PERSON);
+    terminal.input = Input::new(io::empty(), Device::Other);
+    terminal.prompt("> ").unwrap();
+    assert_eq!(recording.err(), "");
+}
+
+#[test]
+fn a_result_is_one_line_of_json() {
+    let (mut terminal, recording) = Recording::terminal("", Device::Other);
+    terminal.out.json(&["a\nb", "é"]).unwrap();
+    assert_eq!(recording.out(), "[\"a\\nb\",\"é\"]\n");
+}

@@ -1,0 +1,129 @@
+//! What may be typed, and what becomes configuration.
+
+use std::path::PathBuf;
+
+use super::*;
+use crate::{config::Setting, model::SessionName};
+
+fn read(line: &[&str]) -> Result<Args, Stop> {
+    Args::read(
+        std::iter::once("oracle")
+            .chain(line.iter().copied())
+            .map(OsString::from),
+    )
+}
+
+fn options() -> Options {
+    Options {
+        project: PathBuf::from("."),
+        data_dir: None,
+        config: None,
+        model: None,
+        session: None,
+        max_turns: None,
+        json: false,
+        verbose: 0,
+    }
+}
+
+#[test]
+fn the_tree_is_sound() {
+    tree().debug_assert();
+}
+
+#[test]
+fn common_options_stand_before_or_behind_the_command() {
+    let want = Args {
+        options: Options {
+            session: Some(SessionName::new("s").unwrap()),
+            json: true,
+            verbose: 2,
+            ..options()
+        },
+        command: Command::Ask(AskArgs {
+            question: Some("why".into()),
+            events: false,
+        }),
+    };
+    for line in [
+        &["--session", "s", "--json", "-vv", "ask", "why"][..],
+        &["ask", "why", "--session", "s", "--json", "-vv"],
+        &["-v", "--json", "ask", "--session=s", "why", "-v", "-v"],
+    ] {
+        // Of switches on both sides of the command, those behind it count.
+        let got = read(line).unwrap();
+        assert_eq!(got, want, "{line:?}");
+    }
+}
+
+#[test]
+fn options_of_the_configuration_are_laid_over_it_as_text() {
+    let line = [
+        "--max-turns",
+        "-3",
+        "--model",
+        "a/b,offline",
+        "--data-dir",
+        "",
+        "chat",
+    ];
+    let setting = |option: &str, key: &str, value: &str| Setting {
+        option: option.into(),
+        key: key.into(),
+        value: value.into(),
+    };
+    assert_eq!(
+        read(&line).unwrap().options.settings(),
+        [
+            setting("--max-turns", "oracle.max_turns", "-3"),
+            setting("--model", "model.chain", "a/b,offline"),
+            setting("--data-dir", "data.dir", ""),
+        ]
+    );
+    assert_eq!(read(&["chat"]).unwrap().options.settings(), []);
+}
+
+#[test]
+fn arguments_of_commands_are_taken_as_typed() {
+    let question = |question: Option<&str>| {
+        Command::Ask(AskArgs {
+            question: question.map(str::to_owned),
+            events: false,
+        })
+    };
+    let classify = |query: Option<&str>, context: Option<&str>| {
+        Command::Classify(classify::ClassifyArgs {
+            query: query.map(str::to_owned),
+            context: context.map(str::to_owned),
+            jsonl: false,
+        })
+    };
+    let scenario = PathBuf::from("-");
+    for (name, line, command) in [
+        ("no question", &["ask"][..], question(None)),
+        (
+            "question on standard input",
+            &["ask", "-"],
+            question(Some("-")),
+        ),
+        (
+            "question with a dash",
+            &["ask", "--", "-v?"],
+            question(Some("-v?")),
+        ),
+        ("empty query", &["classify", ""], classify(Some(""), None)),
+        (
+            "context",
+            &["classify", "--context", "c"],
+            classify(None, Some("c")),
+        ),
+        ("chat", &["chat"], Command::Chat(ChatArgs {})),
+        (
+            "replay",
+            &["replay", "-"],
+            Command::Replay(ReplayArgs { scenario }),
+        ),
+    ] {
+        assert_eq!(read(line).unwrap().command, command, "{name}");
+    }
+}
