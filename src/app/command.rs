@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod run;
+
 use super::BuildError;
 use crate::{
     actor::Oracle,
@@ -13,7 +15,7 @@ use crate::{
         self, Args, Command, Environment, Stop, config::ConfigCommand, prompt::Subject,
         terminal::Terminal,
     },
-    config::{self, Config, File, Loaded, Problem, Sources},
+    config::{self, Config, File, Loaded, Problem, Setting, Sources},
     prompt::{ComposeInput, ComposedPrompt},
     query::Context,
 };
@@ -39,9 +41,9 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Show => cli::config::show(&load()?, args.options.json, terminal),
             ConfigCommand::Check => return check(args, environment, terminal),
         },
-        Command::Ask(_) | Command::Chat(_) | Command::Replay(_) => Err(Stop::failed(
-            "this build cannot run queries: use a later one",
-        )),
+        Command::Ask(ask) => return run::ask(ask, args, &load()?.config, terminal),
+        Command::Chat(_) => return run::chat(args, &load()?.config, terminal),
+        Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };
     done.map(|()| cli::exit::DONE)
 }
@@ -53,11 +55,13 @@ struct Found {
 }
 
 fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, Stop> {
-    find(args, environment).loaded.map_err(Stop::all)
+    find(args, environment, Vec::new())
+        .loaded
+        .map_err(Stop::all)
 }
 
 /// A file that is named has to exist, the one at the usual place need not.
-fn find(args: &Args, environment: &Environment) -> Found {
+fn find(args: &Args, environment: &Environment, more: Vec<Setting>) -> Found {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
     let file = named.or_else(usual);
@@ -68,7 +72,7 @@ fn find(args: &Args, environment: &Environment) -> Found {
     let sources = Sources {
         file: text,
         environment: environment.pairs().to_vec(),
-        options: args.options.settings(),
+        options: [args.options.settings(), more].concat(),
     };
     // A file that cannot be read does not hide what else is wrong.
     let loaded = match (unreadable, config::load(&sources)) {
@@ -102,7 +106,7 @@ fn is_missing(path: &Path) -> bool {
 
 /// Builds all that a start builds, short of starting it.
 fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
-    let Found { file, loaded } = find(args, environment);
+    let Found { file, loaded } = find(args, environment, Vec::new());
     let problems: Vec<String> = match loaded {
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(Loaded { config, .. }) => {

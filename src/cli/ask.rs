@@ -1,10 +1,9 @@
 //! `oracle ask`: one question, followed to its end.
 
-use anyhow::Context;
 use serde_json::json;
 
 use super::{
-    exit,
+    Stop, exit,
     progress::{Follower, Interrupts},
     terminal::Terminal,
 };
@@ -46,12 +45,14 @@ pub async fn run(
     oracle: &Oracle,
     request: AskRequest,
     terminal: &mut Terminal,
-) -> anyhow::Result<u8> {
+) -> Result<u8, Stop> {
     let session = oracle.session(SessionKey::local(request.session.clone()));
     let mut interrupts = Interrupts::listen();
     let submission = Submission::new(request.question.clone());
     let follower = Follower::new(&session, request.format);
-    let answer = follower.follow(submission, terminal, &mut interrupts).await?;
+    let answer = follower
+        .follow(submission, terminal, &mut interrupts)
+        .await?;
     match request.format {
         Format::Text | Format::Events => {}
         Format::Json => {
@@ -66,8 +67,8 @@ async fn object(
     session: &SessionHandle,
     request: &AskRequest,
     answer: &Answer,
-) -> anyhow::Result<serde_json::Value> {
-    let events = session.events(Seq(0)).await.context("the event log cannot be read")?;
+) -> Result<serde_json::Value, Stop> {
+    let events = session.events(Seq(0)).await?;
     let mine = |event: &&Event| event.query.is_none_or(|query| query == answer.query);
     let events: Vec<&Event> = events.iter().filter(mine).collect();
     Ok(json!({

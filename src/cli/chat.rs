@@ -6,6 +6,7 @@ use std::io::{BufRead, stdin};
 use tokio::sync::mpsc;
 
 use super::{
+    Stop,
     ask::Format,
     progress::{Follower, Interrupts},
     terminal::Terminal,
@@ -26,7 +27,7 @@ pub async fn run(
     oracle: &Oracle,
     session: SessionName,
     terminal: &mut Terminal,
-) -> anyhow::Result<u8> {
+) -> Result<u8, Stop> {
     let mut lines = lines();
     let mut interrupts = Interrupts::listen();
     let session = oracle.session(SessionKey::local(session));
@@ -46,15 +47,21 @@ pub async fn run(
                 continue;
             }
         };
-        let Some(line) = line.transpose()? else { break };
+        let Some(line) = line else { break };
+        let line = line.map_err(|error| {
+            Stop::failed(format_args!("standard input cannot be read: {error}"))
+        })?;
         if line.trim().is_empty() {
             continue;
         }
         let follower = Follower::new(&session, Format::Text);
-        match follower.follow(Submission::new(line), terminal, &mut interrupts).await {
+        match follower
+            .follow(Submission::new(line), terminal, &mut interrupts)
+            .await
+        {
             Ok(_) => {}
             // The session is fine, only this message was not taken.
-            Err(error) if error.downcast_ref::<AskError>().is_some_and(is_refusal) => {
+            Err(Stop::Refused(error)) if is_refusal(&error) => {
                 terminal.note(&format!("oracle: {error}"))?;
             }
             Err(error) => return Err(error),

@@ -7,7 +7,7 @@
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{ask::Format, terminal::Terminal};
+use super::{Stop, ask::Format, terminal::Terminal};
 use crate::{
     actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
     kernel::Refusal,
@@ -46,7 +46,13 @@ pub(super) struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     pub(super) fn new(session: &'a SessionHandle, format: Format) -> Self {
-        Self { session, format, shown: None, any: false, at_line_start: true }
+        Self {
+            session,
+            format,
+            shown: None,
+            any: false,
+            at_line_start: true,
+        }
     }
 
     /// Asks and shows until the query has ended. The first Ctrl-C takes the query back, which ends it
@@ -56,7 +62,7 @@ impl<'a> Follower<'a> {
         submission: Submission,
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
-    ) -> anyhow::Result<Answer> {
+    ) -> Result<Answer, Stop> {
         let mut watch = self.session.ask(submission).await?;
         let query = watch.query();
         let mut interrupted = false;
@@ -65,7 +71,7 @@ impl<'a> Follower<'a> {
                 progress = watch.next() => progress?,
                 () = interrupts.pressed() => {
                     if interrupted {
-                        return Err(Interrupted.into());
+                        return Err(Stop::Interrupted);
                     }
                     interrupted = true;
                     self.take_back(query).await?;
@@ -100,23 +106,33 @@ impl<'a> Follower<'a> {
         self.format == Format::Text && terminal.out_is_terminal()
     }
 
-    fn frame(&mut self, terminal: &mut Terminal, frame: &Frame) -> anyhow::Result<()> {
+    fn frame(&mut self, terminal: &mut Terminal, frame: &Frame) -> Result<(), Stop> {
         if self.streams(terminal) {
-            self.show(terminal, (frame.turn, frame.attempt), frame.offset, &frame.text)?;
+            self.show(
+                terminal,
+                (frame.turn, frame.attempt),
+                frame.offset,
+                &frame.text,
+            )?;
         }
         Ok(())
     }
 
-    async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> anyhow::Result<()> {
+    async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> Result<(), Stop> {
         if self.format == Format::Events {
-            terminal.line(&serde_json::to_string(event)?)?;
+            terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
             return Ok(());
         }
         if event.kind == "turn.replied" && self.streams(terminal) {
             let text = self.whole_text(event).await?;
             let attempt = event.payload["attempt"].as_u64().unwrap_or(1);
             let attempt = Attempt(u32::try_from(attempt).unwrap_or(u32::MAX));
-            self.show(terminal, (event.turn.unwrap_or_default(), attempt), 0, &text)?;
+            self.show(
+                terminal,
+                (event.turn.unwrap_or_default(), attempt),
+                0,
+                &text,
+            )?;
             self.end_line(terminal)?;
         }
         if event.kind == "escalation.raised"
@@ -134,10 +150,14 @@ impl<'a> Follower<'a> {
     }
 
     /// Long texts stand in events by reference.
-    async fn whole_text(&self, event: &Event) -> anyhow::Result<String> {
+    async fn whole_text(&self, event: &Event) -> Result<String, Stop> {
         match &event.payload["text"] {
             Value::String(text) => Ok(text.clone()),
-            _ => Ok(self.session.reply_text(event.seq).await?.unwrap_or_default()),
+            _ => Ok(self
+                .session
+                .reply_text(event.seq)
+                .await?
+                .unwrap_or_default()),
         }
     }
 
@@ -148,7 +168,7 @@ impl<'a> Follower<'a> {
         whose: (Turn, Attempt),
         offset: usize,
         text: &str,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Stop> {
         let (turn, attempt) = whose;
         let shown = match self.shown {
             Some((of, by, shown)) if (of, by) == whose => shown,
@@ -159,7 +179,10 @@ impl<'a> Follower<'a> {
             }
             Some(_) | None => 0,
         };
-        let new = shown.checked_sub(offset).and_then(|known| text.get(known..)).unwrap_or_default();
+        let new = shown
+            .checked_sub(offset)
+            .and_then(|known| text.get(known..))
+            .unwrap_or_default();
         if !new.is_empty() {
             terminal.clear_status()?;
             if shown == 0 && self.any {
@@ -174,7 +197,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    fn end_line(&mut self, terminal: &mut Terminal) -> anyhow::Result<()> {
+    fn end_line(&mut self, terminal: &mut Terminal) -> Result<(), Stop> {
         if !self.at_line_start {
             terminal.write("\n")?;
             self.at_line_start = true;
@@ -183,7 +206,7 @@ impl<'a> Follower<'a> {
     }
 
     /// What is still to be said when the query has ended.
-    fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> anyhow::Result<()> {
+    fn close(&mut self, terminal: &mut Terminal, answer: &Answer) -> Result<(), Stop> {
         if self.format != Format::Text {
             return Ok(());
         }
@@ -192,11 +215,18 @@ impl<'a> Follower<'a> {
         } else {
             self.end_line(terminal)?;
             // A forced end adds a line that no turn has shown.
-            if let Some(notice) = answer.text.lines().last().filter(|line| line.starts_with('[')) {
+            if let Some(notice) = answer
+                .text
+                .lines()
+                .last()
+                .filter(|line| line.starts_with('['))
+            {
                 terminal.line(notice)?;
             }
         }
-        let Some(reason) = answer.outcome.reason() else { return Ok(()) };
+        let Some(reason) = answer.outcome.reason() else {
+            return Ok(());
+        };
         terminal.note(&format!("oracle: {}: {reason}", answer.outcome.name()))?;
         Ok(())
     }
@@ -209,7 +239,9 @@ fn status(event: &Event) -> Option<String> {
     match event.kind.as_str() {
         "query.accepted" => Some("classifying".into()),
         "query.classified" => {
-            let kind = event.payload["classification"]["query_type"].as_str().unwrap_or_default();
+            let kind = event.payload["classification"]["query_type"]
+                .as_str()
+                .unwrap_or_default();
             Some(format!("{kind} question"))
         }
         "turn.started" => Some(format!("turn {turn} · asking {}", field("model"))),
@@ -221,8 +253,3 @@ fn status(event: &Event) -> Option<String> {
         _ => None,
     }
 }
-
-/// Ctrl-C was pressed a second time.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-pub struct Interrupted;

@@ -9,7 +9,9 @@ const LONGEST: usize = 60;
 
 /// `seq turn type field=value …`, long values cut.
 pub(super) fn event_line(event: &Event) -> String {
-    let turn = event.turn.map_or_else(|| "-".to_owned(), |turn| (turn.0 + 1).to_string());
+    let turn = event
+        .turn
+        .map_or_else(|| "-".to_owned(), |turn| (turn.0 + 1).to_string());
     let mut line = format!("{:>4} {turn:>3} {}", event.seq, event.kind);
     if let Value::Object(fields) = &event.payload {
         for (name, value) in fields {

@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
-
-use super::{exit, terminal::Terminal};
+use super::{Stop, exit, terminal::Terminal};
 use crate::{
     actor::Oracle,
     model::{Event, Seq, SessionKey, SessionName, Submission},
@@ -37,20 +35,25 @@ pub async fn run(
     scenario: &Scenario,
     format: Format,
     terminal: &mut Terminal,
-) -> anyhow::Result<u8> {
-    let session = oracle.session(SessionKey::local(SessionName::new("replay")?));
+) -> Result<u8, Stop> {
+    let session = oracle.session(SessionKey::local(
+        SessionName::new("replay").map_err(Stop::usage)?,
+    ));
     let watch = session.ask(Submission::new(scenario.query.clone())).await?;
     let answer = watch.answer().await?;
-    let records = session.log(Seq(0)).await.context("the event log cannot be read")?;
+    let records = session.log(Seq(0)).await?;
     let events: Vec<Event> = records
         .iter()
         .map(|entry| Event::of(&session.key().name, entry.seq, &entry.record))
         .collect();
-    let records: Vec<_> = records.into_iter().map(|entry| Arc::clone(&entry.record)).collect();
+    let records: Vec<_> = records
+        .into_iter()
+        .map(|entry| Arc::clone(&entry.record))
+        .collect();
     let report = Report::new(&answer, &records, events);
     match format {
         Format::Text => terminal.write(&report.to_text())?,
-        Format::Json => terminal.line(&serde_json::to_string(&report)?)?,
+        Format::Json => terminal.line(&serde_json::to_string(&report).map_err(Stop::no_json)?)?,
     }
     Ok(exit::of_outcome(&answer.outcome))
 }

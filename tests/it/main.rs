@@ -7,7 +7,6 @@
 )]
 
 mod classification;
-mod cli;
 mod config;
 mod models;
 mod prompts;

@@ -56,7 +56,11 @@ impl Report {
         for event in &self.events {
             let _ = writeln!(text, "{}", render::event_line(event));
         }
-        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let reason = self
+            .reason
+            .as_ref()
+            .map(|reason| format!(" ({reason})"))
+            .unwrap_or_default();
         let _ = writeln!(text, "\n{}{reason}", self.outcome);
         if !self.answer.is_empty() {
             let _ = writeln!(text, "\n{}", self.answer);
@@ -82,7 +86,10 @@ fn turns(records: &[Arc<Record>]) -> Vec<TurnReport> {
                 state.record_signal(&Arc::new(signal.clone()));
                 if let Some(turn) = turns.last_mut() {
                     let signal = Some(shown(signal));
-                    *turn = TurnReport { signal, ..TurnReport::new(Turn(turn.turn - 1), &state) };
+                    *turn = TurnReport {
+                        signal,
+                        ..TurnReport::new(Turn(turn.turn - 1), &state)
+                    };
                 }
             }
             Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {

@@ -101,7 +101,8 @@ impl Scenario {
     pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
         let setting = |key: &str, value: String| Setting {
             option: format!("`config` of the scenario, `{key}`"),
-            key: section_of(key).map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
+            key: section_of(key)
+                .map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
             value,
         };
         let mut settings = vec![
@@ -144,13 +145,23 @@ impl Scenario {
         let mut answers = BTreeMap::new();
         for (step, turn) in self.turns.iter().enumerate() {
             for (n, call) in turn.tool_calls.iter().enumerate() {
-                answers.insert(CallId::new(&format!("call_{step}_{n}")), answer(call, (step, n)));
+                answers.insert(
+                    CallId::new(&format!("call_{step}_{n}")),
+                    answer(call, (step, n)),
+                );
             }
         }
         let answers = Arc::new(answers);
-        let names: BTreeSet<&str> =
-            self.turns.iter().flat_map(|turn| &turn.tool_calls).map(|call| &*call.name).collect();
-        names.into_iter().map(|name| ScriptedTool::new(name, Arc::clone(&answers))).collect()
+        let names: BTreeSet<&str> = self
+            .turns
+            .iter()
+            .flat_map(|turn| &turn.tool_calls)
+            .map(|call| &*call.name)
+            .collect();
+        names
+            .into_iter()
+            .map(|name| ScriptedTool::new(name, Arc::clone(&answers)))
+            .collect()
     }
 }
 
@@ -176,7 +187,11 @@ fn answer(call: &ScenarioCall, (step, n): (usize, usize)) -> Result<String, Tool
         Some(other) => other.to_string(),
         None => format!("(no result given for call {} of turn {})", n + 1, step + 1),
     };
-    if call.success { Ok(text) } else { Err(ToolError::Tell(text)) }
+    if call.success {
+        Ok(text)
+    } else {
+        Err(ToolError::Tell(text))
+    }
 }
 
 /// A tool that answers by the script.
@@ -211,8 +226,16 @@ impl Tool for ScriptedTool {
         _: Value,
         context: ToolContext,
     ) -> BoxFuture<'static, Result<String, ToolError>> {
-        let unscripted = || Err(ToolError::Tell("the script has no answer to this call".into()));
-        let answer = self.answers.get(&context.call).cloned().unwrap_or_else(unscripted);
+        let unscripted = || {
+            Err(ToolError::Tell(
+                "the script has no answer to this call".into(),
+            ))
+        };
+        let answer = self
+            .answers
+            .get(&context.call)
+            .cloned()
+            .unwrap_or_else(unscripted);
         ready(answer).boxed()
     }
 }

@@ -1,0 +1,113 @@
+//! The commands that run queries: a system for as long as the command takes.
+
+use std::{path::Path, time::Duration};
+
+use uuid::Uuid;
+
+use super::{super::BuildError, find};
+use crate::{
+    actor::Oracle,
+    app::Builder,
+    cli::{
+        Args, AskArgs, Environment, ReplayArgs, Stop,
+        ask::{self, AskRequest, Format},
+        chat, input,
+        replay::{self, Scenario},
+        terminal::Terminal,
+    },
+    config::Config,
+    model::SessionName,
+    tool::ProjectRoot,
+};
+
+/// How long a command waits for its system to end what is still running.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// `oracle ask`.
+pub(super) fn ask(
+    ask: &AskArgs,
+    args: &Args,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let format = match (args.options.json, ask.events) {
+        (_, true) => Format::Events,
+        (true, false) => Format::Json,
+        (false, false) => Format::Text,
+    };
+    let request = AskRequest {
+        question: input::question(ask.question.as_deref(), &mut terminal.input)?,
+        session: session(args),
+        format,
+        root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
+    };
+    with_system(builder(config, &args.options.project), async |oracle| {
+        ask::run(oracle, request, terminal).await
+    })
+}
+
+/// `oracle chat`.
+pub(super) fn chat(args: &Args, config: &Config, terminal: &mut Terminal) -> Result<u8, Stop> {
+    let session = session(args);
+    with_system(builder(config, &args.options.project), async |oracle| {
+        chat::run(oracle, session, terminal).await
+    })
+}
+
+/// `oracle replay`.
+pub(super) fn replay(
+    replay: &ReplayArgs,
+    args: &Args,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let text = input::Source::open(Some(&replay.scenario), &mut terminal.input)?.whole()?;
+    let scenario = Scenario::parse(&text).map_err(Stop::usage)?;
+    let settings = scenario.settings().map_err(Stop::usage)?;
+    let loaded = find(args, environment, settings)
+        .loaded
+        .map_err(Stop::all)?;
+    let builder = Oracle::builder()
+        .config(loaded.config)
+        .backend(scenario.model());
+    let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
+    let format = if args.options.json {
+        replay::Format::Json
+    } else {
+        replay::Format::Text
+    };
+    with_system(builder, async |oracle| {
+        replay::run(oracle, &scenario, format, terminal).await
+    })
+}
+
+fn builder(config: &Config, project: &Path) -> Builder {
+    Oracle::builder().config(config.clone()).project(project)
+}
+
+/// The session that is named, or a new one.
+fn session(args: &Args) -> SessionName {
+    let new = || SessionName::from_uuid(Uuid::now_v7());
+    args.options.session.clone().unwrap_or_else(new)
+}
+
+/// Starts a system, does the work with it, and ends it, on a runtime of its own.
+fn with_system(
+    builder: Builder,
+    work: impl AsyncFnOnce(&Oracle) -> Result<u8, Stop>,
+) -> Result<u8, Stop> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime
+        .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
+    let done = runtime.block_on(Box::pin(async {
+        let system = builder.start().await?;
+        let done = work(system.oracle()).await;
+        system.shut_down(DRAIN).await;
+        done
+    }));
+    // Standard input may be waited for in a thread that nothing can wake.
+    runtime.shutdown_background();
+    done
+}
