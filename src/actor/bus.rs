@@ -27,6 +27,9 @@ pub use subscriber::Subscription;
 /// How often a bus looks whether those that fell behind have room again.
 const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
 
+/// Subscriptions between two looks for those that nobody reads any more.
+const SPRING_CLEANING: u64 = 1_024;
+
 /// Text of a running turn as it arrives; not durable (spec 8).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Frame {
@@ -178,6 +181,8 @@ pub(super) struct BusState {
     everything: Vec<Subscriber>,
     /// Whether a `CatchUp` is under way.
     catching_up: bool,
+    /// All that there ever were.
+    subscriptions: u64,
 }
 
 impl Actor for BusActor {
@@ -208,6 +213,10 @@ impl Actor for BusActor {
 
 impl BusState {
     fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
+        self.subscriptions += 1;
+        if self.subscriptions.is_multiple_of(SPRING_CLEANING) {
+            self.forget_the_gone();
+        }
         match filter.session.clone() {
             Some(key) => {
                 self.by_session
@@ -268,12 +277,17 @@ impl BusState {
 
     fn catch_up(&mut self) {
         self.catching_up = false;
+        self.forget_the_gone();
+        self.all().for_each(Subscriber::tell_gaps);
+    }
+
+    /// Those of sessions without further events would stay for ever.
+    fn forget_the_gone(&mut self) {
         self.by_session
             .values_mut()
             .for_each(|some| some.retain(|one| !one.is_gone()));
         self.by_session.retain(|_, some| !some.is_empty());
         self.everything.retain(|one| !one.is_gone());
-        self.all().for_each(Subscriber::tell_gaps);
     }
 
     /// Somebody who fell behind and gets no further events must still hear of the gap.

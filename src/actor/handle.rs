@@ -18,7 +18,7 @@ use crate::{
     journal::{self, Journal},
     kernel::{Command, Refusal, Reply},
     model::{
-        BusyPolicy, Event, IdError, Limits, Outcome, ProfileName, QueryId, Seq, SessionKey,
+        BusyPolicy, Event, IdError, Limits, Outcome, ProfileName, QueryId, Record, Seq, SessionKey,
         Submission, Usage,
         command::MAX_QUESTION,
         record::{Fact, Finished, QueryFact, TurnFact},
@@ -219,8 +219,14 @@ impl SessionHandle {
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
         let events = self.subscribe();
+        // A repeated message may have been answered before anybody listened.
+        let repeated = submission.idempotency_key.is_some();
         let query = self.submit(submission).await?;
-        Ok(Watch::new(self.clone(), query, events))
+        let mut watch = Watch::new(self.clone(), query, events);
+        if repeated {
+            watch.catch_up().await?;
+        }
+        Ok(watch)
     }
 
     /// Takes back a query, or the one that runs.
@@ -280,17 +286,13 @@ impl SessionHandle {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn reply_text(&self, seq: Seq) -> Result<Option<String>, AskError> {
-        let Some(known) = self.router.journal.find(self.key.clone()).await? else {
+        let Some(record) = self.record(seq).await? else {
             return Ok(None);
         };
-        let before = Seq(seq.0.saturating_sub(1));
-        let page = self.router.journal.read(known.sid, before, 1).await?;
-        Ok(page.into_iter().find_map(|entry| {
-            let Fact::Turn(TurnFact::Replied(replied)) = &entry.record.fact else {
-                return None;
-            };
-            Some(replied.text.clone())
-        }))
+        let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
+            return Ok(None);
+        };
+        Ok(Some(replied.text.clone()))
     }
 
     /// Its events after a number, from the journal; all of them for 0.
@@ -325,14 +327,24 @@ impl SessionHandle {
         Ok(entries)
     }
 
-    /// How a query ended, if the journal knows that it did.
-    pub(super) async fn recorded_end(&self, query: QueryId) -> Result<Option<Answer>, AskError> {
-        let end = |entry: &journal::Entry| {
-            let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact else {
-                return None;
-            };
-            (entry.record.query == Some(query)).then(|| Answer::new(query, finished.clone()))
+    /// How the query ended whose `query.finished` has this number.
+    pub(super) async fn end_at(&self, seq: Seq) -> Result<Option<Answer>, AskError> {
+        let Some(record) = self.record(seq).await? else {
+            return Ok(None);
         };
-        Ok(self.log(Seq(0)).await?.iter().rev().find_map(end))
+        let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
+            return Ok(None);
+        };
+        let query = record.query.unwrap_or_default();
+        Ok(Some(Answer::new(query, finished.clone())))
+    }
+
+    async fn record(&self, seq: Seq) -> Result<Option<Arc<Record>>, AskError> {
+        let Some(known) = self.router.journal.find(self.key.clone()).await? else {
+            return Ok(None);
+        };
+        let before = Seq(seq.0.saturating_sub(1));
+        let page = self.router.journal.read(known.sid, before, 1).await?;
+        Ok(page.into_iter().next().map(|entry| entry.record))
     }
 }

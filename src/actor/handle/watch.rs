@@ -27,7 +27,8 @@ pub struct Watch {
     backlog: VecDeque<Arc<Event>>,
     /// The last event seen; 0 before the first.
     seen: Seq,
-    ended: bool,
+    /// The number of the query's end, once it was seen.
+    end: Option<Seq>,
 }
 
 impl Watch {
@@ -39,7 +40,7 @@ impl Watch {
             events,
             backlog,
             seen,
-            ended: false,
+            end: None,
         }
     }
 
@@ -61,11 +62,11 @@ impl Watch {
                 }
                 continue;
             }
-            if self.ended {
+            if self.end.is_some() {
                 return Ok(None);
             }
             match self.events.next().await {
-                Some(Notice::Event(event)) if event.seq > self.seen.next() => {
+                Some(Notice::Event(event)) if self.follows_a_hole(&event) => {
                     self.catch_up().await?
                 }
                 Some(Notice::Event(event)) => {
@@ -89,10 +90,18 @@ impl Watch {
     /// As for [`Watch::next`]; [`AskError::Stopped`] if the system ends first.
     pub async fn answer(mut self) -> Result<Answer, AskError> {
         while self.next().await?.is_some() {}
-        self.session
-            .recorded_end(self.query)
-            .await?
-            .ok_or(AskError::Stopped)
+        let end = self.end.ok_or(AskError::Stopped)?;
+        self.session.end_at(end).await?.ok_or(AskError::Stopped)
+    }
+
+    /// Whether events are missing between the last one seen and this one. The subscription is older
+    /// than the query, so the query's acceptance may be the first event of all.
+    fn follows_a_hole(&self, event: &Event) -> bool {
+        let mine = event.query == Some(self.query);
+        match self.seen {
+            Seq(0) => mine && event.kind != "query.accepted",
+            seen => event.seq > seen.next(),
+        }
     }
 
     /// Takes an event that is next in order; tells of it if it is of this query or of the session.
@@ -101,13 +110,15 @@ impl Watch {
             return None;
         }
         self.seen = event.seq;
-        let mine = event.query == Some(self.query);
-        self.ended |= mine && event.kind == "query.finished";
-        let before = event.query.is_some_and(|query| query != self.query);
-        (!before).then_some(Progress::Event(event))
+        if event.query == Some(self.query) && event.kind == "query.finished" {
+            self.end = Some(event.seq);
+        }
+        let other = event.query.is_some_and(|query| query != self.query);
+        (!other).then_some(Progress::Event(event))
     }
 
-    async fn catch_up(&mut self) -> Result<(), AskError> {
+    /// Reads from the journal what was not seen yet.
+    pub(super) async fn catch_up(&mut self) -> Result<(), AskError> {
         let events = self.session.events(self.seen).await?;
         self.backlog.extend(events.into_iter().map(Arc::new));
         Ok(())
