@@ -8,6 +8,7 @@ mod audit;
 mod play;
 mod script;
 mod steps;
+mod tables;
 
 mod budgets;
 mod commands;
@@ -17,6 +18,7 @@ mod faults;
 mod history;
 mod inbox;
 mod loops;
+mod random;
 mod recovery;
 mod tools;
 mod turn;

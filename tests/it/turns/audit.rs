@@ -20,7 +20,7 @@ struct Seen {
     finished: bool,
     /// Replies so far, inherited ones included.
     turns: u32,
-    /// The most turns that it was ever allowed.
+    /// The turns that it is allowed.
     allowed: u32,
     attempt: Attempt,
 }
@@ -93,7 +93,7 @@ impl Audit {
                 seen.turns += 1;
             }
             Fact::Control(ControlFact::BudgetSet(set)) => {
-                seen.allowed = seen.allowed.max(set.limits.max_turns);
+                seen.allowed = set.limits.max_turns;
             }
             Fact::Query(QueryFact::Finished(finished)) => {
                 assert_eq!(finished.turns, seen.turns, "the end tells the turns");

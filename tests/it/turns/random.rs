@@ -1,0 +1,376 @@
+//! Conversations that nobody would write: whatever comes in whatever order, what `audit` asks for
+//! holds after every step, and every accepted query ends exactly once.
+//!
+//! `ORACLE_LONG_TESTS=1` plays twenty times as many.
+
+use oracle_agent::{
+    kernel::{
+        BasisPoints, CallState, CallToken, Command, DelegationPolicy, ModelChoice, OnMissingSignal,
+        Policy, Report, Step, ToolSlot,
+    },
+    model::{
+        Attempt, BusyPolicy, CallId, Fault, Limits, NanoUsd, Outcome, QueryId, QueryType, Reply,
+        StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn,
+        command::Author,
+        record::{ApprovalVerdict, ChildEnd, RestartCause},
+    },
+};
+use proptest::{collection::vec, prelude::*, test_runner::Config};
+
+use super::{play::Play, script::*};
+
+/// Something that happens: what, and two choices in how.
+type Happening = (u8, u8, u8);
+
+fn config() -> Config {
+    let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
+    Config {
+        cases: if long { 10_000 } else { 500 },
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn whatever_comes_is_survived_and_every_query_ends_once(
+        kind in any::<[u8; 4]>(),
+        happenings in vec(any::<Happening>(), 1..90),
+    ) {
+        let mut play = Play::new(some_policy(kind));
+        for happening in happenings {
+            happens(&mut play, happening);
+        }
+        come_to_rest(&mut play);
+        prop_assert_eq!(play.count("query.accepted"), play.count("query.finished"));
+    }
+}
+
+fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Policy {
+    let chains: [&[&str]; 4] = [
+        &["p/one"],
+        &["p/one", "p/two"],
+        &["p/one", "p/two", "p/one"],
+        &["p/two", "p/two"],
+    ];
+    let mut models: Vec<_> = chains[usize::from(chain % 4)]
+        .iter()
+        .map(|name| ModelChoice::new(name))
+        .collect();
+    if chain > 200 {
+        models[0].context_window = Some(900);
+    }
+    let limits = Limits {
+        max_turns: u32::from(max_turns % 12) + 1,
+        max_tokens: (budgets % 4 == 1).then_some(700),
+        max_cost: (budgets % 4 == 2).then_some(NanoUsd(7_000)),
+    };
+    let mut policy = Policy {
+        models: models.into(),
+        limits,
+        session_tokens: (budgets > 200).then_some(2_000),
+        parallel_calls: usize::from(manner % 3),
+        inbox_capacity: 3,
+        delegation: DelegationPolicy {
+            max_depth: u32::from(manner % 2),
+            max_children: 2,
+            default_tokens: 1_000,
+        },
+        ..policy()
+    };
+    if manner > 200 {
+        policy.on_missing_signal = OnMissingSignal::Finish;
+        policy.thresholds.iteration = BasisPoints::new(0);
+    }
+    policy
+}
+
+fn happens(play: &mut Play, (what, a, b): Happening) {
+    // A refusal is an answer like any other.
+    let mut command = |command| {
+        let _ = play.command(command);
+    };
+    match what % 32 {
+        0 => command(Command::Pause),
+        1 | 2 => command(Command::Resume),
+        3 if a < 64 => command(Command::FinishNow),
+        3 | 4 => command(Command::SetBudget(Limits::turns(u32::from(b % 110)))),
+        5 | 6 => command(Command::Continue(Limits::turns(u32::from(b % 20)))),
+        7 => command(Command::Cancel {
+            query: (a > 64).then(|| QueryId(u32::from(b % 6))),
+        }),
+        8 => command(Command::Steer {
+            text: texts(b),
+            author: if a % 2 == 0 {
+                Author::User
+            } else {
+                Author::Operator
+            },
+        }),
+        9..=11 => command(Command::Submit(submission(a, b))),
+        12 => command(Command::AnswerApproval {
+            call: call_id(a),
+            verdict: verdict(b),
+        }),
+        13 => misdirected(play, a, b),
+        14 => restarts(play, a, b),
+        15 => {
+            play.revive();
+        }
+        _ => advance(play, a, b),
+    }
+}
+
+fn submission(a: u8, b: u8) -> Submission {
+    let busy = [
+        BusyPolicy::Queue,
+        BusyPolicy::Interrupt,
+        BusyPolicy::Reject,
+        BusyPolicy::Steer,
+    ];
+    Submission {
+        text: texts(b),
+        busy: busy[usize::from(a % 4)],
+        idempotency_key: (a > 128).then(|| format!("key {}", a % 5)),
+        limits: (a % 7 == 0).then(|| Limits::turns(u32::from(b % 5))),
+    }
+}
+
+/// A session that runs nothing is seldom restarted: that sets it aside.
+fn restarts(play: &mut Play, a: u8, b: u8) {
+    if play.session.query().is_none() && b > 20 {
+        return;
+    }
+    let causes = [
+        RestartCause::Crash,
+        RestartCause::Stall,
+        RestartCause::ProcessDeath,
+        RestartCause::ProcessDeath,
+    ];
+    play.restart(causes[usize::from(a % 4)]);
+}
+
+/// What the query waits for, in one of the ways in which it can come.
+fn advance(play: &mut Play, a: u8, b: u8) {
+    let Some(query) = play.session.query() else {
+        let _ = play.submit(submission(a, b));
+        return;
+    };
+    let id = query.id();
+    match query.step().clone() {
+        Step::Preparing if a < 8 => {
+            let result = Err(Fault::permanent("prompt_budget", "too large"));
+            play.report(Report::Prepared { query: id, result });
+        }
+        Step::Preparing => {
+            play.prepare(QueryType::ALL[usize::from(b % 5)]);
+        }
+        Step::Ready => assert!(play.session.is_paused(), "between turns only in a pause"),
+        Step::Calling { .. } if a < 24 => {
+            play.fails(fault(b));
+        }
+        Step::Calling { .. } => {
+            play.replies(some_reply(a, b));
+        }
+        Step::BackingOff { .. } => {
+            let token = play.token();
+            play.report(Report::RetryDue { token });
+        }
+        Step::Tools { slots } => {
+            let due = |slot: &&ToolSlot| match slot.state {
+                CallState::Running | CallState::AwaitingApproval => true,
+                CallState::Waiting | CallState::Done(_) => false,
+            };
+            let due: Vec<_> = slots.iter().filter(due).collect();
+            let Some(slot) = due.get(usize::from(a) % due.len().max(1)) else {
+                assert!(play.session.is_paused(), "nothing waits but in a pause");
+                return;
+            };
+            let call = slot.call.id.clone();
+            if slot.state == CallState::AwaitingApproval {
+                let verdict = verdict(b);
+                play.command(Command::AnswerApproval { call, verdict })
+                    .unwrap();
+            } else {
+                play.ends(&call.to_string(), status(b), &texts(b));
+            }
+        }
+        Step::Delegating { child, .. } => {
+            let end = ChildEnd {
+                child,
+                outcome: Outcome::Answered,
+                answer: texts(b),
+                usage: usage(50, 50, 500),
+            };
+            play.report(Report::ChildEnded { query: id, end });
+        }
+    }
+}
+
+/// The right kind of report with something wrong about it: it must decide nothing.
+fn misdirected(play: &mut Play, a: u8, b: u8) {
+    let running = play.session.query().map_or(QueryId(0), |query| query.id());
+    let turn = play.session.query().map_or(0, |query| query.turns());
+    let wrong = [
+        CallToken {
+            query: QueryId(running.0 + 1),
+            turn: Turn(turn),
+            attempt: Attempt(1),
+        },
+        CallToken {
+            query: running,
+            turn: Turn(turn + 1),
+            attempt: Attempt(1),
+        },
+        CallToken {
+            query: running,
+            turn: Turn(turn),
+            attempt: Attempt(99),
+        },
+        CallToken {
+            query: running,
+            turn: Turn(turn),
+            attempt: Attempt(0),
+        },
+    ];
+    let token = wrong[usize::from(a % 4)];
+    let CallToken { query, turn, .. } = token;
+    let result = ToolResult {
+        call: CallId::new("never asked"),
+        status: status(a),
+        content: texts(b),
+    };
+    let end = ChildEnd {
+        child: "elsewhere".parse().unwrap(),
+        outcome: Outcome::Cancelled,
+        answer: texts(a),
+        usage: usage(1, 1, 1),
+    };
+    play.report(match b % 5 {
+        0 => Report::ModelReplied {
+            token,
+            reply: some_reply(a, b),
+        },
+        1 => Report::ModelFailed {
+            token,
+            fault: fault(b),
+        },
+        2 => Report::RetryDue { token },
+        3 => Report::ToolEnded {
+            query,
+            turn,
+            result,
+        },
+        _ => Report::ChildEnded {
+            query: running,
+            end,
+        },
+    });
+    assert!(
+        play.kinds().is_empty() && play.effects.is_empty(),
+        "stale: {token:?}"
+    );
+}
+
+/// Every wait comes to its end, so every query does.
+fn come_to_rest(play: &mut Play) {
+    let _ = play.command(Command::Resume);
+    let mut steps = 0;
+    while play.session.query().is_some() {
+        steps += 1;
+        assert!(steps < 2_000, "it never ends: {:?}", play.kinds());
+        // An answer, a good result, a denial.
+        advance(play, 250, 4);
+    }
+}
+
+fn some_reply(a: u8, b: u8) -> Reply {
+    let stop = match a {
+        24..28 => StopReason::MaxTokens,
+        28 => StopReason::Refusal,
+        29 => StopReason::ContentFilter,
+        30..100 => StopReason::ToolCalls,
+        _ => StopReason::EndTurn,
+    };
+    let calls = if stop == StopReason::EndTurn {
+        0
+    } else {
+        a % 4
+    };
+    let calls = (0..calls).map(|number| some_call(a.wrapping_mul(7).wrapping_add(number), b));
+    stopped(stop, reply(&texts(b), calls.collect()))
+}
+
+fn some_call(a: u8, b: u8) -> ToolCall {
+    let names = [
+        "search", "write", "deploy", "read", "nonsense", "search", "search",
+    ];
+    let arguments = ["{}", "", "{\"a\":1}", "{\"a\":", "[1]", "{}"];
+    ToolCall {
+        id: call_id(a),
+        name: names[usize::from(a % 7)].into(),
+        arguments: arguments[usize::from(b % 6)].into(),
+    }
+}
+
+fn call_id(a: u8) -> CallId {
+    CallId::new(["0", "0-2", "c", "d", ""][usize::from(a % 5)])
+}
+
+fn fault(b: u8) -> Fault {
+    match b % 3 {
+        0 => Fault::permanent("http_401", "no key"),
+        _ => Fault::retryable("http_503", "busy"),
+    }
+}
+
+fn status(b: u8) -> ToolStatus {
+    match b % 4 {
+        0 => ToolStatus::Failed,
+        _ => ToolStatus::Ok,
+    }
+}
+
+fn verdict(b: u8) -> ApprovalVerdict {
+    if b % 2 == 0 {
+        ApprovalVerdict::Denied
+    } else {
+        ApprovalVerdict::Approved
+    }
+}
+
+/// Words, with and without signals, good, weak, broken and misleading ones.
+fn texts(b: u8) -> String {
+    let odd = signal(
+        "need_turn",
+        0.9,
+        "<reason>odd &amp; \"quoted\"</reason><timestamp>5</timestamp><type>x</type><raw_xml/>",
+    );
+    match b % 20 {
+        0 => String::new(),
+        1 => "Just words, übrigens 🦀.".into(),
+        2 => need("the same reason"),
+        3 => need(&format!("reason number {b}")),
+        4 => format!("So it is. {}", done()),
+        5 => format!("As far as I see. {}", partial()),
+        6 => stuck("no such file"),
+        7 => wants("a shell"),
+        8 => delegate("all of src"),
+        9 => weak(&done()),
+        10 => weak(&need(&format!("unsure number {b}"))),
+        11 => weak(&delegate("all of src")),
+        12 => "<signal type=\"need_turn\"><reason>abc</reason></signal>".into(),
+        13 => format!("```xml\n{}\n```", need("fenced as models like it")),
+        14 => "Cut <signal type=\"need_turn\"><reason>half a".into(),
+        15 => "x".repeat(600),
+        16 => odd,
+        17 => format!("{}{}", need("the first of two"), done()),
+        18 => weak(&partial()),
+        _ => format!(
+            "ends with an open bracket <sig {} <",
+            stuck("nested < brackets")
+        ),
+    }
+}
