@@ -37,7 +37,7 @@ pub use stop::Stop;
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
-#[command(name = "oracle", version, about = help::ABOUT, after_help = help::TOP)]
+#[command(name = "oracle", bin_name = "oracle", version, about = help::ABOUT, after_help = help::TOP)]
 pub struct Args {
     /// What holds for every command.
     #[command(flatten)]

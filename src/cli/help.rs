@@ -23,7 +23,7 @@ pub(super) const TOP: &str = concat!(
 Examples:
   oracle ask \"where are sessions restarted?\"
   oracle chat --project ~/src/shop
-  git diff | oracle ask --json
+  oracle ask --json < question.txt
   oracle config check
 
 ",
@@ -38,7 +38,7 @@ Examples:
   oracle ask \"where are sessions restarted?\"
   oracle ask --session review \"and who calls that?\"
   oracle ask --json --max-turns 5 \"which files parse dates?\"
-  oracle ask - < question.txt
+  oracle ask < question.txt
 
 ",
     exit_codes!()
@@ -55,10 +55,10 @@ Examples:
 );
 
 pub(super) const CLASSIFY: &str = "\
-Without QUERY, every line of standard input is a query, blank ones too. For each there is one line
+Without QUERY, every line of standard input is a query, blank ones too. For each there is one line \
 of JSON: query_type, needs_code, needs_vault, needs_web, confidence, keywords_matched.
 
-With --jsonl, every line is an object {\"query\": \"…\", \"context\": \"…\"} or a string; `context` may be
+With --jsonl, every line is an object {\"query\": \"…\", \"context\": \"…\"} or a string; `context` may be \
 missing, other keys are ignored, a blank line is an empty query.
 
 Examples:
@@ -68,10 +68,10 @@ Examples:
   oracle classify --jsonl < queries.jsonl";
 
 pub(super) const SIGNAL: &str = "\
-Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a block
+Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a block \
 is no signal) or null, and `text`, which is what people see of the reply.
 
-With --jsonl, every line is an object {\"response\": \"…\"} or a string; other keys are ignored, a blank
+With --jsonl, every line is an object {\"response\": \"…\"} or a string; other keys are ignored, a blank \
 line is an empty reply. Each gets a line of its own.
 
 Examples:
@@ -80,7 +80,7 @@ Examples:
   oracle signal --jsonl replies.jsonl";
 
 pub(super) const PROMPT: &str = "\
-Prints the prompt; what was left out or cut stands on standard error. With --json, an object with
+Prints the prompt; what was left out or cut stands on standard error. With --json, an object with \
 content, segments_included, token_estimate and warnings.
 
 Examples:
@@ -90,7 +90,7 @@ Examples:
 
 pub(super) const REPLAY: &str = concat!(
     "\
-The scenario holds the query, settings, and the turns: what the model replies, which tools it calls
+The scenario holds the query, settings, and the turns: what the model replies, which tools it calls \
 and what they give.
 
 Examples:
@@ -102,7 +102,7 @@ Examples:
 );
 
 pub(super) const CONFIG: &str = "\
-Defaults, the file, the environment (ORACLE_MAX_TURNS, ORACLE_BUDGET__MAX_TOKENS) and options of the
+Defaults, the file, the environment (ORACLE_MAX_TURNS, ORACLE_BUDGET__MAX_TOKENS) and options of the \
 command line are laid over one another, the later wins.
 
 Examples:

@@ -154,7 +154,9 @@ fn text(mut bytes: Vec<u8>, place: Place, name: &str) -> Result<String, Stop> {
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Stop {
-    Stop::usage(format_args!("{name} cannot be read: {error}"))
+    Stop::usage(format_args!(
+        "{name} cannot be read ({error}): use a file that exists and that you may read"
+    ))
 }
 
 /// The question of `oracle ask`: the argument, or standard input where it is `-` or missing. Reads

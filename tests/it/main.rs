@@ -7,6 +7,7 @@
 )]
 
 mod classification;
+mod cli;
 mod config;
 mod models;
 mod prompts;

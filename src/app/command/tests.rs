@@ -26,3 +26,16 @@ fn the_usual_file_is_where_the_xdg_rules_put_it() {
         assert_eq!(got, want.map(PathBuf::from), "{name}");
     }
 }
+
+#[test]
+fn a_prompt_for_nothing_is_refused() {
+    let nothing = Subject {
+        query_type: None,
+        query: None,
+    };
+    let refused = compose(&Config::default(), Path::new("."), &nothing).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "say what for: with `--type TYPE` or `--query QUERY`"
+    );
+}

@@ -1,0 +1,143 @@
+//! The program itself: what it prints on both streams, and its exit codes.
+//!
+//! Each run has a folder of its own and an environment with nothing in it but what the test puts
+//! there. A transcript shows the command line, standard output as it is, standard error behind `!`,
+//! and the exit code.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+    thread,
+};
+
+use tempfile::TempDir;
+
+mod classify;
+mod config;
+mod help;
+mod prompt;
+mod signal;
+mod streams;
+
+/// A folder with files, from where the program is started.
+struct Place(TempDir);
+
+impl Place {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        for (name, text) in files {
+            let path = place.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `oracle` with these arguments, parted by white space.
+    fn oracle<'a>(&'a self, line: &'a str) -> Run<'a> {
+        Run {
+            place: self,
+            line,
+            last: None,
+            stdin: b"",
+            environment: Vec::new(),
+        }
+    }
+}
+
+/// A command line that is about to be run.
+struct Run<'a> {
+    place: &'a Place,
+    line: &'a str,
+    last: Option<&'a OsStr>,
+    stdin: &'a [u8],
+    environment: Vec<(&'a str, OsString)>,
+}
+
+impl<'a> Run<'a> {
+    /// One more argument, which may hold white space.
+    fn arg(mut self, argument: &'a (impl AsRef<OsStr> + ?Sized)) -> Self {
+        self.last = Some(argument.as_ref());
+        self
+    }
+
+    fn stdin(mut self, bytes: &'a [u8]) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    fn env(mut self, name: &'a str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_oracle"));
+        command
+            .args(self.line.split_whitespace())
+            .args(self.last)
+            .current_dir(self.place.0.path())
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn output(&self) -> Output {
+        let mut child = self.command().spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        thread::scope(|scope| {
+            // A program that does not read to the end closes the pipe.
+            scope.spawn(move || drop(stdin.write_all(self.stdin)));
+            child.wait_with_output().unwrap()
+        })
+    }
+
+    fn transcript(&self) -> String {
+        let output = self.output();
+        let here = self.place.0.path().canonicalize().unwrap();
+        let shown = |bytes: &[u8]| {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            text.replace(here.to_str().unwrap(), "[HERE]")
+        };
+        let mut text = String::from("$");
+        for (name, value) in &self.environment {
+            text += &shown(format!(" {name}={}", value.display()).as_bytes());
+        }
+        text += &format!(" oracle {}", self.line);
+        text.truncate(text.trim_end().len());
+        if let Some(last) = self.last {
+            text += &format!(" {:?}", last.display().to_string());
+        }
+        text += "\n";
+        text += &shown(&output.stdout);
+        for line in shown(&output.stderr).lines() {
+            text += format!("! {line}").trim_end();
+            text += "\n";
+        }
+        text + &format!("[exit {}]\n", output.status.code().unwrap())
+    }
+}
+
+/// Several runs, one after the other.
+fn transcripts<'a>(runs: impl IntoIterator<Item = Run<'a>>) -> String {
+    let runs: Vec<_> = runs.into_iter().map(|run| run.transcript()).collect();
+    runs.join("\n")
+}
+
+/// A file like the others, with this in its name.
+macro_rules! assert_transcript {
+    ($name:literal, $runs:expr) => {
+        insta::assert_snapshot!($name, $crate::cli::transcripts($runs))
+    };
+}
+use assert_transcript;

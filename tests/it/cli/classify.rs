@@ -1,0 +1,108 @@
+//! `oracle classify`: what goes in by argument, lines and JSON lines, and what comes out.
+//!
+//! Snapshots hold queries whose classification spec 4 fixes; others are compared with the library.
+
+use oracle_agent::{app, config::Config, query::Context};
+
+use super::{Place, assert_transcript};
+
+#[test]
+fn queries_come_by_argument_and_by_line() {
+    let place = Place::new(&[]);
+    let followup = "classify --context here.";
+    assert_transcript!(
+        "classify",
+        [
+            place.oracle("classify ok"),
+            place.oracle("classify").arg(""),
+            place.oracle("classify").arg(" \n\t "),
+            place.oracle(followup).arg("and the second one?"),
+            place.oracle("classify").stdin(b"ok\n\n \r\nhi"),
+            place.oracle(followup).stdin(b"and the second one?\nok\n"),
+            place.oracle("classify"),
+        ]
+    );
+}
+
+#[test]
+fn queries_come_by_json_line_with_contexts_of_their_own() {
+    let place = Place::new(&[]);
+    let lines = r#"{"query": "and the second one?", "context": "here."}
+{"query": "ok", "label": "conversational"}
+"ok"
+
+{"context": null, "query": "\u006fk"}
+"#;
+    assert_transcript!(
+        "classify_jsonl",
+        [
+            place.oracle("classify --jsonl").stdin(lines.as_bytes()),
+            place
+                .oracle("classify --jsonl --context here.")
+                .stdin(b"\"and the second one?\"\n"),
+            place
+                .oracle("classify --jsonl")
+                .stdin(b"\"ok\"\n{\"question\": \"ok\"}\n\"hi\"\n"),
+            place.oracle("classify --jsonl").stdin(b"{\"query\": 3}"),
+            place.oracle("classify --jsonl").stdin(b"why?\n"),
+            place.oracle("classify --jsonl").stdin(b"\"o\xffk\"\n"),
+        ]
+    );
+}
+
+#[test]
+fn a_blank_context_of_a_line_wins_over_that_of_the_command_line() {
+    let place = Place::new(&[]);
+    let line = r#"{"query": "and the second one?", "context": ""}"#;
+    let run = place.oracle("classify --jsonl --context here.");
+    let output = run.stdin(line.as_bytes()).output();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.starts_with("{\"query_type\""), "{out}");
+    assert!(!out.contains("followup_detected"), "{out}");
+}
+
+#[test]
+fn the_program_says_what_the_library_says() {
+    let queries = [
+        "where is the parser implemented?",
+        "what did we decide about the journal?",
+        "compare actor libraries for Rust in 2025",
+        "thanks, that helps",
+        "add a note about retries",
+        "où est défini le parseur ?",
+        "zzz qqq",
+    ];
+    let classifier = app::classifier(&Config::default()).unwrap();
+    let said = |query: &&str| classifier.classify(query, Context::Fresh);
+    let want: Vec<_> = queries
+        .iter()
+        .map(said)
+        .map(|said| serde_json::to_string(&said).unwrap() + "\n")
+        .collect();
+    let place = Place::new(&[]);
+    let output = place
+        .oracle("classify")
+        .stdin(queries.join("\n").as_bytes())
+        .output();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), want.concat());
+}
+
+#[test]
+fn a_lexicon_of_ones_own_is_taken_or_refused() {
+    let place = Place::new(&[("bad.toml", "nonsense = 1\n")]);
+    let with = |lexicon: &str| {
+        place
+            .oracle("classify ok")
+            .env("ORACLE_QUERY__LEXICON", lexicon)
+    };
+    assert_transcript!("classify_lexicon", [with("missing.toml"), with("bad.toml")]);
+}
+
+#[test]
+fn a_line_of_any_length_is_a_query() {
+    let place = Place::new(&[]);
+    let long = [b"ok ".repeat(2 << 20), b"\nok\n".to_vec()].concat();
+    let output = place.oracle("classify").stdin(&long).output();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((out.lines().count(), output.status.code()), (2, Some(0)));
+}

@@ -1,0 +1,115 @@
+//! `oracle config`: who sets what, and what is said about mistakes.
+
+use super::{Place, assert_transcript};
+
+#[test]
+fn every_value_is_shown_with_its_source() {
+    let place = Place::new(&[
+        (
+            "mine.toml",
+            "[oracle]\nmax_turns = 20\n\n[budget]\nmax_cost_usd = 0.5\n",
+        ),
+        (
+            "home/.config/oracle/oracle.toml",
+            "[turn]\non_missing_signal = \"finish\"\n",
+        ),
+    ]);
+    let home = place.path("home").canonicalize().unwrap();
+    assert_transcript!(
+        "config_show",
+        [
+            place
+                .oracle("config show --config mine.toml --model offline --data-dir kept")
+                .env("ORACLE_MAX_TURNS", "25")
+                .env("ORACLE_MODEL__ATTEMPTS", "2")
+                .env("ORACLE_HOME", "not ours"),
+            place
+                .oracle("config show --json --max-turns 5")
+                .env("HOME", home),
+        ]
+    );
+}
+
+#[test]
+fn a_check_names_the_file_or_all_that_is_wrong() {
+    let place = Place::new(&[
+        ("good.toml", "[oracle]\nmax_turns = 20\n"),
+        (
+            "unknown.toml",
+            "[oracle]\nmax_turn = 20\n\n[bugdet]\nmax_tokens = 5\n",
+        ),
+        (
+            "bad.toml",
+            "[oracle]\nmax_turns = 0\n\n[model]\napi_key = \"sk-1\"\n",
+        ),
+        ("broken.toml", "[oracle\n"),
+        (
+            "home/.config/oracle/oracle.toml",
+            "[turn]\non_missing_signal = \"never\"\n",
+        ),
+        ("xdg/oracle/oracle.toml", "[oracle]\nmax_turns = 3\n"),
+        ("odd/.config", "a file where a folder should be"),
+    ]);
+    let folder = |name: &str| place.path(name).canonicalize().unwrap();
+    assert_transcript!(
+        "config_check",
+        [
+            place.oracle("config check"),
+            place.oracle("config check --config good.toml"),
+            place.oracle("config check --config good.toml --json"),
+            place.oracle("config check --config unknown.toml"),
+            place
+                .oracle("config check --config bad.toml --max-turns 101 --model gpt")
+                .env("ORACLE_TURN__ON_MISSING_SIGNAL", "maybe"),
+            place.oracle("config check --config bad.toml --json"),
+            place.oracle("config check --config broken.toml"),
+            place.oracle("config check --config missing.toml --max-turns x"),
+            place.oracle("config check --config xdg"),
+            place.oracle("config check").env("HOME", folder("home")),
+            place
+                .oracle("config check")
+                .env("HOME", folder("home"))
+                .env("XDG_CONFIG_HOME", folder("xdg")),
+            place.oracle("config check").env("HOME", folder("odd")),
+        ]
+    );
+}
+
+#[test]
+fn a_check_looks_at_what_a_start_would_build() {
+    let place = Place::new(&[("prompts/readme.md", "x"), ("lexicon.toml", "x = 1\n")]);
+    assert_transcript!(
+        "config_check_parts",
+        [place
+            .oracle("config check --project nowhere --model offline,openai/gpt-x")
+            .env("ORACLE_PROMPT__DIR", "prompts")
+            .env("ORACLE_QUERY__LEXICON", "lexicon.toml"),]
+    );
+}
+
+#[test]
+fn a_command_that_needs_the_configuration_stops_at_its_problems() {
+    let place = Place::new(&[]);
+    let lines = [
+        "config show --max-turns 0 --model x",
+        "classify ok --max-turns 0 --model x",
+        "prompt --type code --max-turns 0 --model x",
+    ];
+    for line in lines {
+        let output = place.oracle(line).output();
+        let problems = "\
+oracle: option --max-turns: `oracle.max_turns` is `0`, allowed is a whole number from 1 to 100
+oracle: option --model: `model.chain` is `x`, allowed is 1 to 8 different models, each written provider/model
+";
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            problems,
+            "{line}"
+        );
+        assert_eq!(
+            (output.stdout, output.status.code()),
+            (vec![], Some(2)),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Help, version, completions, and command lines that are not understood.
+
+use super::{Place, assert_transcript};
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let place = Place::new(&[]);
+    let commands = [
+        "--help",
+        "ask --help",
+        "chat --help",
+        "classify --help",
+        "signal --help",
+        "prompt --help",
+        "replay --help",
+        "config --help",
+        "config show --help",
+        "config check --help",
+        "completions --help",
+    ];
+    assert_transcript!("help", commands.map(|line| place.oracle(line)));
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let place = Place::new(&[]);
+    for line in ["--version", "-V"] {
+        let output = place.oracle(line).output();
+        let version = format!("oracle {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), version);
+        assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_said_with_a_way_on() {
+    let place = Place::new(&[]);
+    let lines = [
+        "",
+        "clasify",
+        "classify --nope",
+        "classify --jsonl query",
+        "classify one two",
+        "ask --max-turns",
+        "replay",
+        "config",
+        "config chek",
+        "completions tcsh",
+        "chat --session a/b",
+        "ask --session",
+    ];
+    assert_transcript!("usage", lines.map(|line| place.oracle(line)));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf_8_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let place = Place::new(&[]);
+    let query = std::ffi::OsStr::from_bytes(b"why \xff?");
+    let output = place.oracle("classify").arg(query).output();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.starts_with("oracle: invalid UTF-8"), "{err}");
+    assert_eq!((output.stdout, output.status.code()), (vec![], Some(2)));
+}
+
+#[test]
+fn completions_name_the_commands_for_every_shell() {
+    let place = Place::new(&[]);
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = place.oracle("completions").arg(shell).output();
+        let script = String::from_utf8(output.stdout).unwrap();
+        for word in ["classify", "replay", "max-turns"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
+    }
+}

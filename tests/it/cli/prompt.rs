@@ -1,0 +1,93 @@
+//! `oracle prompt`: which segments, over which folder, and what is wrong with it.
+
+use serde_json::Value;
+
+use super::{Place, assert_transcript};
+
+/// A small prompt of every kind, so that what is printed does not change with the built-in texts.
+const FILES: [(&str, &str); 7] = [
+    ("prompts/base.md", "{{ max_turns }} turns."),
+    ("prompts/signals.md", "Signals."),
+    (
+        "prompts/tools-reference.md",
+        "Tools:{% for tool in tools %} {{ tool.name }}{% endfor %}.",
+    ),
+    ("prompts/code-analysis.md", "Code."),
+    ("prompts/documentation.md", "Docs."),
+    ("prompts/research.md", "Research."),
+    ("prompts/conversation.md", "Chat."),
+];
+
+#[test]
+fn a_prompt_is_composed_for_a_type_or_a_query() {
+    let place = Place::new(&FILES);
+    let prompt = |line| place.oracle(line).env("ORACLE_PROMPT__DIR", "prompts");
+    assert_transcript!(
+        "prompt",
+        [
+            prompt("prompt --type code"),
+            prompt("prompt --type documentation --json"),
+            prompt("prompt --type action --json --max-turns 5"),
+            prompt("prompt --query ok --json"),
+            prompt("prompt --type research").env("ORACLE_PROMPT__TOKEN_BUDGET", "18"),
+            prompt("prompt --type research --json").env("ORACLE_PROMPT__TOKEN_BUDGET", "18"),
+            prompt("prompt --type research").env("ORACLE_PROMPT__TOKEN_BUDGET", "8"),
+        ]
+    );
+}
+
+#[test]
+fn the_built_in_prompts_are_there_without_a_folder() {
+    let place = Place::new(&[]);
+    for (query_type, last) in [
+        ("code", "code"),
+        ("documentation", "docs"),
+        ("research", "research"),
+        ("conversational", "conversation"),
+        ("action", "docs"),
+    ] {
+        let output = place
+            .oracle("prompt --json --type")
+            .arg(query_type)
+            .output();
+        let prompt: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let want = serde_json::json!(["base", "signals", "tools", last]);
+        assert_eq!(prompt["segments_included"], want, "{query_type}");
+        let content = prompt["content"].as_str().unwrap();
+        assert!(content.contains("Signal Emission Protocol"), "{query_type}");
+        let text = place.oracle("prompt --type").arg(query_type).output();
+        assert_eq!(
+            String::from_utf8(text.stdout).unwrap(),
+            format!("{content}\n")
+        );
+    }
+}
+
+#[test]
+fn a_prompt_that_cannot_be_composed_is_explained() {
+    let place = Place::new(&[
+        ("unknown/cod-analysis.md", "Code."),
+        ("broken/base.md", "Hello {{ project }}\n"),
+        ("broken/signals.md", "one\n{% if %}\n"),
+        ("file", ""),
+    ]);
+    let with = |dir: &str| {
+        place
+            .oracle("prompt --type code")
+            .env("ORACLE_PROMPT__DIR", dir)
+    };
+    assert_transcript!(
+        "prompt_problems",
+        [
+            place.oracle("prompt"),
+            place.oracle("prompt --type code --query why"),
+            place.oracle("prompt --type Code"),
+            with("missing"),
+            with("unknown"),
+            with("broken"),
+            with("file"),
+            place.oracle("prompt --type code --project missing"),
+            place.oracle("prompt --type code --project file"),
+        ]
+    );
+}
