@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{super::BuildError, find};
@@ -16,6 +17,7 @@ use crate::{
         terminal::Terminal,
     },
     config::Config,
+    llm::{Scripted, scripted::ScriptedReply},
     model::SessionName,
     tool::ProjectRoot,
 };
@@ -69,7 +71,7 @@ pub(super) fn replay(
         .map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
-        .backend(scenario.model());
+        .backend(script(&scenario));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
     let format = if args.options.json {
         replay::Format::Json
@@ -78,6 +80,20 @@ pub(super) fn replay(
     };
     with_system(builder, async |oracle| {
         replay::run(oracle, &scenario, format, terminal).await
+    })
+}
+
+/// The model that plays a scenario.
+fn script(scenario: &Scenario) -> Scripted {
+    scenario.turns.iter().fold(Scripted::new(), |script, turn| {
+        let reply = ScriptedReply::text(turn.reply.clone());
+        let calls = turn.tool_calls.iter();
+        script.play(calls.fold(reply, |reply, call| match &call.arguments {
+            None => reply.raw_call(&call.name, "{}"),
+            // As a provider would send it: text that should be JSON and may not be.
+            Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
+            Some(arguments) => reply.call(&call.name, arguments.clone()),
+        }))
     })
 }
 

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::{
     config::Setting,
-    llm::{Scripted, scripted::ScriptedReply},
     model::{
         CallId, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
@@ -122,21 +121,6 @@ impl Scenario {
             settings.push(setting(key, text));
         }
         Ok(settings)
-    }
-
-    /// The model that plays it.
-    #[must_use]
-    pub fn model(&self) -> Scripted {
-        self.turns.iter().fold(Scripted::new(), |script, turn| {
-            let reply = ScriptedReply::text(turn.reply.clone());
-            let calls = turn.tool_calls.iter();
-            script.play(calls.fold(reply, |reply, call| match &call.arguments {
-                None => reply.raw_call(&call.name, "{}"),
-                // As a provider would send it: text that should be JSON and may not be.
-                Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
-                Some(arguments) => reply.call(&call.name, arguments.clone()),
-            }))
-        })
     }
 
     /// The tools that answer as it says.
