@@ -25,6 +25,12 @@ pub enum Stop {
         /// What is wrong, and what to do about it.
         lines: Vec<String>,
     },
+    /// The system did not take or answer a request.
+    #[error(transparent)]
+    Refused(AskError),
+    /// Ctrl-C was pressed a second time.
+    #[error("interrupted")]
+    Interrupted,
     /// Nobody reads standard output any more: no need to say anything.
     #[error("standard output is closed")]
     Closed,
@@ -77,6 +83,14 @@ impl Stop {
                 }
                 code
             }
+            Self::Refused(error) => {
+                terminal.err.say(&error);
+                exit::of_ask_error(&error)
+            }
+            Self::Interrupted => {
+                terminal.err.say("interrupted");
+                exit::CANCELLED
+            }
             Self::Closed => exit::DONE,
         }
     }
@@ -111,20 +125,7 @@ impl From<io::Error> for Stop {
 
 impl From<AskError> for Stop {
     fn from(error: AskError) -> Self {
-        Self::with_code(exit::of_ask_error(&error), [error])
-    }
-}
-
-/// Keeps the exit code of what is inside.
-impl From<anyhow::Error> for Stop {
-    fn from(error: anyhow::Error) -> Self {
-        let code = error
-            .downcast_ref()
-            .map_or(exit::FAILED, exit::of_ask_error);
-        error
-            .downcast::<Self>()
-            .or_else(|error| error.downcast::<io::Error>().map(Self::from))
-            .unwrap_or_else(|error| Self::with_code(code, [format_args!("{error:#}")]))
+        Self::Refused(error)
     }
 }
 

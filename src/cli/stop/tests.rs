@@ -2,8 +2,6 @@
 
 use std::io::ErrorKind;
 
-use anyhow::Context;
-
 use super::*;
 use crate::{
     cli::{
@@ -27,6 +25,7 @@ fn every_problem_has_a_line_and_every_stop_a_code() {
     let busy = || AskError::Refused(Refusal::Busy);
     let busy_text = "oracle: the session is busy with a query: wait for it, queue the message, or \
                      interrupt it\n";
+    let stopped = "oracle: the session stopped before it answered: try again\n";
     let full_text = "oracle: standard output cannot be written: no storage space\n";
     for (name, stop, code, err) in [
         ("usage", Stop::usage("no"), 2, "oracle: no\n"),
@@ -41,24 +40,12 @@ fn every_problem_has_a_line_and_every_stop_a_code() {
         ("nobody reads", broken().into(), 0, ""),
         ("no room", full().into(), 1, full_text),
         ("busy", busy().into(), 5, busy_text),
-        ("any error", anyhow::anyhow!("no").into(), 1, "oracle: no\n"),
-        ("any busy", anyhow::Error::from(busy()).into(), 5, busy_text),
-        ("any broken", anyhow::Error::from(broken()).into(), 0, ""),
-        ("any full", anyhow::Error::from(full()).into(), 1, full_text),
+        ("stopped", AskError::Stopped.into(), 1, stopped),
         (
-            "any stop",
-            anyhow::Error::from(Stop::usage("no")).into(),
-            2,
-            "oracle: no\n",
-        ),
-        (
-            "busy with context",
-            Err::<(), _>(AskError::Stopped)
-                .context("no answer")
-                .unwrap_err()
-                .into(),
-            1,
-            "oracle: no answer: the session stopped before it answered: try again\n",
+            "Ctrl-C twice",
+            Stop::Interrupted,
+            130,
+            "oracle: interrupted\n",
         ),
     ] {
         let want = (code, String::new(), err.to_owned());
