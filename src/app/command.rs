@@ -16,6 +16,7 @@ use crate::{
         terminal::Terminal,
     },
     config::{self, Config, File, Loaded, Problem, Setting, Sources},
+    model::QueryType,
     prompt::{ComposeInput, ComposedPrompt},
     query::Context,
 };
@@ -132,11 +133,8 @@ fn compose(config: &Config, project: &Path, subject: &Subject) -> Result<Compose
             let classifier = super::classifier(config)?;
             classifier.classify(query, Context::Fresh).query_type
         }
-        (None, None) => {
-            return Err(Stop::usage(
-                "say what for: with `--type TYPE` or `--query QUERY`",
-            ));
-        }
+        // What a query that says nothing is taken for.
+        (None, None) => QueryType::Conversational,
     };
     let variables = super::project_variables(config, project)?.prepare();
     let input = ComposeInput::new(variables.into(), query_type);

@@ -80,8 +80,9 @@ Examples:
   oracle signal --jsonl replies.jsonl";
 
 pub(super) const PROMPT: &str = "\
-Prints the prompt; what was left out or cut stands on standard error. With --json, an object with \
-content, segments_included, token_estimate and warnings.
+Prints the prompt; without --type and --query, that of small talk. What was left out or cut stands \
+on standard error. With --json, an object with content, segments_included, token_estimate and \
+warnings.
 
 Examples:
   oracle prompt --type code

@@ -53,6 +53,11 @@ impl Score {
 
     /// How sure the best type is, 0 to 1: grows with the margin and never falls with it.
     pub(super) fn confidence(&self) -> f64 {
+        // Four decimals say all that is measured.
+        (self.calibrated() * 1e4).round() / 1e4
+    }
+
+    fn calibrated(&self) -> f64 {
         let margin = self.margin();
         let above = CALIBRATION.iter().position(|&(knot, _)| knot > margin);
         match above {
@@ -153,7 +158,7 @@ mod tests {
             );
         }
         for (margin, want) in CALIBRATION {
-            assert!((confidence(margin) - want).abs() < 1e-12, "{margin}");
+            assert!((confidence(margin) - want).abs() < 1e-4, "{margin}");
         }
     }
 }

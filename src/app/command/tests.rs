@@ -28,14 +28,15 @@ fn the_usual_file_is_where_the_xdg_rules_put_it() {
 }
 
 #[test]
-fn a_prompt_for_nothing_is_refused() {
+fn a_prompt_for_nothing_is_that_of_small_talk() {
     let nothing = Subject {
         query_type: None,
         query: None,
     };
-    let refused = compose(&Config::default(), Path::new("."), &nothing).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "say what for: with `--type TYPE` or `--query QUERY`"
-    );
+    let talk = Subject {
+        query_type: Some(QueryType::Conversational),
+        query: None,
+    };
+    let composed = |subject| compose(&Config::default(), Path::new("."), &subject).unwrap();
+    assert_eq!(composed(nothing), composed(talk));
 }

@@ -25,7 +25,6 @@ fn every_problem_has_a_line_and_every_stop_a_code() {
     let busy = || AskError::Refused(Refusal::Busy);
     let busy_text = "oracle: the session is busy with a query: wait for it, queue the message, or \
                      interrupt it\n";
-    let stopped = "oracle: the session stopped before it answered: try again\n";
     let full_text = "oracle: standard output cannot be written: no storage space\n";
     for (name, stop, code, err) in [
         ("usage", Stop::usage("no"), 2, "oracle: no\n"),
