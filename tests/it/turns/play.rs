@@ -28,7 +28,6 @@ pub(super) struct Play {
     pub(super) log: Vec<Record>,
     /// What the last step asked for.
     pub(super) effects: Vec<Effect>,
-    policy: Arc<Policy>,
     audit: Audit,
     /// Where the records of the last step begin.
     step: usize,
@@ -39,14 +38,12 @@ pub(super) struct Play {
 impl Play {
     /// An open session.
     pub(super) fn new(policy: Policy) -> Self {
-        Self::opened(
-            policy,
-            Opened {
-                key: SessionKey::local(SessionName::new("talk").unwrap()),
-                profile: ProfileName::oracle(),
-                parent: None,
-            },
-        )
+        let opened = Opened {
+            key: SessionKey::local(SessionName::new("talk").unwrap()),
+            profile: ProfileName::oracle(),
+            parent: None,
+        };
+        Self::opened(policy, opened)
     }
 
     pub(super) fn opened(policy: Policy, opened: Opened) -> Self {
@@ -55,8 +52,7 @@ impl Play {
             session: Session::new(Arc::clone(&policy)),
             log: Vec::new(),
             effects: Vec::new(),
-            audit: Audit::new(Arc::clone(&policy)),
-            policy,
+            audit: Audit::new(policy),
             step: 0,
             now: 0,
             call: None,

@@ -103,7 +103,7 @@ fn happens(play: &mut Play, (what, a, b): Happening) {
         }),
         8 => command(Command::Steer {
             text: texts(b),
-            author: if a % 2 == 0 {
+            author: if a.is_multiple_of(2) {
                 Author::User
             } else {
                 Author::Operator
@@ -134,7 +134,7 @@ fn submission(a: u8, b: u8) -> Submission {
         text: texts(b),
         busy: busy[usize::from(a % 4)],
         idempotency_key: (a > 128).then(|| format!("key {}", a % 5)),
-        limits: (a % 7 == 0).then(|| Limits::turns(u32::from(b % 5))),
+        limits: (a.is_multiple_of(7)).then(|| Limits::turns(u32::from(b % 5))),
     }
 }
 
@@ -334,7 +334,7 @@ fn status(b: u8) -> ToolStatus {
 }
 
 fn verdict(b: u8) -> ApprovalVerdict {
-    if b % 2 == 0 {
+    if b.is_multiple_of(2) {
         ApprovalVerdict::Denied
     } else {
         ApprovalVerdict::Approved
