@@ -292,7 +292,7 @@ impl SessionHandle {
         let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
             return Ok(None);
         };
-        Ok(Some(replied.text.clone()))
+        Ok(Some(replied.text.to_string()))
     }
 
     /// Its events after a number, from the journal; all of them for 0.

@@ -86,7 +86,7 @@ impl<'a> Draft<'a> {
         let mut results = false;
         for record in &self.records {
             if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
-                added += chars(&replied.parts);
+                added += chars(&replied.message.parts);
             }
             results |= matches!(record.fact, Fact::Tool(_));
         }

@@ -46,8 +46,12 @@ impl Transcript {
     }
 
     fn push(&mut self, message: Message) {
+        self.share(Arc::new(message));
+    }
+
+    fn share(&mut self, message: Arc<Message>) {
         self.chars += chars(&message.parts);
-        Arc::make_mut(&mut self.messages).push(Arc::new(message));
+        Arc::make_mut(&mut self.messages).push(message);
     }
 
     /// A query begins.
@@ -72,10 +76,7 @@ impl Transcript {
 
     /// The model spoke: as received, signals included.
     pub(super) fn reply(&mut self, replied: &Replied) {
-        self.push(Message {
-            role: Role::Assistant,
-            parts: replied.parts.clone(),
-        });
+        self.share(Arc::clone(&replied.message));
     }
 
     /// The turn's calls have results, in the order of the calls.

@@ -1,6 +1,8 @@
 //! From a reply to what follows it, in the order of spec 8: signal, text, count, loop by reason,
 //! calls, loop by tools, fallback, decision.
 
+use std::{borrow::Cow, sync::Arc};
+
 use super::{
     calls::{self, Doomed},
     consult::{Consulted, consult},
@@ -31,8 +33,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         role: Role::Assistant,
         parts: calls::told_apart(reply.parts),
     };
-    let whole: String = message.texts().collect();
-    let reading = signal::read(&whole, draft.now.at);
+    let reading = signal::read(&whole(&message), draft.now.at);
     let cut = reply.stop == StopReason::MaxTokens;
     let finding = if cut {
         Finding::Nothing
@@ -45,18 +46,17 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         Finding::Nothing => SignalPresence::Absent,
     };
     let asked: Vec<_> = message.calls().cloned().collect();
-    let Message { parts, .. } = message;
     draft.emit(TurnFact::Replied(Replied {
         attempt,
-        parts,
-        text: reading.text,
+        message: Arc::new(message),
+        text: reading.text.into(),
         signal: presence,
         stop: reply.stop,
         usage: reply.usage,
         model: reply.model,
     }));
     match finding {
-        Finding::Signal(signal) => draft.emit(SignalFact::Emitted(signal)),
+        Finding::Signal(signal) => draft.emit(SignalFact::Emitted(Arc::new(signal))),
         Finding::Rejection(rejection) => draft.emit(SignalFact::Rejected(rejection)),
         Finding::Nothing => {}
     }
@@ -77,6 +77,16 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         end(draft)
     } else {
         draft.wait()
+    }
+}
+
+/// All text of a reply; most have one piece.
+fn whole(message: &Message) -> Cow<'_, str> {
+    let mut texts = message.texts();
+    match (texts.next(), texts.next()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(text), None) => Cow::Borrowed(text),
+        (Some(_), Some(_)) => Cow::Owned(message.texts().collect()),
     }
 }
 

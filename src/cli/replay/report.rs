@@ -83,7 +83,7 @@ fn turns(records: &[Arc<Record>]) -> Vec<TurnReport> {
                 turns.push(TurnReport::new(record.turn.unwrap_or_default(), &state));
             }
             Fact::Signal(SignalFact::Emitted(signal)) => {
-                state.record_signal(&Arc::new(signal.clone()));
+                state.record_signal(signal);
                 if let Some(turn) = turns.last_mut() {
                     let signal = Some(shown(signal));
                     *turn = TurnReport {

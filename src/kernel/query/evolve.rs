@@ -9,7 +9,7 @@ use crate::{
         repetition::TurnDigest,
     },
     model::{
-        CallId, Part, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
@@ -89,9 +89,9 @@ impl Query {
             SignalPresence::Rejected | SignalPresence::Absent => self.signals.record_silence(),
         }
         self.current.stop = Some(replied.stop);
-        self.current.calls = calls(replied);
+        self.current.calls = replied.message.calls().count();
         if !replied.text.is_empty() {
-            let text: Arc<str> = replied.text.as_str().into();
+            let text = Arc::clone(&replied.text);
             let joint = if self.texts.is_empty() { 0 } else { 2 };
             self.accumulated_chars += joint + text.chars().count();
             self.texts.push(Arc::clone(&text));
@@ -106,13 +106,12 @@ impl Query {
     fn evolve_signal(&mut self, fact: &SignalFact) {
         match fact {
             SignalFact::Emitted(signal) => {
-                let signal = Arc::new(signal.clone());
-                self.signals.record_signal(&signal);
+                self.signals.record_signal(signal);
                 self.silence_mark = 0;
                 if signal.kind() == SignalType::Stuck {
                     self.stucks += 1;
                 }
-                self.current.signal = Some(signal);
+                self.current.signal = Some(Arc::clone(signal));
             }
             SignalFact::Rejected(rejection) => {
                 self.rejections += 1;
@@ -276,13 +275,4 @@ impl Query {
             Step::Preparing | Step::Ready | Step::Tools { .. } | Step::Delegating { .. } => 0,
         }
     }
-}
-
-/// How many calls a reply asks for.
-fn calls(replied: &Replied) -> usize {
-    replied
-        .parts
-        .iter()
-        .filter(|part| matches!(part, Part::ToolCall(_)))
-        .count()
 }

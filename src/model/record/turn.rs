@@ -1,11 +1,13 @@
 //! Turns: the call, the reply, and the signal in it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::model::{
     id::Attempt,
-    message::Part,
+    message::Message,
     reply::StopReason,
     signal::{Rejection, Signal},
     usage::Usage,
@@ -79,10 +81,10 @@ pub enum SignalPresence {
 pub struct Replied {
     /// Which try.
     pub attempt: Attempt,
-    /// The reply as received, signals included.
-    pub parts: Vec<Part>,
+    /// The reply as received, signals included. Shared with the transcript.
+    pub message: Arc<Message>,
     /// What people see of it.
-    pub text: String,
+    pub text: Arc<str>,
     /// Whether it has a signal.
     pub signal: SignalPresence,
     /// Why the model stopped.
@@ -109,7 +111,7 @@ facts! {
     /// `signal.*`
     SignalFact in Signal {
         /// The reply's signal, with its raw XML (SC-009).
-        Emitted(Signal) = "signal.emitted",
+        Emitted(Arc<Signal>) = "signal.emitted",
         /// The block that should have been one.
         Rejected(Rejection) = "signal.rejected",
     }
