@@ -74,13 +74,13 @@ impl Ledger {
         let Some(mut entry) = self.0.get_mut(&sid).filter(|entry| entry.query == query) else {
             return Ruling::NotLive;
         };
-        entry.turns_started = entry.turns_started.max(turn.0 + 1);
-        let (started, limit) = (entry.turns_started, entry.max_turns);
-        if started > limit {
-            Ruling::Violated { started, limit }
-        } else {
-            Ruling::Allowed
+        let (started, limit) = (turn.0 + 1, entry.max_turns);
+        // A turn that was let through before may be tried again, also under a budget lowered since.
+        if started > limit && started > entry.turns_started {
+            return Ruling::Violated { started, limit };
         }
+        entry.turns_started = entry.turns_started.max(started);
+        Ruling::Allowed
     }
 
     /// The session is brought back: its query, and how often that has happened to it.
@@ -136,19 +136,17 @@ mod tests {
                     limit: 2,
                 },
             ),
-            (
-                "a session that starts over",
-                first,
-                0,
-                Ruling::Violated {
-                    started: 3,
-                    limit: 2,
-                },
-            ),
+            ("an admitted turn again", first, 1, Ruling::Allowed),
             ("another query", second, 0, Ruling::NotLive),
         ] {
             assert_eq!(ledger.count_call(sid, query, Turn(turn)), ruling, "{name}");
         }
+        ledger.open(sid, &key, first, 1);
+        assert_eq!(
+            ledger.count_call(sid, first, Turn(1)),
+            Ruling::Allowed,
+            "lowered below what runs"
+        );
         ledger.open(sid, &key, first, 5);
         assert_eq!(
             ledger.count_call(sid, first, Turn(3)),

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
     model::{Event, Seq, SessionKey, SessionName, Submission},
-    tool::{Citation, ProjectRoot, citations},
+    tool::{ProjectRoot, citations},
 };
 
 /// What is asked, of whom, and how the answer is to look.
@@ -77,13 +77,9 @@ async fn object(
         "outcome": answer.outcome.name(),
         "reason": answer.outcome.reason(),
         "answer": answer.text,
-        "citations": cited(&request.root, answer),
+        "citations": citations(&request.root, &answer.text),
         "turns": answer.turns,
         "usage": answer.usage,
         "events": events,
     }))
-}
-
-fn cited(root: &ProjectRoot, answer: &Answer) -> Vec<Citation> {
-    citations(root, &answer.text)
 }

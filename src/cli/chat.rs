@@ -35,15 +35,15 @@ pub async fn run(
         terminal.note(&format!(
             "session {}: ask away; Ctrl-C takes a question back, Ctrl-D leaves",
             session.key().name
-        ))?;
+        ));
     }
     loop {
-        terminal.prompt("> ")?;
+        terminal.prompt("> ");
         let line = tokio::select! {
             line = lines.recv() => line,
             () = interrupts.pressed() => {
-                terminal.note("")?;
-                terminal.note("nothing is running; Ctrl-D leaves")?;
+                terminal.note("");
+                terminal.note("nothing is running; Ctrl-D leaves");
                 continue;
             }
         };
@@ -62,7 +62,7 @@ pub async fn run(
             Ok(_) => {}
             // The session is fine, only this message was not taken.
             Err(Stop::Refused(error)) if is_refusal(&error) => {
-                terminal.note(&format!("oracle: {error}"))?;
+                terminal.note(&format!("oracle: {error}"));
             }
             Err(error) => return Err(error),
         }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::{Stop, ask::Format, terminal::Terminal};
 use crate::{
-    actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
+    actor::{Answer, AskError, Frame, Progress, SessionHandle},
     kernel::Refusal,
-    model::{Attempt, Event, QueryId, Submission, Turn},
+    model::{Attempt, Event, Outcome, QueryId, Submission, Turn},
 };
 
 /// Ctrl-C, as often as it is pressed. From the first use on it no longer ends the process by itself.
@@ -84,14 +84,10 @@ impl<'a> Follower<'a> {
                 None => break,
             }
         }
-        terminal.clear_status()?;
-        let answer = self.answer(watch).await?;
+        terminal.clear_status();
+        let answer = watch.answer().await?;
         self.close(terminal, &answer)?;
         Ok(answer)
-    }
-
-    async fn answer(&self, watch: Watch) -> Result<Answer, AskError> {
-        watch.answer().await
     }
 
     /// The query may have ended by itself in the meantime.
@@ -139,12 +135,12 @@ impl<'a> Follower<'a> {
             && let Some(notice) = event.payload["notice"].as_str()
         {
             self.end_line(terminal)?;
-            terminal.note(notice)?;
+            terminal.note(notice);
         }
         if self.at_line_start
             && let Some(status) = status(event)
         {
-            terminal.status(&status)?;
+            terminal.status(&status);
         }
         Ok(())
     }
@@ -174,7 +170,7 @@ impl<'a> Follower<'a> {
             Some((of, by, shown)) if (of, by) == whose => shown,
             Some((of, _, shown)) if of == turn && shown > 0 => {
                 self.end_line(terminal)?;
-                terminal.note("(the model is asked anew; what follows replaces the text above)")?;
+                terminal.note("(the model is asked anew; what follows replaces the text above)");
                 0
             }
             Some(_) | None => 0,
@@ -184,12 +180,12 @@ impl<'a> Follower<'a> {
             .and_then(|known| text.get(known..))
             .unwrap_or_default();
         if !new.is_empty() {
-            terminal.clear_status()?;
+            terminal.clear_status();
             if shown == 0 && self.any {
                 self.end_line(terminal)?;
                 terminal.write("\n")?;
             }
-            terminal.write(new)?;
+            terminal.write(&harmless(new))?;
             self.any = true;
             self.at_line_start = new.ends_with('\n');
         }
@@ -215,11 +211,8 @@ impl<'a> Follower<'a> {
         } else {
             self.end_line(terminal)?;
             // A forced end adds a line that no turn has shown.
-            if let Some(notice) = answer
-                .text
-                .lines()
-                .last()
-                .filter(|line| line.starts_with('['))
+            if let Outcome::Forced { .. } = answer.outcome
+                && let Some(notice) = answer.text.lines().last()
             {
                 terminal.line(notice)?;
             }
@@ -227,9 +220,17 @@ impl<'a> Follower<'a> {
         let Some(reason) = answer.outcome.reason() else {
             return Ok(());
         };
-        terminal.note(&format!("oracle: {}: {reason}", answer.outcome.name()))?;
+        terminal.note(&format!("oracle: {}: {reason}", answer.outcome.name()));
         Ok(())
     }
+}
+
+/// Text of a model or a file for a terminal: it must not be able to command it.
+fn harmless(text: &str) -> String {
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    text.chars()
+        .map(|c| if commands(c) { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// What happens now, in a few words.

@@ -108,7 +108,7 @@ fn command_line(error: &clap::Error, terminal: &mut Terminal) -> u8 {
     // Without arguments it is the help, which names the program by itself.
     match text.strip_prefix("error: ") {
         Some(problem) => terminal.err.say(problem.trim_end()),
-        None => drop(terminal.note(text.trim_end())),
+        None => terminal.note(text.trim_end()),
     }
     exit::USAGE
 }

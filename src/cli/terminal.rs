@@ -82,7 +82,7 @@ impl Terminal {
     /// # Errors
     /// When standard output cannot be written.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
-        self.clear_status()?;
+        self.clear_status();
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
@@ -95,59 +95,48 @@ impl Terminal {
         self.write(&format!("{text}\n"))
     }
 
-    /// Tells people something, a line, as it stands.
-    ///
-    /// # Errors
-    /// When standard error cannot be written.
-    pub fn note(&mut self, text: &str) -> io::Result<()> {
-        self.clear_status()?;
-        self.err.write_all(format!("{text}\n").as_bytes())
+    /// Tells people something, a line, as it stands. Where nobody listens, nothing is lost: what is
+    /// said on standard error never decides how a command ends.
+    pub fn note(&mut self, text: &str) {
+        self.clear_status();
+        let _ = self.err.write_all(format!("{text}\n").as_bytes());
     }
 
     /// Asks a person to type; nothing where nobody does.
-    ///
-    /// # Errors
-    /// When standard error cannot be written.
-    pub fn prompt(&mut self, text: &str) -> io::Result<()> {
+    pub fn prompt(&mut self, text: &str) {
         if !self.input.is_terminal() || !self.err_is_terminal() {
-            return Ok(());
+            return;
         }
-        self.clear_status()?;
-        self.err.write_all(text.as_bytes())?;
-        self.err.flush()
+        self.clear_status();
+        let _ = self.err.write_all(text.as_bytes());
+        let _ = self.err.flush();
     }
 
     /// Shows what happens now, in place of what was shown before; nothing where standard error is
     /// no terminal that can take back what it shows. The cursor must be at the start of a line.
-    ///
-    /// # Errors
-    /// When standard error cannot be written.
-    pub fn status(&mut self, text: &str) -> io::Result<()> {
+    pub fn status(&mut self, text: &str) {
         let Device::Terminal { width, style } = self.err.device else {
-            return Ok(());
+            return;
         };
         // One column less than there are: a full line would wrap and could not be taken back.
         let text: String = text.chars().take(width.saturating_sub(1)).collect();
         let line = match style {
-            Style::Dumb => return Ok(()),
+            Style::Dumb => return,
             Style::Plain => text,
             Style::Coloured => format!("\x1b[2m{text}\x1b[0m"),
         };
         self.status = Status::Shown;
-        write!(self.err, "\r\x1b[K{line}")?;
-        self.err.flush()
+        let _ = write!(self.err, "\r\x1b[K{line}");
+        let _ = self.err.flush();
     }
 
     /// Takes the status line away, if there is one.
-    ///
-    /// # Errors
-    /// When standard error cannot be written.
-    pub fn clear_status(&mut self) -> io::Result<()> {
+    pub fn clear_status(&mut self) {
         match std::mem::replace(&mut self.status, Status::None) {
-            Status::None => Ok(()),
+            Status::None => {}
             Status::Shown => {
-                self.err.write_all(b"\r\x1b[K")?;
-                self.err.flush()
+                let _ = self.err.write_all(b"\r\x1b[K");
+                let _ = self.err.flush();
             }
         }
     }

@@ -41,7 +41,7 @@ pub struct Tools {
     pub search_deadline: Span<100, { 600 * SECOND }>,
     /// Most calls of one turn that run at the same time.
     pub max_parallel: Count<1, 64>,
-    /// Largest file that is read or searched, in bytes.
+    /// Largest file that is searched, in bytes.
     pub max_file_bytes: Count<1_024, 1_073_741_824>,
 }
 

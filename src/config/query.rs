@@ -14,7 +14,7 @@ pub struct Oracle {
     pub iteration_warning_threshold: Share,
     /// Share of a token or cost budget at which a query is warned of.
     pub token_warning_threshold: Share,
-    /// Share of the context window at which the history is compacted.
+    /// Share of the context window at which a query is warned of.
     pub context_warning_threshold: Share,
 }
 

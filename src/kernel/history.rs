@@ -112,13 +112,14 @@ impl Transcript {
             | Outcome::Forced { .. }
             | Outcome::Escalated { .. }
             | Outcome::Cancelled => {
-                let mut index = 0;
-                messages.retain(|message| {
-                    let keep = index < start || message.role != Role::Guidance;
-                    index += 1;
-                    gone += if keep { 0 } else { chars(&message.parts) };
-                    keep
-                });
+                // Only the query's own part is looked at: a session can be long.
+                for message in messages.split_off(start) {
+                    if message.role == Role::Guidance {
+                        gone += chars(&message.parts);
+                    } else {
+                        messages.push(message);
+                    }
+                }
             }
         }
         self.chars -= gone;

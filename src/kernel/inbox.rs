@@ -118,7 +118,7 @@ pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
 
 fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {
     let query = session.next_query();
-    let text: Arc<str> = accepted.text.as_str().into();
+    let text = session.question_of(&accepted);
     let mut effects = Vec::new();
     if session.query().is_none() {
         effects.push(Effect::Prepare {

@@ -89,9 +89,11 @@ pub struct Query {
 }
 
 /// What a forced query leaves to the one that continues it (spec 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inheritance {
     pub query: QueryId,
+    /// The question: what goes on is classified and judged by it, not by the word "continue".
+    pub text: Arc<str>,
     pub turns: u32,
     pub usage: Usage,
     pub crashes: u32,
@@ -101,10 +103,13 @@ pub(super) struct Inheritance {
 
 impl Query {
     /// A query that was just accepted.
-    pub(super) fn new(id: QueryId, accepted: &Accepted, from: Option<Inheritance>) -> Self {
+    pub(super) fn new(id: QueryId, accepted: &Accepted, from: Option<&Inheritance>) -> Self {
         Self {
             id,
-            text: accepted.text.as_str().into(),
+            text: from.map_or_else(
+                || accepted.text.as_str().into(),
+                |from| Arc::clone(&from.text),
+            ),
             limits: accepted.limits,
             query_type: None,
             prompt_tokens: 0,
@@ -212,9 +217,10 @@ impl Query {
     }
 
     /// What it leaves to a query that continues it.
-    pub(super) const fn inheritance(&self) -> Inheritance {
+    pub(super) fn inheritance(&self) -> Inheritance {
         Inheritance {
             query: self.id,
+            text: Arc::clone(&self.text),
             turns: self.turns,
             usage: self.usage,
             crashes: self.crashes,

@@ -21,7 +21,7 @@ use super::{
 use crate::model::{
     Fault, QueryClassification, QueryId, Record, SessionKey, Usage,
     record::{
-        AgentFact, ChildEnd, Classified, ControlFact, Fact, Noted, Opened, PromptSummary,
+        Accepted, AgentFact, ChildEnd, Classified, ControlFact, Fact, Noted, Opened, PromptSummary,
         Quarantined, QueryFact, SessionFact,
     },
 };
@@ -112,7 +112,6 @@ impl Session {
         let Phase::Running(query) = &self.phase else {
             return self.observe_idle(report, now);
         };
-        let draft = Draft::new(self, query, now);
         let fits = match &report {
             Report::Prepared { query: id, .. } => {
                 *id == query.id() && *query.step() == Step::Preparing
@@ -133,6 +132,7 @@ impl Session {
         if !fits {
             return Decision::nothing();
         }
+        let draft = Draft::new(self, query, now);
         match report {
             Report::Prepared { result, .. } => prepared(draft, result),
             Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
@@ -307,8 +307,18 @@ impl Session {
         self.last_query.next()
     }
 
+    /// What a message asks: that of the query which it continues, or its own text.
+    pub(super) fn question_of(&self, accepted: &Accepted) -> Arc<str> {
+        let from = self.forced.as_ref();
+        let from = from.filter(|from| accepted.continues == Some(from.query));
+        from.map_or_else(
+            || accepted.text.as_str().into(),
+            |from| Arc::clone(&from.text),
+        )
+    }
+
     pub(super) fn forced(&self) -> Option<QueryId> {
-        self.forced.map(|forced| forced.query)
+        self.forced.as_ref().map(|forced| forced.query)
     }
 
     /// What all ended queries used.

@@ -15,13 +15,13 @@
 //! | `evidence`, `source`, `rank` | what they brought, and what of it is best |
 //! | `answer`, `quote`, `stuck`, `protocol` | the reply |
 
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 
 use super::{
     Backend, DeltaStream, Request, ToolChoice, estimate_usage,
     pieces::{self, Cut},
 };
-use crate::model::{CallId, Part, Reply, StopReason, ToolCall, ToolSpec};
+use crate::model::{CallId, Fault, FaultClass, Part, Reply, StopReason, ToolCall, ToolSpec};
 
 mod answer;
 mod conversation;
@@ -58,9 +58,22 @@ impl Backend for Offline {
     }
 
     fn call(&self, request: Request) -> DeltaStream {
-        // Reading long results takes a while, so it is done when the stream is polled.
-        let items = async move { pieces::of_reply(reply(&request), Cut::Words) };
+        // Reading long results takes milliseconds, which no worker of the runtime should spend.
+        let work = async move { tokio::task::spawn_blocking(move || reply(&request)).await };
+        let items = FutureExt::map(work, |replied| match replied {
+            Ok(reply) => pieces::of_reply(reply, Cut::Words),
+            Err(error) => vec![Err(broken(&error.to_string()))],
+        });
         stream::once(items).flat_map(stream::iter).boxed()
+    }
+}
+
+fn broken(why: &str) -> Fault {
+    let detail = format!("the offline model broke down: {why}");
+    Fault {
+        class: FaultClass::Bug,
+        code: "offline".into(),
+        detail,
     }
 }
 

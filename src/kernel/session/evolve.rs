@@ -104,7 +104,7 @@ impl Session {
             .take()
             .filter(|from| accepted.continues == Some(from.query));
         self.transcript.begin(&accepted.text);
-        self.phase = Phase::Running(Box::new(Query::new(id, &accepted, from)));
+        self.phase = Phase::Running(Box::new(Query::new(id, &accepted, from.as_ref())));
     }
 
     fn finish(&mut self, id: Option<QueryId>, outcome: &Outcome) {
