@@ -180,12 +180,8 @@ impl Builder {
             .as_deref()
             .map(project_name)
             .unwrap_or_default();
-        let variables = variables(&self.config, name, tools.specs().iter().map(ToolLine::from));
-        Ok(Profile {
-            policy: Arc::new(policy),
-            prompt: Arc::new(variables.prepare()),
-            tools,
-        })
+        let variables = variables(&self.config, name, std::iter::empty());
+        Ok(Profile::new(policy, variables, tools))
     }
 
     fn registry(&self) -> Result<Registry, BuildError> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     kernel::{DelegationPolicy, Policy},
     model::{ProfileName, ToolSpec, record::Parent, tool::ToolEffect},
-    prompt,
+    prompt::{Prepared, ToolLine, Variables},
     tool::Registry,
 };
 
@@ -14,13 +14,26 @@ use crate::{
 pub struct Profile {
     /// What decisions go by.
     pub policy: Arc<Policy>,
-    /// The values that its prompts are composed with.
-    pub prompt: Arc<prompt::Prepared>,
+    /// The values that its prompts are composed with, made ready.
+    pub prompt: Arc<Prepared>,
     /// The tools behind the policy's list.
     pub tools: Arc<Registry>,
+    variables: Arc<Variables>,
 }
 
 impl Profile {
+    /// A profile whose prompts are composed with these values and name the policy's tools.
+    #[must_use]
+    pub fn new(policy: Policy, variables: Variables, tools: Arc<Registry>) -> Self {
+        let named = naming(&variables, &policy.tools);
+        Self {
+            policy: Arc::new(policy),
+            prompt: Arc::new(named.prepare()),
+            tools,
+            variables: Arc::new(named),
+        }
+    }
+
     /// What sub-agents of such a session go by: only tools that read, and no children of their own
     /// beyond the depth that the policy allows (spec 11).
     #[must_use]
@@ -37,10 +50,24 @@ impl Profile {
             delegation,
             ..(*self.policy).clone()
         };
+        let prompt = if policy.tools.len() == self.policy.tools.len() {
+            Arc::clone(&self.prompt)
+        } else {
+            Arc::new(naming(&self.variables, &policy.tools).prepare())
+        };
         Self {
             policy: Arc::new(policy),
+            prompt,
             ..self.clone()
         }
+    }
+}
+
+/// The same values, with these tools.
+fn naming(variables: &Variables, tools: &[ToolSpec]) -> Variables {
+    Variables {
+        tools: tools.iter().map(ToolLine::from).collect(),
+        ..variables.clone()
     }
 }
 
@@ -73,5 +100,68 @@ impl Profiles {
     #[must_use]
     pub fn get(&self, name: &ProfileName) -> &Profile {
         self.named.get(name).unwrap_or(&self.default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        kernel::ModelChoice,
+        model::{QueryId, SessionName, ToolApproval, ToolNeed, ToolRepeat},
+        prompt::{ComposeInput, Composer, Prompts, Settings},
+    };
+
+    fn tool(name: &str, effect: ToolEffect) -> ToolSpec {
+        ToolSpec {
+            name: name.into(),
+            description: "Does it.".into(),
+            schema: serde_json::json!({ "type": "object" }),
+            serves: ToolNeed::General,
+            effect,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        }
+    }
+
+    #[test]
+    fn a_child_gets_and_is_told_of_reading_tools_only() {
+        let tools = [
+            tool("look", ToolEffect::ReadOnly),
+            tool("change", ToolEffect::Writes),
+        ];
+        let policy = Policy::new(vec![ModelChoice::new("m/m")], tools.into());
+        let registry = Arc::new(Registry::new([]).unwrap());
+        let profile = Profile::new(policy, Variables::default(), registry);
+        let session = SessionName::new("p").unwrap();
+        let parent = Parent {
+            session,
+            query: QueryId(1),
+            depth: 1,
+        };
+        let child = profile.for_child(&parent);
+        let names = |profile: &Profile| -> Vec<String> {
+            profile
+                .policy
+                .tools
+                .iter()
+                .map(|tool| tool.name.clone())
+                .collect()
+        };
+        assert_eq!(
+            (names(&profile).len(), names(&child)),
+            (2, vec!["look".to_owned()])
+        );
+        let composer = Composer::new(Prompts::builtin().unwrap(), Settings::default()).unwrap();
+        let told = |profile: &Profile| {
+            let prompt = Arc::clone(&profile.prompt);
+            let input = ComposeInput::new(prompt, crate::model::QueryType::Code);
+            composer
+                .compose(&input)
+                .unwrap()
+                .content
+                .contains("`change`")
+        };
+        assert!(told(&profile) && !told(&child));
     }
 }
