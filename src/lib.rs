@@ -13,6 +13,8 @@
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
 //! | 3 | [`actor`]: scheduling, ownership and failure around them |
+//!
+//! `testkit` (feature of that name) puts whole systems together for tests.
 
 pub mod model;
 pub mod signal;
@@ -28,3 +30,6 @@ pub mod tool;
 pub mod actor;
 
 pub mod app;
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
