@@ -3,7 +3,13 @@
 //! A session is found by its key through its shard, never by a stored actor reference, so a handle
 //! stays good over restarts.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use ractor::{RpcReplyPort, rpc::CallResult};
 
@@ -72,6 +78,8 @@ pub(super) struct Router {
     pub journal: Arc<dyn Journal>,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
+    /// Set once, when the system drains.
+    pub draining: Arc<AtomicBool>,
 }
 
 impl Router {
@@ -107,6 +115,11 @@ pub struct Oracle {
 }
 
 impl Oracle {
+    /// Takes no new messages from now on.
+    pub(super) fn drain(&self) {
+        self.router.draining.store(true, Ordering::Relaxed);
+    }
+
     /// A session by its key; it comes into being with the first thing that is asked of it.
     #[must_use]
     pub fn session(&self, key: SessionKey) -> SessionHandle {
@@ -193,6 +206,10 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
+        // What runs may still need its sub-agents.
+        if self.opening.parent.is_none() && self.router.draining.load(Ordering::Relaxed) {
+            return Err(AskError::Stopped);
+        }
         if submission.text.trim().is_empty() {
             return Err(AskError::EmptyQuestion);
         }
@@ -219,7 +236,11 @@ impl SessionHandle {
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
         let events = self.subscribe();
+        let maybe_repeated = submission.idempotency_key.is_some();
         let query = self.submit(submission).await?;
+        if maybe_repeated {
+            return Watch::from_the_journal(self.clone(), query, events).await;
+        }
         Ok(Watch::new(self.clone(), query, events))
     }
 
@@ -303,14 +324,19 @@ impl SessionHandle {
         Ok(entries)
     }
 
-    /// How a query ended, if the journal knows that it did.
-    pub(super) async fn recorded_end(&self, query: QueryId) -> Result<Option<Answer>, AskError> {
-        let end = |entry: &journal::Entry| {
+    /// How a query ended, by where its end stands.
+    pub(super) async fn recorded_end(&self, at: Seq) -> Result<Option<Answer>, AskError> {
+        let journal = &self.router.journal;
+        let Some(known) = journal.find(self.key.clone()).await? else {
+            return Ok(None);
+        };
+        let before = Seq(at.0.saturating_sub(1));
+        let page = journal.read(known.sid, before, 1).await?;
+        Ok(page.into_iter().find_map(|entry| {
             let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact else {
                 return None;
             };
-            (entry.record.query == Some(query)).then(|| Answer::new(query, finished.clone()))
-        };
-        Ok(self.records(Seq(0)).await?.iter().rev().find_map(end))
+            Some(Answer::new(entry.record.query?, finished.clone()))
+        }))
     }
 }
