@@ -26,10 +26,10 @@ mod panics;
 mod session;
 mod tool;
 
-pub use backend::{Probe, Silence};
+pub use backend::{Drip, Probe, Silence};
 pub use events::{line, lines};
 pub use journal::{Obstacle, Obstructed};
-pub use oracle::{TestError, TestOracle, TestSystem};
+pub use oracle::{TestError, TestOracle, TestSystem, let_pass};
 pub use panics::{Panics, Shaky};
 pub use session::TestSession;
 pub use tool::TestTool;

@@ -1,14 +1,17 @@
 //! Models that notice how they are treated.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use futures_util::{StreamExt, stream};
 
 use super::Panics;
-use crate::llm::{Backend, DeltaStream, Request};
+use crate::llm::{Backend, Delta, DeltaStream, Request};
 
 /// Counts the streams of the model inside it: how many were opened, are open, were open at most, and
 /// were dropped before their end. Clones share the counts.
@@ -141,5 +144,27 @@ impl<B: Backend> Backend for Silence<B> {
             return stream::pending().boxed();
         }
         self.inner.call(request)
+    }
+}
+
+/// A model that says a word every so often and never ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Drip {
+    /// How often, by the runtime's clock.
+    pub every: Duration,
+}
+
+impl Backend for Drip {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, _: Request) -> DeltaStream {
+        let every = self.every;
+        let word = move |()| async move {
+            tokio::time::sleep(every).await;
+            Some((Ok(Delta::Text("word ".into())), ()))
+        };
+        stream::unfold((), word).boxed()
     }
 }

@@ -200,3 +200,8 @@ impl TestSystem {
         self.system.shut_down(Duration::ZERO).await;
     }
 }
+
+/// Lets time pass on a paused clock, and everything happen that falls due in it.
+pub async fn let_pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}

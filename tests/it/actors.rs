@@ -1,14 +1,21 @@
 //! Whole systems of real actors on a paused clock: no network, no wall time, no sleeping.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::Answer,
+    journal::{Journal, Memory},
     model::{Outcome, Seq},
     testkit::TestSession,
 };
 
+mod busy;
+mod crashes;
+mod delegation;
+mod journals;
 mod models;
+mod stalls;
+mod systems;
 mod tools;
 mod whole;
 
@@ -49,3 +56,8 @@ async fn last(session: &TestSession, kind: &str) -> serde_json::Value {
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A journal that several systems can share.
+fn memory() -> Arc<dyn Journal> {
+    Arc::new(Memory::new())
+}

@@ -2,31 +2,13 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use oracle_agent::{
-    llm::{Backend, Delta, DeltaStream, Request, Scripted},
+    llm::{Backend, DeltaStream, Request, Scripted},
     model::{Fault, FaultClass, Seq},
-    testkit::{Panics, Probe, Silence, TestOracle},
+    testkit::{Drip, Panics, Probe, Silence, TestOracle},
 };
 
 use super::{answered, counts, done, end, last};
-
-/// Says a word every 50 seconds, for ever.
-struct Dripping;
-
-impl Backend for Dripping {
-    fn provider(&self) -> &'static str {
-        "scripted"
-    }
-
-    fn call(&self, _: Request) -> DeltaStream {
-        futures_util::stream::unfold((), |()| async {
-            tokio::time::sleep(Duration::from_secs(50)).await;
-            Some((Ok(Delta::Text("drip ".into())), ()))
-        })
-        .boxed()
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_reply_that_stalls_or_breaks_off_is_asked_for_again_and_replaces_what_was_shown() {
@@ -59,28 +41,33 @@ async fn a_reply_that_stalls_or_breaks_off_is_asked_for_again_and_replaces_what_
 
 #[tokio::test(start_paused = true)]
 async fn deadlines_for_the_first_piece_between_pieces_and_for_the_whole() {
-    for (name, backend, code, seconds) in [
+    for (name, backend, code, first_token, seconds) in [
         (
             "nothing ever comes",
             Box::new(Silence::new(99, Scripted::new())) as Box<dyn Backend>,
             "stall",
+            Duration::from_secs(20),
             20,
         ),
         (
             "it stops in the middle",
             Box::new(Scripted::new().stall("Half an ans")),
             "stall",
+            Duration::from_secs(20),
             60,
         ),
-        ("it never ends", Box::new(Dripping), "total_timeout", 600),
+        (
+            "it never ends",
+            Box::new(Drip {
+                every: Duration::from_secs(50),
+            }),
+            "total_timeout",
+            Duration::from_secs(60),
+            600,
+        ),
     ] {
         let oracle = TestOracle::new(Boxed(backend))
-            .settings(|settings| settings.gateway.first_token = Duration::from_secs(50 + 10))
-            .settings(move |settings| {
-                if seconds == 20 {
-                    settings.gateway.first_token = Duration::from_secs(20);
-                }
-            })
+            .settings(move |settings| settings.gateway.first_token = first_token)
             .policy(|policy| policy.retry.attempts = 1)
             .start()
             .await
