@@ -15,6 +15,8 @@
 //! | 3 | [`actor`]: scheduling, ownership and failure around them |
 //! | 4 | [`cli`]: translation of the outside to commands and back |
 //! | 5 | [`app`]: puts a system together; [`telemetry`]: the log |
+//!
+//! `testkit` (feature of that name) puts whole systems together for tests.
 
 pub mod model;
 pub mod signal;
@@ -33,3 +35,6 @@ pub mod cli;
 
 pub mod app;
 pub mod telemetry;
+
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;

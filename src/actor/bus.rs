@@ -8,7 +8,7 @@
 //!
 //! **Invariant:** what a subscriber gets of a session is in order, and every hole in it is marked.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
@@ -131,6 +131,11 @@ impl BusHandle {
         self.send(&key, BusMsg::Frame(Arc::new(frame)));
     }
 
+    /// Ends the subscriptions to this one session: there will be no more of it.
+    pub(super) fn close(&self, key: &SessionKey) {
+        self.send(key, BusMsg::Close(key.clone()));
+    }
+
     /// A bus that is being replaced loses it: subscribers re-read from the journal.
     fn send(&self, key: &SessionKey, message: BusMsg) {
         if let Some(bus) = self.0.at(self.0.index_of(key)) {
@@ -166,6 +171,8 @@ pub(super) enum BusMsg {
     },
     /// A piece of text.
     Frame(Arc<Frame>),
+    /// No more of this session.
+    Close(SessionKey),
     /// Those that fell behind may have room again.
     CatchUp,
 }
@@ -176,9 +183,11 @@ pub(super) struct BusActor;
 #[derive(Default)]
 pub(super) struct BusState {
     /// Those that want one session, by session.
-    by_session: BTreeMap<SessionKey, Vec<Subscriber>>,
+    by_session: HashMap<SessionKey, Vec<Subscriber>>,
     /// Those that want all.
     everything: Vec<Subscriber>,
+    /// Whether somebody has to be told of a gap.
+    behind: bool,
     /// Whether a `CatchUp` is under way.
     catching_up: bool,
     /// All that there ever were.
@@ -204,6 +213,7 @@ impl Actor for BusActor {
             BusMsg::Subscribe { filter, sender } => state.subscribe(filter, sender),
             BusMsg::Records { key, entries } => state.records(&key, &entries),
             BusMsg::Frame(frame) => state.frame(&frame),
+            BusMsg::Close(key) => drop(state.by_session.remove(&key)),
             BusMsg::CatchUp => state.catch_up(),
         }
         state.catch_up_later(&me);
@@ -243,8 +253,10 @@ impl BusState {
         }
         for Entry { seq, record } in entries {
             let event = Arc::new(Event::of(&key.name, *seq, record));
-            all.iter_mut()
-                .for_each(|subscriber| subscriber.offer(key, &event));
+            for subscriber in &mut all {
+                subscriber.offer(key, &event);
+                self.behind |= subscriber.is_behind();
+            }
         }
     }
 
@@ -279,6 +291,8 @@ impl BusState {
         self.catching_up = false;
         self.forget_the_gone();
         self.all().for_each(Subscriber::tell_gaps);
+        let behind = self.all().any(|subscriber| subscriber.is_behind());
+        self.behind = behind;
     }
 
     /// Those of sessions without further events would stay for ever.
@@ -292,7 +306,7 @@ impl BusState {
 
     /// Somebody who fell behind and gets no further events must still hear of the gap.
     fn catch_up_later(&mut self, me: &ActorRef<BusMsg>) {
-        if !self.catching_up && self.all().any(|subscriber| subscriber.is_behind()) {
+        if self.behind && !self.catching_up {
             self.catching_up = true;
             me.send_after(CATCH_UP, || BusMsg::CatchUp);
         }

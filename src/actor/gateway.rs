@@ -21,7 +21,7 @@ use super::{
     clock::Clock,
     ledger::Ledger,
     message::local_messages,
-    pulse::{Expected, Pulse},
+    pulse::{Place, Pulse},
     task::Task,
 };
 use crate::{
@@ -167,7 +167,7 @@ impl GatewayState {
         // A place in a queue is nobody's stall.
         ticket
             .pulse
-            .expect(Expected::Patience, self.args.clock.monotonic_millis());
+            .queue(Place::Waiting, self.args.clock.monotonic_millis());
         self.waiting.push_back(ticket);
     }
 
@@ -176,7 +176,7 @@ impl GatewayState {
         self.next += 1;
         ticket
             .pulse
-            .expect(Expected::Progress, self.args.clock.monotonic_millis());
+            .queue(Place::Left, self.args.clock.monotonic_millis());
         let ended = Ended {
             gateway: me.clone(),
             call,

@@ -3,7 +3,13 @@
 //! A session is found by its key through its shard, never by a stored actor reference, so a handle
 //! stays good over restarts.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use ractor::{RpcReplyPort, rpc::CallResult};
 
@@ -72,6 +78,8 @@ pub(super) struct Router {
     pub journal: Arc<dyn Journal>,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
+    /// Set once, when the system drains.
+    pub draining: Arc<AtomicBool>,
 }
 
 impl Router {
@@ -107,6 +115,11 @@ pub struct Oracle {
 }
 
 impl Oracle {
+    /// Takes no new messages from now on.
+    pub(super) fn drain(&self) {
+        self.router.draining.store(true, Ordering::Relaxed);
+    }
+
     /// A session by its key; it comes into being with the first thing that is asked of it.
     #[must_use]
     pub fn session(&self, key: SessionKey) -> SessionHandle {
@@ -193,6 +206,10 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
+        // What runs may still need its sub-agents.
+        if self.opening.parent.is_none() && self.router.draining.load(Ordering::Relaxed) {
+            return Err(AskError::Stopped);
+        }
         if submission.text.trim().is_empty() {
             return Err(AskError::EmptyQuestion);
         }
@@ -219,14 +236,12 @@ impl SessionHandle {
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
         let events = self.subscribe();
-        // A repeated message may have been answered before anybody listened.
-        let repeated = submission.idempotency_key.is_some();
+        let maybe_repeated = submission.idempotency_key.is_some();
         let query = self.submit(submission).await?;
-        let mut watch = Watch::new(self.clone(), query, events);
-        if repeated {
-            watch.catch_up().await?;
+        if maybe_repeated {
+            return Watch::from_the_journal(self.clone(), query, events).await;
         }
-        Ok(watch)
+        Ok(Watch::new(self.clone(), query, events))
     }
 
     /// Takes back a query, or the one that runs.
@@ -281,20 +296,6 @@ impl SessionHandle {
             .subscribe(filter, self.router.subscriber_capacity)
     }
 
-    /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn reply_text(&self, seq: Seq) -> Result<Option<String>, AskError> {
-        let Some(record) = self.record(seq).await? else {
-            return Ok(None);
-        };
-        let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
-            return Ok(None);
-        };
-        Ok(Some(replied.text.to_string()))
-    }
-
     /// Its events after a number, from the journal; all of them for 0.
     ///
     /// # Errors
@@ -327,16 +328,30 @@ impl SessionHandle {
         Ok(entries)
     }
 
-    /// How the query ended whose `query.finished` has this number.
-    pub(super) async fn end_at(&self, seq: Seq) -> Result<Option<Answer>, AskError> {
+    /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn reply_text(&self, seq: Seq) -> Result<Option<String>, AskError> {
         let Some(record) = self.record(seq).await? else {
+            return Ok(None);
+        };
+        let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
+            return Ok(None);
+        };
+        Ok(Some(replied.text.to_string()))
+    }
+
+    /// How a query ended, by where its end stands.
+    pub(super) async fn recorded_end(&self, at: Seq) -> Result<Option<Answer>, AskError> {
+        let Some(record) = self.record(at).await? else {
             return Ok(None);
         };
         let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
             return Ok(None);
         };
-        let query = record.query.unwrap_or_default();
-        Ok(Some(Answer::new(query, finished.clone())))
+        let end = |query| Answer::new(query, finished.clone());
+        Ok(record.query.map(end))
     }
 
     async fn record(&self, seq: Seq) -> Result<Option<Arc<Record>>, AskError> {

@@ -1,6 +1,6 @@
 //! The sign of life of a session: when it last got on, and whether it has to (spec 10).
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Whether the session is expected to get on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +9,15 @@ pub(super) enum Expected {
     Progress,
     /// It is idle, paused, or waits for a person, a place in a queue, a back-off or a child.
     Patience,
+}
+
+/// Where a session's call is at the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the queue.
+    Waiting,
+    /// Out of it: made, or taken back.
+    Left,
 }
 
 /// How far a session is in its life.
@@ -28,6 +37,9 @@ pub(super) struct Pulse {
     /// Monotonic milliseconds of the last progress.
     mark: AtomicU64,
     patient: AtomicU8,
+    /// Whether its call waits for its turn at the gateway. Apart from `patient`, because the session
+    /// does not know and may say that it works in the meantime.
+    queued: AtomicBool,
     stage: AtomicU8,
 }
 
@@ -44,6 +56,16 @@ impl Pulse {
             Expected::Patience => 1,
         };
         self.patient.store(patient, Ordering::Relaxed);
+        self.beat(now);
+    }
+
+    /// Its call waits for its turn, or no longer.
+    pub(super) fn queue(&self, place: Place, now: u64) {
+        let queued = match place {
+            Place::Waiting => true,
+            Place::Left => false,
+        };
+        self.queued.store(queued, Ordering::Relaxed);
         self.beat(now);
     }
 
@@ -68,6 +90,9 @@ impl Pulse {
 
     /// For how long it should have got on and did not, in milliseconds.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
+        if self.queued.load(Ordering::Relaxed) {
+            return 0;
+        }
         match self.patient.load(Ordering::Relaxed) {
             0 => now.saturating_sub(self.mark.load(Ordering::Relaxed)),
             _ => 0,
@@ -88,5 +113,15 @@ mod tests {
         assert_eq!(pulse.silent_for(700), 50);
         pulse.expect(Expected::Patience, 700);
         assert_eq!(pulse.silent_for(9_999_999), 0);
+        pulse.expect(Expected::Progress, 700);
+        pulse.queue(Place::Waiting, 700);
+        pulse.expect(Expected::Progress, 800);
+        assert_eq!(
+            pulse.silent_for(9_999_999),
+            0,
+            "whatever the session says meanwhile"
+        );
+        pulse.queue(Place::Left, 900);
+        assert_eq!(pulse.silent_for(1_000), 100);
     }
 }

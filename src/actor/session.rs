@@ -45,6 +45,11 @@ pub(super) enum Activation {
         /// What was counted.
         detail: String,
     },
+    /// To be set aside (spec 10).
+    Quarantine {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What a session is opened with if it is new.
@@ -77,6 +82,8 @@ pub struct SessionView {
     pub usage: Usage,
     /// How many messages wait.
     pub waiting: usize,
+    /// Why it was set aside, if it was (spec 10).
+    pub quarantine: Option<String>,
 }
 
 /// What the caller of a command hears once it is durable.

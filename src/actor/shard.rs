@@ -5,8 +5,9 @@
 //! the whole shard for one session's), sees by each session's pulse whether it gets on, and counts the
 //! calls that pass through it against the query's limit. A session that crashes, stalls or breaks its
 //! budget is killed and restarted from the journal; how often is the kernel's decision, by durable
-//! counts. One whose records cannot be read, or that crashes while it comes to life, is quarantined:
-//! named, with the reason, while all others go on.
+//! counts. One that crashes while idle or while it comes to life is quarantined, in its log and by
+//! name; one whose records cannot be read, by name. All others go on ([`verdict`]). One that somebody
+//! else has claimed is let go, and not claimed back before somebody asks for it here.
 //!
 //! If a shard itself is replaced, the new one brings back every session that the ledger says was
 //! running a query.
@@ -32,8 +33,10 @@ use crate::{
 
 mod lifecycle;
 mod slot;
+mod verdict;
 
 use slot::Slot;
+use verdict::Found;
 
 /// What a shard goes by.
 #[derive(Debug, Clone, Copy)]
@@ -72,10 +75,7 @@ pub(super) enum ShardMsg {
     /// Look at the pulses.
     Sweep,
     /// The pause before a restart is over.
-    Revive {
-        key: SessionKey,
-        activation: Box<Activation>,
-    },
+    Revive { key: SessionKey },
     /// Bring these back: the shard before this one is gone.
     TakeOver(Vec<SessionKey>),
 }
@@ -138,7 +138,7 @@ impl Actor for ShardActor {
             ShardMsg::Call(ticket) => state.call(*ticket),
             ShardMsg::Running { sid, key, running } => state.running(sid, key, running),
             ShardMsg::Sweep => state.sweep(),
-            ShardMsg::Revive { key, activation } => state.revive(key, *activation).await?,
+            ShardMsg::Revive { key } => state.revive(key).await?,
             ShardMsg::TakeOver(sessions) => state.take_over(sessions).await?,
         }
         Ok(())
@@ -153,12 +153,12 @@ impl Actor for ShardActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
-                state.gone(&cell, RestartCause::Crash, &error.to_string());
+                state.gone(&cell, Found::of(&*error), &error.to_string());
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
                 state.gone(
                     &cell,
-                    RestartCause::Crash,
+                    Found::Crash,
                     reason.as_deref().unwrap_or("it stopped"),
                 );
             }

@@ -14,7 +14,7 @@ use super::{
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
-    gateway::{GatewayActor, GatewayArgs, GatewaySettings},
+    gateway::{GatewayActor, GatewayArgs, GatewayMsg, GatewaySettings},
     handle::{Oracle, Router},
     ledger::Ledger,
     message::local_messages,
@@ -108,17 +108,25 @@ enum Place {
     Shard(usize),
 }
 
+/// The gateways, by provider.
+type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
+
 pub(super) struct SupervisorActor;
 
 pub(super) struct SupervisorState {
     args: SystemArgs,
     services: Services,
-    gateways: Arc<HashMap<String, Pool<super::gateway::GatewayMsg>>>,
+    gateways: Gateways,
     places: HashMap<ActorId, Place>,
     replaced: HashMap<Place, u32>,
 }
 
 impl SupervisorActor {
+    fn gateways(args: &SystemArgs) -> Gateways {
+        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), Pool::new(1));
+        Arc::new(args.backends.iter().map(provider).collect())
+    }
+
     fn services(args: &SystemArgs) -> Services {
         let settings = args.settings;
         let bus = BusHandle(Pool::new(settings.buses));
@@ -129,6 +137,7 @@ impl SupervisorActor {
             journal: Arc::clone(&args.journal),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
+            draining: Arc::default(),
         };
         Services {
             clock: args.clock.clone(),
@@ -146,15 +155,13 @@ impl SupervisorActor {
 impl Actor for SupervisorActor {
     type Msg = SupervisorMsg;
     type State = SupervisorState;
-    type Arguments = (SystemArgs, Services);
+    type Arguments = (SystemArgs, Services, Gateways);
 
     async fn pre_start(
         &self,
         me: ActorRef<SupervisorMsg>,
-        (args, services): (SystemArgs, Services),
+        (args, services, gateways): (SystemArgs, Services, Gateways),
     ) -> Result<SupervisorState, ActorProcessingErr> {
-        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), Pool::new(1));
-        let gateways = Arc::new(args.backends.iter().map(provider).collect());
         let (places, replaced) = (HashMap::new(), HashMap::new());
         let mut state = SupervisorState {
             args,
@@ -330,10 +337,15 @@ type Started = (ActorRef<SupervisorMsg>, JoinHandle<()>, Oracle);
 async fn start(args: SystemArgs, parent: Option<ActorCell>) -> Result<Started, StartError> {
     let services = SupervisorActor::services(&args);
     let router = services.router.clone();
+    let gateways = SupervisorActor::gateways(&args);
+    let state = (args, services, gateways);
     let started = match parent {
-        Some(parent) => Actor::spawn_linked(None, SupervisorActor, (args, services), parent).await,
-        None => Actor::spawn(None, SupervisorActor, (args, services)).await,
+        Some(parent) => Actor::spawn_linked(None, SupervisorActor, state, parent).await,
+        None => Actor::spawn(None, SupervisorActor, state).await,
     };
     let (supervisor, ended) = started.map_err(|error| StartError(error.to_string()))?;
     Ok((supervisor, ended, Oracle { router }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
     reason = "a test that fails should stop where it failed"
 )]
 
+mod actors;
 mod classification;
 mod cli;
 mod config;

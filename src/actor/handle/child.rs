@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Answer, AskError, Router, SessionHandle};
+use super::{Answer, AskError, Command, Router, ShardMsg};
 use crate::{
     actor::session::Opening,
     model::{
@@ -16,7 +16,8 @@ use crate::{
 pub(in crate::actor) struct Child {
     pub name: SessionName,
     pub scope: Arc<str>,
-    pub max_tokens: Option<u64>,
+    /// Its budgets.
+    pub limits: Limits,
 }
 
 impl Router {
@@ -39,24 +40,19 @@ impl Router {
                 parent: Some(parent),
             },
         );
-        let limits = Limits {
-            max_tokens: child.max_tokens,
-            ..Limits::default()
-        };
         let submission = Submission {
             // The same message however often the parent comes back to it.
             idempotency_key: Some("delegation".into()),
-            limits: Some(limits),
+            limits: Some(child.limits),
             ..Submission::new(&*child.scope)
         };
         let watch = session.ask(submission).await?;
-        let answer = watch.answer().await?;
         let Answer {
             outcome,
             text,
             usage,
             ..
-        } = answer;
+        } = watch.answer().await?;
         Ok(ChildEnd {
             child: child.name,
             outcome,
@@ -65,17 +61,21 @@ impl Router {
         })
     }
 
-    /// Takes back what a child is doing. One that is doing nothing is left alone.
-    pub(in crate::actor) async fn cancel_child(&self, tenant: TenantId, child: SessionName) {
-        let session: SessionHandle = self.session(
-            SessionKey {
-                tenant,
-                name: child,
-            },
-            Opening::default(),
-        );
-        if let Err(error) = session.cancel(None).await {
-            tracing::debug!(session = %session.key(), %error, "child was not running");
+    /// Takes back what a child is doing, if it does anything. Sent at once and not waited for, so that
+    /// it does not end with whoever sends it.
+    pub(in crate::actor) fn cancel_child(&self, tenant: TenantId, child: SessionName) {
+        let key = SessionKey {
+            tenant,
+            name: child,
+        };
+        let (nobody, _) = ractor::concurrency::oneshot();
+        if let Some(shard) = self.shards.at(self.shards.index_of(&key)) {
+            let _ = shard.cast(ShardMsg::Command {
+                key,
+                opening: Box::default(),
+                command: Box::new(Command::Cancel { query: None }),
+                reply: nobody.into(),
+            });
         }
     }
 }

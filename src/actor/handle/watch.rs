@@ -1,12 +1,17 @@
 //! Following a query from outside to its end.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{Answer, AskError, Notice, SessionHandle, Subscription};
 use crate::{
     actor::bus::Frame,
+    kernel::Refusal,
     model::{Event, QueryId, Seq},
 };
+
+/// How long the bus may say nothing before the journal is looked at: the session may have been
+/// claimed by another system, whose bus is not ours.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// What happens to a query, as it happens.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,31 +22,49 @@ pub enum Progress {
     Frame(Arc<Frame>),
 }
 
-/// Follows one query. Every event of the session from the query's acceptance on is seen once and in
-/// order, whatever the bus had to drop: holes are filled from the journal.
+/// Follows one query. Every event of the query or of the session as a whole, from the query's
+/// acceptance on, is seen once and in order, whatever the bus had to drop: holes are filled from the
+/// journal.
 pub struct Watch {
     session: SessionHandle,
     query: QueryId,
     events: Subscription,
     /// Events read from the journal that are still to be seen.
     backlog: VecDeque<Arc<Event>>,
-    /// The last event seen; 0 before the first.
-    seen: Seq,
-    /// The number of the query's end, once it was seen.
-    end: Option<Seq>,
+    /// The last event seen; none before the first.
+    seen: Option<Seq>,
+    /// Whether the query's acceptance was seen.
+    begun: bool,
+    /// Where the query's end stands.
+    ended: Option<Seq>,
+    /// Why the session was set aside.
+    set_aside: Option<String>,
 }
 
 impl Watch {
+    /// Follows a query that was just submitted: everything about it is still to come.
     pub(super) fn new(session: SessionHandle, query: QueryId, events: Subscription) -> Self {
-        let (backlog, seen) = (VecDeque::new(), Seq(0));
         Self {
             session,
             query,
             events,
-            backlog,
-            seen,
-            end: None,
+            backlog: VecDeque::new(),
+            seen: None,
+            begun: false,
+            ended: None,
+            set_aside: None,
         }
+    }
+
+    /// Follows a query that may have been submitted before, and may have ended.
+    pub(super) async fn from_the_journal(
+        session: SessionHandle,
+        query: QueryId,
+        events: Subscription,
+    ) -> Result<Self, AskError> {
+        let mut watch = Self::new(session, query, events);
+        watch.catch_up().await?;
+        Ok(watch)
     }
 
     /// Which query.
@@ -53,33 +76,34 @@ impl Watch {
     /// What happens next; none after the query's end.
     ///
     /// # Errors
-    /// When the journal, from which holes are filled, cannot be read.
+    /// When the journal, from which holes are filled, cannot be read; when the session is
+    /// quarantined; when the system stops.
     pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
         loop {
+            if self.ended.is_some() {
+                return Ok(None);
+            }
+            if let Some(reason) = self.set_aside.take() {
+                return Err(Refusal::Quarantined { reason }.into());
+            }
             if let Some(event) = self.backlog.pop_front() {
                 if let Some(progress) = self.see(event) {
                     return Ok(Some(progress));
                 }
                 continue;
             }
-            if self.end.is_some() {
-                return Ok(None);
-            }
-            match self.events.next().await {
-                Some(Notice::Event(event)) if self.follows_a_hole(&event) => {
-                    self.catch_up().await?
-                }
-                Some(Notice::Event(event)) => {
+            match tokio::time::timeout(LOOK, self.events.next()).await {
+                Ok(Some(Notice::Event(event))) if self.follows(&event) => {
                     if let Some(progress) = self.see(event) {
                         return Ok(Some(progress));
                     }
                 }
-                Some(Notice::Frame(frame)) if frame.query == self.query => {
+                Ok(Some(Notice::Frame(frame))) if frame.query == self.query => {
                     return Ok(Some(Progress::Frame(frame)));
                 }
-                Some(Notice::Frame(_)) => {}
-                Some(Notice::Gap { .. }) => self.catch_up().await?,
-                None => self.subscribe_again().await?,
+                Ok(Some(Notice::Frame(_))) => {}
+                Ok(Some(Notice::Event(_) | Notice::Gap { .. })) | Err(_) => self.catch_up().await?,
+                Ok(None) => self.subscribe_again().await?,
             }
         }
     }
@@ -90,48 +114,59 @@ impl Watch {
     /// As for [`Watch::next`]; [`AskError::Stopped`] if the system ends first.
     pub async fn answer(mut self) -> Result<Answer, AskError> {
         while self.next().await?.is_some() {}
-        let end = self.end.ok_or(AskError::Stopped)?;
-        self.session.end_at(end).await?.ok_or(AskError::Stopped)
+        let end = self.ended.ok_or(AskError::Stopped)?;
+        let answer = self.session.recorded_end(end).await?;
+        answer.ok_or(AskError::Stopped)
     }
 
-    /// Whether events are missing between the last one seen and this one. The subscription is older
-    /// than the query, so the query's acceptance may be the first event of all.
-    fn follows_a_hole(&self, event: &Event) -> bool {
-        let mine = event.query == Some(self.query);
+    /// Whether nothing is missing before an event.
+    fn follows(&self, event: &Event) -> bool {
         match self.seen {
-            Seq(0) => mine && event.kind != "query.accepted",
-            seen => event.seq > seen.next(),
+            Some(seen) => event.seq <= seen.next(),
+            // The subscription is older than the query, so whatever comes first is before it.
+            None => true,
         }
     }
 
     /// Takes an event that is next in order; tells of it if it is of this query or of the session.
     fn see(&mut self, event: Arc<Event>) -> Option<Progress> {
-        if event.seq <= self.seen {
+        if self.seen.is_some_and(|seen| event.seq <= seen) {
             return None;
         }
-        self.seen = event.seq;
-        if event.query == Some(self.query) && event.kind == "query.finished" {
-            self.end = Some(event.seq);
+        self.seen = Some(event.seq);
+        let mine = event.query == Some(self.query);
+        self.begun |= mine;
+        if mine && event.kind == "query.finished" {
+            self.ended = Some(event.seq);
         }
-        let other = event.query.is_some_and(|query| query != self.query);
-        (!other).then_some(Progress::Event(event))
+        if self.begun && event.kind == "session.quarantined" {
+            let reason = event.payload["reason"].as_str();
+            self.set_aside = Some(reason.unwrap_or_default().to_owned());
+        }
+        let of_the_session = event.query.is_none() && self.begun;
+        (mine || of_the_session).then_some(Progress::Event(event))
     }
 
-    /// Reads from the journal what was not seen yet.
-    pub(super) async fn catch_up(&mut self) -> Result<(), AskError> {
-        let events = self.session.events(self.seen).await?;
+    async fn catch_up(&mut self) -> Result<(), AskError> {
+        let after = self.seen.unwrap_or(Seq(0));
+        let events = self.session.events(after).await?;
         self.backlog.extend(events.into_iter().map(Arc::new));
         Ok(())
     }
 
-    /// The bus was replaced, or is gone with the system.
+    /// The bus was replaced, the session was set aside, or the system is gone.
     async fn subscribe_again(&mut self) -> Result<(), AskError> {
         self.events = self.session.subscribe();
         self.catch_up().await?;
-        if self.backlog.is_empty() && self.session.router.shards.is_closed() {
-            return Err(AskError::Stopped);
+        if !self.backlog.is_empty() {
+            return Ok(());
         }
-        tokio::task::yield_now().await;
-        Ok(())
+        match self.session.view().await {
+            Err(AskError::Stopped) if !self.session.router.shards.is_closed() => {
+                tokio::task::yield_now().await;
+                Ok(())
+            }
+            looked => looked.map(drop),
+        }
     }
 }

@@ -5,8 +5,8 @@ use ractor::{ActorProcessingErr, ActorRef};
 use super::{Activation, SessionMsg, state::SessionState};
 use crate::{
     journal::{Claim, Error as JournalError},
-    kernel::{Command, Report},
-    model::record::{Fact, Opened, Record, SessionFact},
+    kernel::{Command, Decision, Moment, Report},
+    model::record::{Fact, Opened, Quarantined, Record, SessionFact},
 };
 
 /// Records read at a time.
@@ -28,14 +28,31 @@ impl SessionState {
         let now = self.services.clock.moment();
         let decision = match activation {
             Activation::OnDemand => self.session.resume(now),
+            // The last thing it did before it ended was to record the query's end.
+            Activation::Restart { .. } if self.session.query().is_none() => Decision::nothing(),
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
+            Activation::Quarantine { reason } => Self::set_aside(reason, now),
             Activation::BudgetViolated { query, detail } => self
                 .session
                 .observe(Report::BudgetViolated { query, detail }, now),
         };
         self.step(me, decision).await
+    }
+
+    /// Not the kernel's decision: it may be what crashes.
+    fn set_aside(reason: String, now: Moment) -> Decision {
+        let record = Record {
+            at: now.at,
+            query: None,
+            turn: None,
+            fact: SessionFact::Quarantined(Quarantined { reason }).into(),
+        };
+        Decision {
+            records: vec![record],
+            ..Decision::nothing()
+        }
     }
 
     async fn replay(&mut self, claim: Claim) -> Result<(), JournalError> {

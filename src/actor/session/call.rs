@@ -10,7 +10,7 @@ use crate::{
     actor::{
         bus::{BusHandle, Frame},
         gateway::{DELTA_BUFFER, Ticket},
-        pulse::Pulse,
+        pulse::{Place, Pulse},
         services::Services,
         shard::ShardMsg,
         task::Task,
@@ -74,6 +74,9 @@ impl SessionState {
             pulse: Arc::clone(&self.pulse),
             services: self.services.clone(),
         };
+        // Whatever an earlier call of this session waits for, this one does not.
+        let now = self.services.clock.monotonic_millis();
+        self.pulse.queue(Place::Left, now);
         let me = me.clone();
         Some(Task::spawn(async move {
             let report = match call.run().await {

@@ -9,11 +9,17 @@ use crate::{
     actor::{handle::Child, services::Services, task::Task},
     kernel::{CallToken, Effect, Report},
     model::{
-        Fault, Outcome, QueryClassification, QueryId, QueryType, SessionName, Timestamp, Usage,
+        Fault, FaultClass, Limits, Outcome, QueryClassification, QueryId, QueryType, Timestamp,
+        Usage,
         record::{ChildEnd, Parent},
     },
     prompt::{ComposeInput, ComposedPrompt, Prepared},
 };
+
+/// How often classification and composition are asked for.
+const PREPARE_TRIES: u32 = 4;
+/// Pause between the tries: replacing an actor takes less.
+const PREPARE_PAUSE: Duration = Duration::from_millis(50);
 
 impl SessionState {
     /// Starts what an effect asks for. Returns at once.
@@ -44,14 +50,22 @@ impl SessionState {
                 scope,
                 max_tokens,
             } => {
+                // The turns of the profile: a child's do not count in the parent (spec 11).
+                let limits = Limits {
+                    max_tokens,
+                    ..self.profile.policy.limits
+                };
                 let child = Child {
                     name: child,
                     scope,
-                    max_tokens,
+                    limits,
                 };
                 self.work = Some(self.start_child(me, query, child));
             }
-            Effect::CancelChild { child } => self.cancel_child(child),
+            Effect::CancelChild { child } => {
+                let tenant = self.key.tenant.clone();
+                self.services.router.cancel_child(tenant, child);
+            }
         }
     }
 
@@ -109,15 +123,6 @@ impl SessionState {
         })
     }
 
-    fn cancel_child(&mut self, child: SessionName) {
-        let router = self.services.router.clone();
-        let tenant = self.key.tenant.clone();
-        // Ends with the next piece of work or with the actor; the child's own end does not hang on it.
-        self.work = Some(Task::spawn(async move {
-            router.cancel_child(tenant, child).await
-        }));
-    }
-
     /// The prompt of a query type, from a composer.
     pub(super) async fn compose(
         services: &Services,
@@ -132,7 +137,30 @@ impl SessionState {
     }
 }
 
+/// Asks again where the actor that was asked is being replaced.
 async fn prepared(
+    services: &Services,
+    text: Arc<str>,
+    previous: Option<Arc<str>>,
+    prompt: Arc<Prepared>,
+) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
+    let mut tries = 1;
+    loop {
+        let (text, previous, prompt) = (text.clone(), previous.clone(), prompt.clone());
+        let fault = match prepared_once(services, text, previous, prompt).await {
+            Ok(prepared) => return Ok(prepared),
+            Err(fault) => fault,
+        };
+        let passing = matches!(fault.class, FaultClass::Retryable { .. });
+        if !passing || tries == PREPARE_TRIES {
+            return Err(fault);
+        }
+        tries += 1;
+        tokio::time::sleep(PREPARE_PAUSE).await;
+    }
+}
+
+async fn prepared_once(
     services: &Services,
     text: Arc<str>,
     previous: Option<Arc<str>>,

@@ -13,7 +13,7 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    journal::{Append, Claim, Entry},
+    journal::{self, Append, Claim, Entry},
     kernel::{Command, Decision, Phase, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey},
     prompt::ComposedPrompt,
@@ -36,7 +36,12 @@ pub(in crate::actor) struct SessionState {
     /// What the session waits for besides tools: preparation, a model call, a back-off or a child.
     pub(super) work: Option<Task>,
     pub(super) tools: HashMap<CallId, Task>,
+    /// What the shard was last told that runs.
+    told: Option<Running>,
 }
+
+/// The running query and its turns, if one runs.
+type Running = Option<(QueryId, u32)>;
 
 impl SessionState {
     pub(super) fn new(args: SessionArgs) -> Self {
@@ -62,6 +67,7 @@ impl SessionState {
             prompt: None,
             work: None,
             tools: HashMap::new(),
+            told: None,
         }
     }
 
@@ -156,7 +162,11 @@ impl SessionState {
                 appended?;
                 Ok(())
             }
-            Err(_) => Err("the journal did not answer in time".into()),
+            Err(_) => {
+                let within = self.services.timeouts.append;
+                let late = format!("it did not answer within {within:?}");
+                Err(journal::Error::Unavailable(late).into())
+            }
         }
     }
 
@@ -189,7 +199,10 @@ impl SessionState {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
         }
-        if let Some(Claim { sid, .. }) = self.claim {
+        if let Some(Claim { sid, .. }) = self.claim
+            && self.told != Some(running)
+        {
+            self.told = Some(running);
             let _ = self.shard.cast(ShardMsg::Running {
                 sid,
                 key: self.key.clone(),
@@ -217,10 +230,10 @@ impl SessionState {
     /// How it stands.
     pub(super) fn view(&self, reply: RpcReplyPort<Result<SessionView, Refusal>>) {
         let query = self.session.query();
-        let state = match self.session.phase() {
-            Phase::Idle => "idle",
-            Phase::Running(query) => query.step().name(),
-            Phase::Quarantined(_) => "quarantined",
+        let (state, quarantine) = match self.session.phase() {
+            Phase::Idle => ("idle", None),
+            Phase::Running(query) => (query.step().name(), None),
+            Phase::Quarantined(why) => ("quarantined", Some(why.reason.clone())),
         };
         let view = SessionView {
             key: self.key.clone(),
@@ -232,6 +245,7 @@ impl SessionState {
             limits: query.map(|query| query.limits()),
             usage: query.map_or(self.session.usage_before(), |query| query.usage()),
             waiting: self.session.waiting(),
+            quarantine,
         };
         // The caller may have given up; that is its right.
         let _ = reply.send(Ok(view));

@@ -75,8 +75,9 @@ async fn result(call: &ToolCall, tools: &Registry, deadline: Duration) -> (ToolS
         call: call.id.clone(),
         cancelled,
     };
-    // A task of its own: a tool that panics takes nobody with it.
-    let work = Task::spawn(tool.call(arguments, context));
+    // A task of its own, for the making of the call too: a tool that panics takes nobody with it.
+    let tool = Arc::clone(tool);
+    let work = Task::spawn(async move { tool.call(arguments, context).await });
     match tokio::time::timeout(deadline, work.join()).await {
         Ok(Ok(Ok(content))) => (ToolStatus::Ok, content),
         Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words),

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
-use super::{ShardMsg, ShardState, id, slot::Slot};
+use super::{
+    ShardMsg, ShardState, id,
+    slot::{Slot, Start},
+    verdict::{Found, Next, next},
+};
 use crate::{
     actor::{
-        pulse::{Expected, Pulse, Stage},
+        pulse::{Expected, Pulse},
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
     },
     model::{ProfileName, SessionKey, record::RestartCause},
@@ -29,34 +33,33 @@ impl ShardState {
         key: SessionKey,
         opening: Opening,
     ) -> Result<Result<ActorRef<SessionMsg>, String>, ActorProcessingErr> {
-        match self.slots.get(&key) {
+        let start = match self.slots.get_mut(&key) {
+            Some(Slot::Quarantined { reason }) => return Ok(Err(reason.clone())),
             Some(Slot::Live {
-                actor, then: None, ..
-            }) => Ok(Ok(actor.clone())),
-            Some(Slot::Quarantined { reason }) => Ok(Err(reason.clone())),
-            // What comes in while it is being brought back ends the pause.
-            Some(Slot::Live { then: Some(_), .. } | Slot::Resting { .. }) | None => {
-                let restarts = self.restarts(&key);
-                self.spawn(key, opening, Activation::OnDemand, restarts)
-                    .await
-                    .map(Ok)
-            }
-        }
-    }
-
-    fn restarts(&self, key: &SessionKey) -> u32 {
-        match self.slots.get(key) {
-            Some(Slot::Live { restarts, .. } | Slot::Resting { restarts }) => *restarts,
-            Some(Slot::Quarantined { .. }) | None => 0,
-        }
+                actor, start, then, ..
+            }) => match then.take() {
+                None => return Ok(Ok(actor.clone())),
+                // It was killed and has not ended yet. What it was killed for is not forgotten.
+                Some(activation) => {
+                    let start = start.clone();
+                    let activation = self.counted(&key, activation);
+                    Start {
+                        activation,
+                        ..start
+                    }
+                }
+            },
+            // What comes in while it is being brought back ends the pause, and nothing else.
+            Some(Slot::Resting(start)) => start.clone(),
+            None => Start::on_demand(opening),
+        };
+        self.spawn(key, start).await.map(Ok)
     }
 
     async fn spawn(
         &mut self,
         key: SessionKey,
-        opening: Opening,
-        activation: Activation,
-        restarts: u32,
+        start: Start,
     ) -> Result<ActorRef<SessionMsg>, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::default());
         pulse.expect(
@@ -65,25 +68,22 @@ impl ShardState {
         );
         let args = SessionArgs {
             key: key.clone(),
-            opening,
+            opening: start.opening.clone(),
             shard: self.me.clone(),
             pulse: Arc::clone(&pulse),
             services: self.args.services.clone(),
         };
         let parent = self.me.get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
-        actor.cast(SessionMsg::Activate(activation))?;
+        actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
-        let then = None;
-        self.slots.insert(
-            key,
-            Slot::Live {
-                actor: actor.clone(),
-                pulse,
-                restarts,
-                then,
-            },
-        );
+        let slot = Slot::Live {
+            actor: actor.clone(),
+            pulse,
+            start,
+            then: None,
+        };
+        self.slots.insert(key, slot);
         Ok(actor)
     }
 
@@ -97,15 +97,15 @@ impl ShardState {
         }
     }
 
-    /// An actor of this shard ended: why it is brought back follows from what it was at.
-    pub(super) fn gone(&mut self, cell: &ActorCell, cause: RestartCause, detail: &str) {
+    /// An actor of this shard ended: what follows is [`next`]'s to say.
+    pub(super) fn gone(&mut self, cell: &ActorCell, found: Found, detail: &str) {
         let Some(key) = self.by_actor.remove(&id(cell)) else {
             return;
         };
         let Some(Slot::Live {
             actor,
             pulse,
-            restarts,
+            start,
             then,
         }) = self.slots.get_mut(&key)
         else {
@@ -114,21 +114,15 @@ impl ShardState {
         if actor.get_id() != id(cell) {
             return;
         }
-        let (stage, restarts, then) = (pulse.stage(), *restarts, then.take());
-        let detail = detail.to_owned();
-        match (then, stage) {
-            (Some(activation), _) => {
+        let (stage, start, then) = (pulse.stage(), start.clone(), then.take());
+        match next(found, stage, &start.activation, then, detail) {
+            Next::Restart(activation) => {
                 let activation = self.counted(&key, activation);
-                self.revive_later(key, activation, restarts);
+                self.rest(key, start, activation);
             }
-            (None, Stage::Busy) => {
-                let activation = self.counted(&key, Activation::Restart { cause, detail });
-                self.revive_later(key, activation, restarts);
-            }
-            (None, Stage::Idle) => self.quarantine(key, format!("it crashed while idle: {detail}")),
-            (None, Stage::Waking) => {
-                self.quarantine(key, format!("it crashed while coming to life: {detail}"));
-            }
+            Next::Again(activation) => self.rest(key, start, activation),
+            Next::LetGo => self.let_go(&key, detail),
+            Next::Quarantine { reason } => self.quarantine(key, reason),
         }
     }
 
@@ -149,38 +143,48 @@ impl ShardState {
         }
     }
 
-    fn revive_later(&mut self, key: SessionKey, activation: Activation, restarts: u32) {
-        let pause = self.args.settings.restart_pause * (1 << restarts.min(10));
+    /// It is brought back after a pause.
+    fn rest(&mut self, key: SessionKey, before: Start, activation: Activation) {
+        let pause = self.args.settings.restart_pause * (1 << before.restarts.min(10));
         tracing::warn!(session = %key, ?activation, ?pause, "session is brought back");
-        self.slots.insert(
-            key.clone(),
-            Slot::Resting {
-                restarts: restarts + 1,
-            },
-        );
-        self.me.send_after(pause, move || ShardMsg::Revive {
-            key,
-            activation: Box::new(activation),
-        });
+        let start = Start {
+            activation,
+            restarts: before.restarts + 1,
+            ..before
+        };
+        self.slots.insert(key.clone(), Slot::Resting(start));
+        self.me.send_after(pause, move || ShardMsg::Revive { key });
     }
 
     /// The pause is over, unless something that came in has ended it before.
-    pub(super) async fn revive(
-        &mut self,
-        key: SessionKey,
-        activation: Activation,
-    ) -> Result<(), ActorProcessingErr> {
-        if let Some(Slot::Resting { restarts }) = self.slots.get(&key) {
-            let restarts = *restarts;
-            self.spawn(key, Opening::default(), activation, restarts)
-                .await?;
+    pub(super) async fn revive(&mut self, key: SessionKey) -> Result<(), ActorProcessingErr> {
+        if let Some(Slot::Resting(start)) = self.slots.get(&key) {
+            let start = start.clone();
+            self.spawn(key, start).await?;
         }
         Ok(())
     }
 
+    /// Somebody else has claimed it: it is theirs until somebody here asks for it again. To claim it
+    /// back now would only have two owners take it from one another for ever.
+    fn let_go(&mut self, key: &SessionKey, detail: &str) {
+        tracing::warn!(session = %key, %detail, "session belongs to somebody else");
+        self.forget(key);
+        self.slots.remove(key);
+    }
+
     fn quarantine(&mut self, key: SessionKey, reason: String) {
         tracing::error!(session = %key, %reason, "session is quarantined");
+        self.forget(&key);
+        // Those who follow it ask again, and are told.
+        self.args.services.bus.close(&key);
         self.slots.insert(key, Slot::Quarantined { reason });
+    }
+
+    fn forget(&mut self, key: &SessionKey) {
+        if let Some(sid) = self.sids.get(key) {
+            self.args.ledger.close(*sid);
+        }
     }
 
     /// The shard before this one is gone; its sessions went with it.
@@ -195,7 +199,11 @@ impl ShardState {
                     cause: RestartCause::Crash,
                     detail,
                 };
-                self.spawn(key, Opening::default(), activation, 0).await?;
+                let start = Start {
+                    activation,
+                    ..Start::on_demand(Opening::default())
+                };
+                self.spawn(key, start).await?;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use ractor::ActorRef;
 
 use crate::actor::{
     pulse::Pulse,
-    session::{Activation, SessionMsg},
+    session::{Activation, Opening, SessionMsg},
 };
 
 /// See the module.
@@ -15,23 +15,45 @@ pub(super) enum Slot {
     Live {
         actor: ActorRef<SessionMsg>,
         pulse: Arc<Pulse>,
-        /// Restarts in a row, without a sign of life between them.
-        restarts: u32,
+        /// What it was brought to life with and for.
+        start: Start,
         /// Set when the shard kills it: what it is to be brought back for.
         then: Option<Activation>,
     },
-    /// It waits to be brought back; what comes in waits with it.
-    Resting { restarts: u32 },
-    /// It is set aside.
+    /// It waits to be brought back; what comes in ends the wait.
+    Resting(Start),
+    /// It is set aside, and its log could not be told.
     Quarantined { reason: String },
 }
 
+/// What a session is brought to life with.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    /// For a session that has no records yet.
+    pub opening: Opening,
+    /// What for.
+    pub activation: Activation,
+    /// Restarts in a row, without a query that came to its end between them.
+    pub restarts: u32,
+}
+
+impl Start {
+    /// For the first time, because somebody has something for it.
+    pub(super) const fn on_demand(opening: Opening) -> Self {
+        Self {
+            opening,
+            activation: Activation::OnDemand,
+            restarts: 0,
+        }
+    }
+}
+
 impl Slot {
-    /// A query ended well: restarts in a row are counted anew.
+    /// A query ended: restarts in a row are counted anew.
     pub(super) fn at_rest(&mut self) {
         match self {
-            Self::Live { restarts, .. } => *restarts = 0,
-            Self::Resting { .. } | Self::Quarantined { .. } => {}
+            Self::Live { start, .. } => start.restarts = 0,
+            Self::Resting(_) | Self::Quarantined { .. } => {}
         }
     }
 
@@ -41,7 +63,7 @@ impl Slot {
             Self::Live {
                 pulse, then: None, ..
             } => pulse.silent_for(now),
-            Self::Live { .. } | Self::Resting { .. } | Self::Quarantined { .. } => 0,
+            Self::Live { .. } | Self::Resting(_) | Self::Quarantined { .. } => 0,
         }
     }
 }

@@ -51,11 +51,12 @@ impl System {
         &self.oracle
     }
 
-    /// Lets running queries end, for `drain` at most, then stops. What was acknowledged and is not done
+    /// Takes no new messages, lets running queries end, for `drain` at most, then stops. What was acknowledged and is not done
     /// by then stays in the journal and can be resumed.
     pub async fn shut_down(self, drain: Duration) {
         const LOOK: Duration = Duration::from_millis(10);
         const STOP: Duration = Duration::from_secs(5);
+        self.oracle.drain();
         let deadline = Instant::now() + drain;
         while self.oracle.running() > 0 && Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;

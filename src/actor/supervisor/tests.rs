@@ -1,0 +1,266 @@
+//! Actors that die from outside, which nobody outside this room could bring about.
+
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+
+use super::*;
+use crate::{
+    actor::{Answer, AskError, gateway::Ticket, ledger::Ruling},
+    kernel::CallToken,
+    llm::{Delta, Request, Scripted, ToolChoice},
+    model::{Attempt, Fault, Outcome, QueryId, SessionKey, SessionName, Sid, Submission, Turn},
+    testkit::{TestOracle, TestTool},
+};
+
+const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
+                    <confidence>0.9</confidence></signal>";
+
+/// The parts of a system, with every actor within reach.
+struct Parts {
+    supervisor: ActorRef<SupervisorMsg>,
+    services: Services,
+    oracle: Oracle,
+    gateways: Gateways,
+}
+
+/// As [`start`] does, keeping hold of the parts.
+async fn parts(oracle: TestOracle) -> Parts {
+    let args = oracle.args().unwrap();
+    let services = SupervisorActor::services(&args);
+    let gateways = SupervisorActor::gateways(&args);
+    let state = (args, services.clone(), Arc::clone(&gateways));
+    let (supervisor, _) = Actor::spawn(None, SupervisorActor, state).await.unwrap();
+    let oracle = Oracle {
+        router: services.router.clone(),
+    };
+    Parts {
+        supervisor,
+        services,
+        oracle,
+        gateways,
+    }
+}
+
+fn kill<M: ractor::Message>(pool: &Pool<M>) {
+    for index in 0..pool.size() {
+        pool.at(index).unwrap().kill();
+    }
+}
+
+async fn ask(oracle: &Oracle, name: &str) -> Result<Answer, AskError> {
+    let key = SessionKey::local(SessionName::new(name).unwrap());
+    let watch = oracle
+        .session(key)
+        .ask(Submission::new("look it up"))
+        .await?;
+    let patience = Duration::from_secs(3_600);
+    tokio::time::timeout(patience, watch.answer())
+        .await
+        .unwrap()
+}
+
+fn look() -> Scripted {
+    Scripted::new()
+        .calls("Looking.", [("slow", serde_json::json!({}))])
+        .reply(DONE)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_dies_is_replaced_and_work_goes_on() {
+    type Kill = fn(&Parts);
+    let services: [(&str, Kill); 5] = [
+        ("classifiers", |parts| kill(&parts.services.classifier.0)),
+        ("composers", |parts| kill(&parts.services.composer.0)),
+        ("buses", |parts| kill(&parts.services.bus.0)),
+        ("gateways", |parts| parts.gateways.values().for_each(kill)),
+        ("shards", |parts| kill(&parts.services.router.shards)),
+    ];
+    for (name, kill) in services {
+        let tool = TestTool::new("slow").hangs().repeatable();
+        let parts = parts(TestOracle::new(look()).tool(tool.clone())).await;
+        let running = {
+            let oracle = parts.oracle.clone();
+            async move { ask(&oracle, "running").await }
+        };
+        let trouble = async {
+            while tool.started() == 0 {
+                tokio::task::yield_now().await;
+            }
+            kill(&parts);
+        };
+        let (running, ()) = tokio::join!(running, trouble);
+        assert_eq!(
+            running.unwrap().outcome,
+            Outcome::Answered,
+            "{name}: the one that ran"
+        );
+        let next = ask(&parts.oracle, "next").await;
+        assert_eq!(
+            next.unwrap().outcome,
+            Outcome::Answered,
+            "{name}: the next one"
+        );
+        parts.supervisor.stop(None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_dies_under_a_query_that_needs_it_is_asked_again() {
+    let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
+    // Killed before the message is handed in, they are found dead or being replaced.
+    kill(&parts.services.classifier.0);
+    kill(&parts.services.composer.0);
+    parts.gateways.values().for_each(kill);
+    let answer = ask(&parts.oracle, "s").await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_keeps_failing_ends_the_system() {
+    let oracle = TestOracle::new(Scripted::new().reply(DONE));
+    let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
+    for _ in 0..3 {
+        kill(&parts.services.composer.0);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        tokio::task::yield_now().await;
+    }
+    while parts.supervisor.get_status() != ractor::ActorStatus::Stopped {
+        tokio::task::yield_now().await;
+    }
+    let error = ask(&parts.oracle, "s").await.unwrap_err();
+    assert!(matches!(error, AskError::Stopped), "{error}");
+}
+
+type Pieces = tokio::sync::mpsc::Receiver<Result<Delta, Fault>>;
+
+fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
+    let (deltas, pieces) = tokio::sync::mpsc::channel(4);
+    let request = Request {
+        model: "test".into(),
+        system: "".into(),
+        messages: Arc::default(),
+        tools: Arc::default(),
+        tool_choice: ToolChoice::None,
+    };
+    let token = CallToken {
+        query: QueryId(1),
+        turn: Turn(turn),
+        attempt: Attempt(1),
+    };
+    let ticket = Ticket {
+        sid,
+        key: SessionKey::local(SessionName::new("s").unwrap()),
+        token,
+        model: "scripted/test".into(),
+        request,
+        deltas,
+        pulse: Arc::default(),
+    };
+    (Box::new(ticket), pieces)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_query_the_books_do_not_know_is_refused_by_shard_and_gateway() {
+    let script = Scripted::new().reply(DONE);
+    let parts = parts(TestOracle::new(script.clone())).await;
+    let (call, mut pieces) = ticket(Sid(77), 0);
+    let gateway = parts.gateways["scripted"].any().unwrap();
+    gateway.cast(GatewayMsg::Call(call)).unwrap();
+    assert_eq!(pieces.recv().await.unwrap().unwrap_err().code, "not_live");
+    let (call, mut pieces) = ticket(Sid(77), 0);
+    let shard = parts.services.router.shards.at(0).unwrap();
+    shard.cast(ShardMsg::Call(call)).unwrap();
+    assert_eq!(pieces.recv().await.unwrap().unwrap_err().code, "not_live");
+    assert_eq!(script.requests().len(), 0, "nothing was sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books() {
+    let tool = TestTool::new("slow").hangs();
+    let oracle = TestOracle::new(look())
+        .tool(tool.clone())
+        .policy(|policy| policy.limits.max_turns = 3);
+    let parts = parts(oracle).await;
+    let running = {
+        let oracle = parts.oracle.clone();
+        async move { ask(&oracle, "s").await.unwrap() }
+    };
+    let rogue = async {
+        while tool.started() == 0 {
+            tokio::task::yield_now().await;
+        }
+        // What its kernel would never do: a fourth turn.
+        let (call, _pieces) = ticket(Sid(1), 3);
+        let shards = &parts.services.router.shards;
+        let shard = shards.at(shards.index_of(&call.key)).unwrap();
+        shard.cast(ShardMsg::Call(call)).unwrap();
+    };
+    let (answer, ()) = tokio::join!(running, rogue);
+    let Outcome::Failed { code, detail } = answer.outcome else {
+        panic!("{:?}", answer.outcome);
+    };
+    assert_eq!(code, "budget_violated");
+    assert_eq!(detail, "4 turns were started, 3 are allowed");
+    let ledger = &parts.services.router.ledger;
+    assert_eq!(
+        ledger.count_call(Sid(1), QueryId(1), Turn(0)),
+        Ruling::NotLive
+    );
+}
+
+/// A host's actor with a system under it.
+struct Host;
+
+impl Actor for Host {
+    type Msg = ();
+    type State = tokio::sync::mpsc::UnboundedSender<&'static str>;
+    type Arguments = tokio::sync::mpsc::UnboundedSender<&'static str>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<()>,
+        heard: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(heard)
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<()>,
+        event: SupervisionEvent,
+        heard: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        if let SupervisionEvent::ActorTerminated(..) = event {
+            let _ = heard.send("ended");
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_system_under_a_host_ends_with_it_and_the_host_hears_of_its_end() {
+    let oracle = || TestOracle::new(Scripted::new().reply(DONE));
+    let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let (host, _) = Actor::spawn(None, Host, sender).await.unwrap();
+    let args = || oracle().args().unwrap();
+    let first = System::start_under(args(), Some(host.get_cell()))
+        .await
+        .unwrap();
+    let second = System::start_under(args(), Some(host.get_cell()))
+        .await
+        .unwrap();
+    assert_eq!(
+        ask(first.oracle(), "s").await.unwrap().outcome,
+        Outcome::Answered
+    );
+    first.shut_down(Duration::ZERO).await;
+    assert_eq!(heard.recv().await, Some("ended"));
+    let left = second.oracle().clone();
+    assert_eq!(ask(&left, "s").await.unwrap().outcome, Outcome::Answered);
+    host.stop(None);
+    while !left.router.shards.is_closed() {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(ask(&left, "s").await, Err(AskError::Stopped)));
+}

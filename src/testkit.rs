@@ -1,0 +1,35 @@
+//! What it takes to test what is built on Oracle: whole systems in memory, on a clock that can be
+//! paused, with models, tools, journals and policies that do what a test tells them.
+//!
+//! Behind the feature `testkit`; production code never uses it. Nothing here reads a clock, and
+//! nothing sleeps: with `#[tokio::test(start_paused = true)]` hours pass in no time.
+//!
+//! ```
+//! use oracle_agent::{llm::Scripted, model::Submission, testkit::TestOracle};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let oracle = TestOracle::new(Scripted::new().reply("Hello.")).start().await?;
+//! let session = oracle.session("s")?;
+//! let answer = session.ask("hello").await?;
+//! assert_eq!(answer.text, "Hello.");
+//! assert_eq!(session.kinds().await?.last().map(String::as_str), Some("query.finished"));
+//! # Ok(())
+//! # }
+//! ```
+
+mod backend;
+mod events;
+mod journal;
+mod oracle;
+mod panics;
+mod session;
+mod tool;
+
+pub use backend::{Drip, Probe, Silence};
+pub use events::{line, lines};
+pub use journal::{Obstacle, Obstructed};
+pub use oracle::{TestError, TestOracle, TestSystem, let_pass};
+pub use panics::{Panics, Shaky};
+pub use session::TestSession;
+pub use tool::TestTool;

@@ -1,0 +1,170 @@
+//! Models that notice how they are treated.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream};
+
+use super::Panics;
+use crate::llm::{Backend, Delta, DeltaStream, Request};
+
+/// Counts the streams of the model inside it: how many were opened, are open, were open at most, and
+/// were dropped before their end. Clones share the counts.
+#[derive(Debug, Clone)]
+pub struct Probe<B> {
+    inner: B,
+    panics: Panics,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    opened: AtomicUsize,
+    open: AtomicUsize,
+    most: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+impl<B: Backend> Probe<B> {
+    /// Around a model.
+    pub fn new(inner: B) -> Self {
+        Self {
+            inner,
+            panics: Panics::default(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// Panics as often as these say, instead of making the call.
+    #[must_use]
+    pub fn panics(mut self, panics: Panics) -> Self {
+        self.panics = panics;
+        self
+    }
+
+    /// Calls so far.
+    #[must_use]
+    pub fn opened(&self) -> usize {
+        self.counts.opened.load(Ordering::Relaxed)
+    }
+
+    /// Calls that run now.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.counts.open.load(Ordering::Relaxed)
+    }
+
+    /// The most calls that ever ran at a time.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.counts.most.load(Ordering::Relaxed)
+    }
+
+    /// Calls that were dropped before their end.
+    #[must_use]
+    pub fn dropped(&self) -> usize {
+        self.counts.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl<B: Backend> Backend for Probe<B> {
+    fn provider(&self) -> &str {
+        self.inner.provider()
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        self.counts.opened.fetch_add(1, Ordering::Relaxed);
+        self.panics.maybe();
+        let open = self.counts.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.counts.most.fetch_max(open, Ordering::Relaxed);
+        let running = Running {
+            counts: Arc::clone(&self.counts),
+            ended: false,
+        };
+        let stream = self.inner.call(request);
+        // Lets others run between the pieces, as a network would.
+        let pieces = stream::unfold((stream, running), |(mut stream, mut running)| async move {
+            tokio::task::yield_now().await;
+            let piece = stream.next().await;
+            running.ended = !matches!(
+                piece,
+                Some(Ok(
+                    crate::llm::Delta::Text(_) | crate::llm::Delta::Reasoning(_)
+                ))
+            );
+            piece.map(|piece| (piece, (stream, running)))
+        });
+        pieces.boxed()
+    }
+}
+
+struct Running {
+    counts: Arc<Counts>,
+    ended: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.counts.open.fetch_sub(1, Ordering::Relaxed);
+        if !self.ended {
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A model that never says anything for the first calls, and then is the one inside. Clones share
+/// how often it was called.
+#[derive(Debug, Clone)]
+pub struct Silence<B> {
+    inner: B,
+    calls: usize,
+    made: Arc<AtomicUsize>,
+}
+
+impl<B: Backend> Silence<B> {
+    /// Silent for the first `calls` calls.
+    pub fn new(calls: usize, inner: B) -> Self {
+        let made = Arc::default();
+        Self { inner, calls, made }
+    }
+}
+
+impl<B: Backend> Backend for Silence<B> {
+    fn provider(&self) -> &str {
+        self.inner.provider()
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        if self.made.fetch_add(1, Ordering::Relaxed) < self.calls {
+            return stream::pending().boxed();
+        }
+        self.inner.call(request)
+    }
+}
+
+/// A model that says a word every so often and never ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Drip {
+    /// How often, by the runtime's clock.
+    pub every: Duration,
+}
+
+impl Backend for Drip {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, _: Request) -> DeltaStream {
+        let every = self.every;
+        let word = move |()| async move {
+            tokio::time::sleep(every).await;
+            Some((Ok(Delta::Text("word ".into())), ()))
+        };
+        stream::unfold((), word).boxed()
+    }
+}

@@ -1,0 +1,141 @@
+//! A journal that gets in the way in ways that [`crate::journal::faulty`] does not: records that
+//! cannot be read, and appends that never answer.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+
+use crate::{
+    journal::{Append, Claim, Entry, Error, Journal, Known},
+    model::{Seq, SessionKey, SessionName, Sid, TenantId},
+};
+
+/// What the journal does for now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Nothing but its work.
+    #[default]
+    None,
+    /// Reading this session fails: its first record is said to be broken.
+    Unreadable(Sid),
+    /// Appends are done, but never answered.
+    SilentAppends,
+    /// Appends fail and are not done.
+    RefusedAppends,
+    /// Nothing works.
+    Down,
+}
+
+/// A journal behind an obstacle that can be set at any time. Clones share it.
+#[derive(Clone)]
+pub struct Obstructed {
+    inner: Arc<dyn Journal>,
+    // A lock, because tests set it while sessions read it; held for a copy only.
+    obstacle: Arc<Mutex<Obstacle>>,
+    hits: Arc<AtomicU64>,
+}
+
+impl Obstructed {
+    /// Around a journal, with nothing in the way.
+    pub fn new(inner: Arc<dyn Journal>) -> Self {
+        Self {
+            inner,
+            obstacle: Arc::default(),
+            hits: Arc::default(),
+        }
+    }
+
+    /// From now on.
+    pub fn set(&self, obstacle: Obstacle) {
+        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
+    }
+
+    /// How often a call met the obstacle.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    fn now(&self) -> Obstacle {
+        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hit<T>(&self, error: Error) -> Result<T, Error> {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Err(error)
+    }
+
+    fn up(&self) -> Result<(), Error> {
+        match self.now() {
+            Obstacle::Down => self.hit(Error::Unavailable("it is down".into())),
+            Obstacle::None
+            | Obstacle::Unreadable(_)
+            | Obstacle::SilentAppends
+            | Obstacle::RefusedAppends => Ok(()),
+        }
+    }
+}
+
+impl Journal for Obstructed {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            self.up()?;
+            self.inner.claim(key).await
+        }
+        .boxed()
+    }
+
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+        async move {
+            self.up()?;
+            match self.now() {
+                Obstacle::SilentAppends => {
+                    self.hits.fetch_add(1, Ordering::Relaxed);
+                    self.inner.append(append).await?;
+                    std::future::pending().await
+                }
+                Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
+                Obstacle::None | Obstacle::Unreadable(_) | Obstacle::Down => {
+                    self.inner.append(append).await
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        async move {
+            self.up()?;
+            if self.now() == Obstacle::Unreadable(sid) {
+                let (seq, why) = (Seq(1), "it is broken".into());
+                return self.hit(Error::Unreadable { sid, seq, why });
+            }
+            self.inner.read(sid, after, limit).await
+        }
+        .boxed()
+    }
+
+    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+        async move {
+            self.up()?;
+            self.inner.find(key).await
+        }
+        .boxed()
+    }
+
+    fn list(
+        &self,
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        async move {
+            self.up()?;
+            self.inner.list(tenant, after, limit).await
+        }
+        .boxed()
+    }
+}

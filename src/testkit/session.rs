@@ -1,0 +1,95 @@
+//! A session as a test sees it.
+
+use std::{ops::Deref, time::Duration};
+
+use super::{TestError, lines};
+use crate::{
+    actor::{Answer, SessionHandle},
+    model::{Event, Seq, Submission},
+};
+
+/// How long something is waited for, by the runtime's clock.
+const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// A handle with a few more questions to ask.
+#[derive(Clone)]
+pub struct TestSession(SessionHandle);
+
+impl Deref for TestSession {
+    type Target = SessionHandle;
+    fn deref(&self) -> &SessionHandle {
+        &self.0
+    }
+}
+
+impl TestSession {
+    pub(super) const fn new(handle: SessionHandle) -> Self {
+        Self(handle)
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// When the session refuses, or no answer comes.
+    pub async fn ask(&self, question: &str) -> Result<Answer, TestError> {
+        let answer = async { self.0.ask(Submission::new(question)).await?.answer().await };
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(self.not_seen("query.finished").await?),
+        }
+    }
+
+    /// The first event of this type that is or comes.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn wait_for(&self, kind: &str) -> Result<Event, TestError> {
+        self.wait_for_after(Seq(0), kind).await
+    }
+
+    /// The first event of this type after a number that is or comes.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn wait_for_after(&self, after: Seq, kind: &str) -> Result<Event, TestError> {
+        let seen = async {
+            loop {
+                let mut news = self.subscribe();
+                let found = self.events(after).await?;
+                if let Some(event) = found.into_iter().find(|event| event.kind == kind) {
+                    return Ok::<_, TestError>(event);
+                }
+                let _ = news.next().await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, seen).await {
+            Ok(seen) => seen,
+            Err(_) => Err(self.not_seen(kind).await?),
+        }
+    }
+
+    /// All events so far, a line each; see [`lines`].
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn lines(&self) -> Result<String, TestError> {
+        Ok(lines(&self.events(Seq(0)).await?))
+    }
+
+    /// The types of all events so far.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn kinds(&self) -> Result<Vec<String>, TestError> {
+        let events = self.events(Seq(0)).await?;
+        Ok(events.into_iter().map(|event| event.kind).collect())
+    }
+
+    async fn not_seen(&self, kind: &str) -> Result<TestError, TestError> {
+        Ok(TestError::NotSeen {
+            kind: kind.into(),
+            within: PATIENCE,
+            seen: self.lines().await?,
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! Tools that do what a test tells them, and remember what was asked of them.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::{Value, json};
+
+use super::Panics;
+use crate::{
+    model::{
+        ToolSpec,
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+    },
+    tool::{Tool, ToolContext, ToolError},
+};
+
+/// A tool for tests. By default it only reads, may not be repeated, needs no approval and answers
+/// `done`. Clones share their counts.
+#[derive(Debug, Clone)]
+pub struct TestTool {
+    spec: ToolSpec,
+    does: Does,
+    panics: Panics,
+    started: Arc<AtomicUsize>,
+    cancelled: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Clone)]
+enum Does {
+    Answer(String),
+    Echo,
+    Fail(String),
+    Hang,
+    HangOnce(String),
+}
+
+impl TestTool {
+    /// A tool of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        let spec = ToolSpec {
+            name: name.into(),
+            description: "Does what a test tells it.".into(),
+            schema: json!({"type": "object", "properties": {}}),
+            serves: ToolNeed::General,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Unsafe,
+            approval: ToolApproval::NotNeeded,
+        };
+        Self {
+            spec,
+            does: Does::Answer("done".into()),
+            panics: Panics::default(),
+            started: Arc::default(),
+            cancelled: Arc::default(),
+        }
+    }
+
+    /// Answers with this text.
+    #[must_use]
+    pub fn answers(mut self, text: impl Into<String>) -> Self {
+        self.does = Does::Answer(text.into());
+        self
+    }
+
+    /// Answers with its arguments.
+    #[must_use]
+    pub fn echoes(mut self) -> Self {
+        self.does = Does::Echo;
+        self
+    }
+
+    /// Fails with these words for the model.
+    #[must_use]
+    pub fn fails(mut self, words: impl Into<String>) -> Self {
+        self.does = Does::Fail(words.into());
+        self
+    }
+
+    /// Never answers.
+    #[must_use]
+    pub fn hangs(mut self) -> Self {
+        self.does = Does::Hang;
+        self
+    }
+
+    /// Never answers the first call; answers later ones with this text.
+    #[must_use]
+    pub fn hangs_once(mut self, then: impl Into<String>) -> Self {
+        self.does = Does::HangOnce(then.into());
+        self
+    }
+
+    /// Panics as often as these say, before it does anything.
+    #[must_use]
+    pub fn panics(mut self, panics: Panics) -> Self {
+        self.panics = panics;
+        self
+    }
+
+    /// May be run again when its outcome is unknown.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.spec.repeat = ToolRepeat::Safe;
+        self
+    }
+
+    /// Needs a person's approval.
+    #[must_use]
+    pub fn needs_approval(mut self) -> Self {
+        self.spec.approval = ToolApproval::Required;
+        self
+    }
+
+    /// Writes, so that sub-agents do not get it.
+    #[must_use]
+    pub fn writes(mut self) -> Self {
+        self.spec.effect = ToolEffect::Writes;
+        self
+    }
+
+    /// How many calls were started.
+    #[must_use]
+    pub fn started(&self) -> usize {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// How many calls were told that nobody waits for them any more, or were dropped.
+    #[must_use]
+    pub fn cancelled(&self) -> usize {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl Tool for TestTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let before = self.started.fetch_add(1, Ordering::Relaxed);
+        self.panics.maybe();
+        let does = self.does.clone();
+        let mut unwanted = Unwanted(Some((context, Arc::clone(&self.cancelled))));
+        async move {
+            let answer = match does {
+                Does::Answer(text) => Ok(text),
+                Does::HangOnce(text) if before > 0 => Ok(text),
+                Does::Echo => Ok(arguments.to_string()),
+                Does::Fail(words) => Err(ToolError::Tell(words)),
+                Does::Hang | Does::HangOnce(_) => std::future::pending().await,
+            };
+            unwanted.answered();
+            answer
+        }
+        .boxed()
+    }
+}
+
+/// Counts a call that is dropped before it has answered, if its token has fired by then.
+struct Unwanted(Option<(ToolContext, Arc<AtomicUsize>)>);
+
+impl Unwanted {
+    fn answered(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unwanted {
+    fn drop(&mut self) {
+        if let Some((context, count)) = self.0.take()
+            && context.cancelled.is_cancelled()
+        {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

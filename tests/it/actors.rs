@@ -1,0 +1,63 @@
+//! Whole systems of real actors on a paused clock: no network, no wall time, no sleeping.
+
+use std::{sync::Arc, time::Duration};
+
+use oracle_agent::{
+    actor::Answer,
+    journal::{Journal, Memory},
+    model::{Outcome, Seq},
+    testkit::TestSession,
+};
+
+mod busy;
+mod crashes;
+mod delegation;
+mod journals;
+mod models;
+mod stalls;
+mod systems;
+mod tools;
+mod whole;
+
+/// A reply that ends a query.
+fn done(text: &str) -> String {
+    format!(
+        "{text}\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
+         <confidence>0.9</confidence></signal>"
+    )
+}
+
+/// A reply that asks for another turn.
+fn more(text: &str, reason: &str) -> String {
+    format!("{text}\n<signal type=\"need_turn\"><reason>{reason}</reason></signal>")
+}
+
+/// What a test looks at first: how it ended, with what.
+fn end(answer: &Answer) -> (String, Option<&str>, &str) {
+    let Answer { outcome, text, .. } = answer;
+    (outcome.name().to_owned(), outcome.reason(), text)
+}
+
+fn answered(text: &str) -> (String, Option<&str>, &str) {
+    (Outcome::Answered.name().to_owned(), None, text)
+}
+
+/// How often each of these types is in the log.
+async fn counts<const N: usize>(session: &TestSession, kinds: [&str; N]) -> [usize; N] {
+    let all = session.kinds().await.unwrap();
+    kinds.map(|kind| all.iter().filter(|found| *found == kind).count())
+}
+
+/// The payload of the last event of a type.
+async fn last(session: &TestSession, kind: &str) -> serde_json::Value {
+    let events = session.events(Seq(0)).await.unwrap();
+    let found = events.into_iter().rev().find(|event| event.kind == kind);
+    found.unwrap().payload
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A journal that several systems can share.
+fn memory() -> Arc<dyn Journal> {
+    Arc::new(Memory::new())
+}

@@ -1,0 +1,154 @@
+//! Messages and commands that find a session busy.
+
+use oracle_agent::{
+    actor::AskError,
+    kernel::{Command, Refusal},
+    llm::Scripted,
+    model::{BusyPolicy, Role, Submission},
+    testkit::{Probe, TestOracle, TestSession, TestSystem, TestTool},
+};
+use serde_json::json;
+
+use super::{answered, counts, done, end, more};
+
+fn message(text: &str, busy: BusyPolicy) -> Submission {
+    Submission {
+        busy,
+        ..Submission::new(text)
+    }
+}
+
+/// A session whose first turn hangs in a tool until it is told otherwise.
+async fn busy(script: Scripted) -> (TestSystem, TestSession, Scripted) {
+    let oracle = TestOracle::new(script.clone())
+        .tool(TestTool::new("slow").hangs())
+        .policy(|policy| policy.inbox_capacity = 2)
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("first")).await.unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    (oracle, session, script)
+}
+
+fn slow_then() -> Scripted {
+    Scripted::new().calls("Looking.", [("slow", json!({}))])
+}
+
+async fn finished(session: &TestSession) -> Vec<(u64, String)> {
+    let events = session.events(oracle_agent::model::Seq(0)).await.unwrap();
+    let ends = events.iter().filter(|event| event.kind == "query.finished");
+    ends.map(|event| {
+        let outcome = event.payload["outcome"].as_str().unwrap().to_owned();
+        (event.query.unwrap().0.into(), outcome)
+    })
+    .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_messages_are_answered_in_order_and_one_too_many_is_refused() {
+    let script = slow_then()
+        .reply(done("One."))
+        .reply(done("Two."))
+        .reply(done("Three."));
+    let (_oracle, session, _) = busy(script).await;
+    let ask =
+        |text| oracle_agent::actor::SessionHandle::ask(&session, message(text, BusyPolicy::Queue));
+    let (second, third) = (ask("second").await.unwrap(), ask("third").await.unwrap());
+    let refused = session.submit(Submission::new("fourth")).await.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            AskError::Refused(Refusal::InboxFull { waiting: 2 })
+        ),
+        "{refused}"
+    );
+    assert_eq!(end(&second.answer().await.unwrap()), answered("Two."));
+    assert_eq!(end(&third.answer().await.unwrap()), answered("Three."));
+    let ends = [1, 2, 3].map(|query| (query, "answered".to_owned()));
+    assert_eq!(finished(&session).await, ends);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reject_refuses_and_interrupt_takes_the_place_of_the_running_one() {
+    let script = slow_then().reply(done("The second."));
+    let (_oracle, session, _) = busy(script).await;
+    let refused = session.submit(message("second", BusyPolicy::Reject)).await;
+    assert!(matches!(refused, Err(AskError::Refused(Refusal::Busy))));
+    let queued = session
+        .submit(message("waits", BusyPolicy::Queue))
+        .await
+        .unwrap();
+    let interrupt = message("second", BusyPolicy::Interrupt);
+    let watch = oracle_agent::actor::SessionHandle::ask(&session, interrupt)
+        .await
+        .unwrap();
+    let answer = watch.answer().await.unwrap();
+    assert_eq!(answer.outcome.name(), "answered");
+    session.cancel(Some(queued)).await.ok();
+    let ends = finished(&session).await;
+    assert_eq!(ends[..2], [(1, "cancelled".into()), (3, "answered".into())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_put_into_a_running_query_reach_the_next_call() {
+    let (_oracle, session, script) = busy(slow_then().reply(done("Done."))).await;
+    let steer = message("mind the gap", BusyPolicy::Steer);
+    let watch = oracle_agent::actor::SessionHandle::ask(&session, steer)
+        .await
+        .unwrap();
+    assert_eq!(watch.query().0, 1, "no query of its own");
+    assert_eq!(end(&watch.answer().await.unwrap()), answered("Done."));
+    let requests = script.requests();
+    let said: Vec<String> = requests
+        .last()
+        .unwrap()
+        .messages
+        .iter()
+        .filter(|message| message.role == Role::User)
+        .map(|message| message.texts().collect())
+        .collect();
+    assert_eq!(said, ["first", "mind the gap"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn finish_now_ends_with_what_there_is() {
+    let script = Scripted::new()
+        .reply(more("Found a.", "Still have to check b"))
+        .stall("Half");
+    let backend = Probe::new(script);
+    let oracle = TestOracle::new(backend.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let operator = async {
+        let first = session.wait_for("turn.started").await.unwrap();
+        session
+            .wait_for_after(first.seq, "turn.started")
+            .await
+            .unwrap();
+        session.command(Command::FinishNow).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(session.ask("where is the code of a?"), operator);
+    let answer = answer.unwrap();
+    assert_eq!(answer.outcome.reason(), Some("operator"));
+    assert_eq!(answer.text, "Found a.\n\n[Response stopped by operator]");
+    assert_eq!(counts(&session, ["control.finished"]).await, [1]);
+    while backend.open() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_to_cancel_is_said() {
+    let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("how?").await.unwrap();
+    let refused = session.cancel(None).await.unwrap_err();
+    assert!(matches!(
+        refused,
+        AskError::Refused(Refusal::NothingRunning)
+    ));
+}

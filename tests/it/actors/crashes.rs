@@ -1,0 +1,238 @@
+//! Sessions that crash: brought back, counted, and set aside where that is due.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    actor::AskError,
+    kernel::{Command, Refusal},
+    llm::Scripted,
+    model::{Limits, Submission},
+    testkit::{Panics, Shaky, TestOracle, TestSystem, TestTool},
+};
+use serde_json::json;
+
+use super::{answered, counts, done, end, last, more};
+
+fn shaky(script: Scripted, panics: &Panics) -> TestOracle {
+    let panics = panics.clone();
+    TestOracle::new(script).policy(move |policy| policy.turn = Arc::new(Shaky(panics)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_panics_is_brought_back_and_its_query_answered() {
+    let script = Scripted::new()
+        .reply(more("First.", "Still have to look"))
+        .reply(done("Second."));
+    let panics = Panics::default();
+    let oracle = shaky(script.clone(), &panics).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    panics.set(1);
+    let answer = session.ask("look it up").await.unwrap();
+    assert_eq!(end(&answer), answered("Second."));
+    assert_eq!(answer.turns, 2);
+    let restarted = last(&session, "supervisor.restarted").await;
+    assert_eq!(
+        (&restarted["cause"], &restarted["count"]),
+        (&json!("crash"), &json!(1))
+    );
+    let again = last(&session, "turn.restarted").await;
+    assert_eq!(
+        (&again["cause"], &again["attempt"]),
+        (&json!("recovery"), &json!(2))
+    );
+    assert_eq!(
+        script.requests().len(),
+        3,
+        "the reply that was lost is asked for anew"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_crashes_fail_the_query_and_the_session_is_usable() {
+    let script = Scripted::new().reply(done("Fine."));
+    let panics = Panics::times(3);
+    let oracle = shaky(script.clone(), &panics).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("look it up").await.unwrap();
+    assert_eq!(answer.outcome.reason(), Some("crash"));
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [3]);
+    assert_eq!(
+        end(&session.ask("and now?").await.unwrap()),
+        answered("Fine.")
+    );
+    let asked = script.requests();
+    assert_eq!(
+        asked.last().unwrap().messages.len(),
+        1,
+        "it has left the history"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn crashes_are_counted_for_each_query_of_its_own() {
+    let script = || {
+        Scripted::new()
+            .reply(done("Fine."))
+            .reply(done("Fine too."))
+    };
+    let panics = Panics::times(2);
+    let oracle = shaky(script(), &panics).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    assert_eq!(end(&session.ask("one").await.unwrap()), answered("Fine."));
+    panics.set(2);
+    assert_eq!(
+        end(&session.ask("two").await.unwrap()),
+        answered("Fine too.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_that_come_in_between_do_not_make_a_crash_uncounted() {
+    let panics = Panics::times(99);
+    let oracle = shaky(Scripted::new().reply(done("Fine.")), &panics)
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let asked = session.clone();
+    let ask = asked.ask("look it up");
+    tokio::pin!(ask);
+    let answer = loop {
+        tokio::select! {
+            biased;
+            answer = &mut ask => break answer.unwrap(),
+            looked = session.view() => drop(looked),
+        }
+    };
+    assert_eq!(answer.outcome.reason(), Some("crash"));
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [3]);
+}
+
+/// Two calls; the session crashes when the second result is in.
+async fn crash_in_calls(tools: [TestTool; 2]) -> (TestSystem, Scripted) {
+    let calls = tools.clone().map(|tool| {
+        use oracle_agent::tool::Tool;
+        (tool.spec().name.clone(), json!({}))
+    });
+    let script = Scripted::new()
+        .calls("Looking.", calls)
+        .reply(done("That was it."));
+    let oracle = shaky(script.clone(), &Panics::times(1));
+    let oracle = tools.into_iter().fold(oracle, TestOracle::tool);
+    (oracle.start().await.unwrap(), script)
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_calls_are_not_run_again_and_one_of_unknown_outcome_only_if_that_is_safe() {
+    for (name, second, runs, status) in [
+        ("unsafe", TestTool::new("b"), 1, "unknown"),
+        ("safe", TestTool::new("b").repeatable(), 2, "ok"),
+    ] {
+        let first = TestTool::new("a");
+        let (oracle, _) = crash_in_calls([first.clone(), second.clone()]).await;
+        let session = oracle.session("s").unwrap();
+        let answer = session.ask("look it up").await.unwrap();
+        assert_eq!(end(&answer), answered("That was it."), "{name}");
+        assert_eq!((first.started(), second.started()), (1, runs), "{name}");
+        let result = last(&session, "tool.finished").await;
+        assert_eq!(
+            (&result["name"], &result["status"]),
+            (&json!("b"), &json!(status)),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_crashes_its_session_wherever_it_comes_to_life_fails_alone() {
+    // The crash comes after the reply is recorded: from then on, coming to life runs into it.
+    let script = Scripted::new()
+        .calls("Looking.", [("a", json!({}))])
+        .reply(done("Fine."));
+    let panics = Panics::times(99);
+    let oracle = shaky(script, &panics)
+        .tool(TestTool::new("a"))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("look it up").await.unwrap();
+    assert_eq!(answer.outcome.reason(), Some("budget_violated"));
+    panics.set(0);
+    let view = session.view().await.unwrap();
+    assert_eq!((view.state.as_str(), view.quarantine), ("idle", None));
+    assert_eq!(oracle.oracle().running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_is_raised_is_raised_in_the_supervisors_books_too() {
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(more("More.", "Still have to look"))
+        .reply(done("Fine."));
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let submission = Submission {
+        limits: Some(Limits::turns(2)),
+        ..Submission::new("look it up")
+    };
+    let watch = oracle_agent::actor::SessionHandle::ask(&session, submission)
+        .await
+        .unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    session.set_budget(Limits::turns(3)).await.unwrap();
+    assert_eq!(end(&watch.answer().await.unwrap()), answered("Fine."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quarantined_session_refuses_by_reason_and_others_go_on() {
+    let script = Scripted::new()
+        .calls("Looking.", [("a", json!({}))])
+        .reply(done("Fine."));
+    let (panics, journal) = (Panics::default(), super::memory());
+    let build = || {
+        shaky(script.clone(), &panics)
+            .tool(TestTool::new("a").hangs_once("found"))
+            .journal(journal.clone())
+    };
+    let oracle = build().start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("look")).await.unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    oracle.die().await;
+    // In the next process it crashes as it comes to life: there is no restart to count that by.
+    panics.set(1);
+    let oracle = build().start().await.unwrap();
+    let (session, other) = (
+        oracle.session("s").unwrap(),
+        oracle.session("other").unwrap(),
+    );
+    let _ = session.command(Command::Pause).await;
+    session.wait_for("session.quarantined").await.unwrap();
+    let refused = session
+        .submit(Submission::new("anything?"))
+        .await
+        .unwrap_err();
+    let AskError::Refused(Refusal::Quarantined { reason }) = &refused else {
+        panic!("{refused}");
+    };
+    assert!(
+        reason.contains("it crashed while coming to life"),
+        "{reason}"
+    );
+    let view = session.view().await.unwrap();
+    assert_eq!(
+        (view.state.as_str(), view.quarantine.as_ref()),
+        ("quarantined", Some(reason))
+    );
+    assert_eq!(
+        oracle.oracle().running(),
+        0,
+        "its query no longer counts as running"
+    );
+    assert_eq!(end(&other.ask("look").await.unwrap()), answered("Fine."));
+}

@@ -1,0 +1,252 @@
+//! Journals that fail: what was recorded is neither lost nor doubled.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    actor::AskError,
+    journal::{
+        Memory,
+        faulty::{Failure, Faulty, Operation, Plan},
+    },
+    kernel::Refusal,
+    llm::Scripted,
+    model::{Seq, SessionKey, SessionName, Submission},
+    testkit::{Obstacle, Obstructed, TestOracle, TestSession, let_pass},
+};
+
+use super::{HOUR, answered, counts, done, end, more};
+
+fn script() -> Scripted {
+    Scripted::new()
+        .reply(more("First.", "Still have to look"))
+        .reply(done("Second."))
+}
+
+/// Every query ends once, every turn counts once.
+async fn nothing_is_doubled(session: &TestSession, name: &str) {
+    let events = session.events(Seq(0)).await.unwrap();
+    let seqs: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{name}");
+    let kinds = [
+        "session.opened",
+        "query.accepted",
+        "turn.replied",
+        "query.finished",
+    ];
+    assert_eq!(counts(session, kinds).await, [1, 1, 2, 1], "{name}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whichever_append_of_a_query_fails_it_is_answered_and_nothing_is_doubled() {
+    // 1 opens the session, 2 accepts the message; the last one ends the query.
+    for number in 3..=5 {
+        for failure in [Failure::NotDone, Failure::DoneUnanswered] {
+            let name = format!("append {number} {failure:?}");
+            let plan = Plan::new().fail(Operation::Append, number, failure);
+            let journal = Arc::new(Faulty::new(Memory::new(), plan));
+            let oracle = TestOracle::new(script())
+                .journal(journal.clone())
+                .start()
+                .await
+                .unwrap();
+            let session = oracle.session("s").unwrap();
+            let answer = session.ask("look it up").await.unwrap();
+            assert_eq!(end(&answer), answered("Second."), "{name}");
+            nothing_is_doubled(&session, &name).await;
+            assert!(
+                journal.calls(Operation::Append) >= number,
+                "{name}: it did fail"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_acceptance_failed_can_be_submitted_again_under_its_key() {
+    for number in 1..=2 {
+        for failure in [Failure::NotDone, Failure::DoneUnanswered] {
+            let name = format!("append {number} {failure:?}");
+            let plan = Plan::new().fail(Operation::Append, number, failure);
+            let oracle = TestOracle::new(script())
+                .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+                .start()
+                .await
+                .unwrap();
+            let session = oracle.session("s").unwrap();
+            let submission = || Submission {
+                idempotency_key: Some("k".into()),
+                ..Submission::new("look it up")
+            };
+            let first = session.submit(submission()).await;
+            assert!(matches!(first, Err(AskError::Stopped)), "{name}: {first:?}");
+            let watch = oracle_agent::actor::SessionHandle::ask(&session, submission())
+                .await
+                .unwrap();
+            assert_eq!(
+                end(&watch.answer().await.unwrap()),
+                answered("Second."),
+                "{name}"
+            );
+            nothing_is_doubled(&session, &name).await;
+            let again = oracle_agent::actor::SessionHandle::ask(&session, submission())
+                .await
+                .unwrap();
+            let again = again.answer().await.unwrap();
+            assert_eq!(
+                end(&again),
+                answered("Second."),
+                "{name}: asked after its end"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_was_recorded_but_not_acknowledged_is_answered_all_the_same() {
+    let plan = Plan::new().fail(Operation::Append, 2, Failure::DoneUnanswered);
+    let oracle = TestOracle::new(script())
+        .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session
+        .submit(Submission::new("look it up"))
+        .await
+        .unwrap_err();
+    session.wait_for("query.finished").await.unwrap();
+    nothing_is_doubled(&session, "unacknowledged").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_append_that_never_answers_is_a_crash_after_its_time_out() {
+    let journal = Obstructed::new(super::memory());
+    let oracle = TestOracle::new(Scripted::new().stall("").reply(done("Fine.")))
+        .journal(Arc::new(journal.clone()))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let trouble = async {
+        session.wait_for("turn.started").await.unwrap();
+        journal.set(Obstacle::SilentAppends);
+        while journal.hits() == 0 {
+            tokio::time::advance(std::time::Duration::from_secs(1)).await;
+        }
+        journal.set(Obstacle::None);
+    };
+    let (answer, ()) = tokio::join!(session.ask("how?"), trouble);
+    assert_eq!(end(&answer.unwrap()), answered("Fine."));
+    assert_eq!(
+        counts(&session, ["supervisor.restarted", "query.finished"]).await,
+        [1, 1]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_is_down_for_an_hour_quarantines_nobody() {
+    let journal = Obstructed::new(super::memory());
+    let oracle = TestOracle::new(Scripted::new().stall("").reply(done("Fine.")))
+        .journal(Arc::new(journal.clone()))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let id = session.submit(Submission::new("how?")).await.unwrap();
+    session.wait_for("turn.started").await.unwrap();
+    journal.set(Obstacle::Down);
+    let_pass(HOUR).await;
+    assert!(journal.hits() > 1);
+    journal.set(Obstacle::None);
+    let finished = session.wait_for("query.finished").await.unwrap();
+    assert_eq!(finished.query, Some(id));
+    assert_eq!(finished.payload["outcome"], "answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreadable_records_quarantine_that_session_by_name_and_no_other() {
+    let memory = super::memory();
+    let key = |name| SessionKey::local(SessionName::new(name).unwrap());
+    let oracle = TestOracle::new(script())
+        .journal(memory.clone())
+        .start()
+        .await
+        .unwrap();
+    oracle
+        .session("s")
+        .unwrap()
+        .ask("look it up")
+        .await
+        .unwrap();
+    oracle.shut_down(HOUR).await;
+
+    let journal = Obstructed::new(memory.clone());
+    let sid = memory.find(key("s")).await.unwrap().unwrap().sid;
+    let before = memory.find(key("s")).await.unwrap();
+    journal.set(Obstacle::Unreadable(sid));
+    let oracle = TestOracle::new(script().starting_after(0))
+        .journal(Arc::new(journal))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    // The first one finds out; whoever comes later is told.
+    session
+        .submit(Submission::new("and now?"))
+        .await
+        .unwrap_err();
+    let refused = session
+        .submit(Submission::new("and now?"))
+        .await
+        .unwrap_err();
+    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(
+        reason,
+        format!("record 1 of session {sid} cannot be read: it is broken")
+    );
+    assert!(session.view().await.is_err());
+    let answer = oracle
+        .session("other")
+        .unwrap()
+        .ask("look it up")
+        .await
+        .unwrap();
+    assert_eq!(end(&answer), answered("Second."));
+    assert_eq!(
+        memory.find(key("s")).await.unwrap(),
+        before,
+        "nothing was written over it"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
+    let memory = super::memory();
+    let silent = Scripted::new().stall("").stall("").reply(done("From a."));
+    let system = |script: Scripted| TestOracle::new(script).journal(memory.clone()).start();
+    let a = system(silent).await.unwrap();
+    let b = system(script()).await.unwrap();
+    let (in_a, in_b) = (a.session("s").unwrap(), b.session("s").unwrap());
+    let watch = oracle_agent::actor::SessionHandle::ask(&in_a, Submission::new("look it up"))
+        .await
+        .unwrap();
+    in_a.wait_for("turn.started").await.unwrap();
+    // The second owner takes the query up where it stands.
+    assert_eq!(in_b.view().await.unwrap().query, Some(watch.query()));
+    let answer = watch.answer().await.unwrap();
+    assert_eq!(
+        end(&answer),
+        answered("Second."),
+        "whoever asked in the first is answered"
+    );
+    let_pass(HOUR).await;
+    nothing_is_doubled(&in_b, "two owners").await;
+    let claims = memory.claim(in_a.key().clone()).await.unwrap();
+    assert_eq!(
+        claims.epoch.0, 3,
+        "one claim by each of the two, and this one"
+    );
+    assert_eq!(a.oracle().running(), 0);
+}

@@ -1,0 +1,202 @@
+//! Models that stall, break off or fail, and the deadlines that notice.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    llm::{Backend, DeltaStream, Request, Scripted},
+    model::{Fault, FaultClass, Seq},
+    testkit::{Drip, Panics, Probe, Silence, TestOracle},
+};
+
+use super::{answered, counts, done, end, last};
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_stalls_or_breaks_off_is_asked_for_again_and_replaces_what_was_shown() {
+    let passing = Fault::retryable("overloaded", "come back later");
+    for (name, script, code) in [
+        ("stalls", Scripted::new().stall("Half an ans"), "stall"),
+        ("is cut", Scripted::new().cut("Half an ans"), "cut"),
+        (
+            "fails on the way",
+            Scripted::new().fault_after("Half an ans", passing.clone()),
+            "overloaded",
+        ),
+        (
+            "fails at once",
+            Scripted::new().fault(passing),
+            "overloaded",
+        ),
+    ] {
+        let script = script.reply(done("A whole answer."));
+        let oracle = TestOracle::new(script).start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        let answer = session.ask("what is it?").await.unwrap();
+        assert_eq!(end(&answer), answered("A whole answer."), "{name}");
+        let kinds = ["llm.retried", "turn.restarted", "turn.replied"];
+        assert_eq!(counts(&session, kinds).await, [1, 1, 1], "{name}");
+        let retried = last(&session, "llm.retried").await;
+        assert_eq!(retried["fault"]["code"], code, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadlines_for_the_first_piece_between_pieces_and_for_the_whole() {
+    for (name, backend, code, first_token, seconds) in [
+        (
+            "nothing ever comes",
+            Box::new(Silence::new(99, Scripted::new())) as Box<dyn Backend>,
+            "stall",
+            Duration::from_secs(20),
+            20,
+        ),
+        (
+            "it stops in the middle",
+            Box::new(Scripted::new().stall("Half an ans")),
+            "stall",
+            Duration::from_secs(20),
+            60,
+        ),
+        (
+            "it never ends",
+            Box::new(Drip {
+                every: Duration::from_secs(50),
+            }),
+            "total_timeout",
+            Duration::from_secs(60),
+            600,
+        ),
+    ] {
+        let oracle = TestOracle::new(Boxed(backend))
+            .settings(move |settings| settings.gateway.first_token = first_token)
+            .policy(|policy| policy.retry.attempts = 1)
+            .start()
+            .await
+            .unwrap();
+        let session = oracle.session("s").unwrap();
+        let answer = session.ask("what is it?").await.unwrap();
+        assert_eq!(answer.outcome.reason(), Some(code), "{name}");
+        let events = session.events(Seq(0)).await.unwrap();
+        let at = |kind: &str| events.iter().find(|event| event.kind == kind).unwrap().at;
+        let took = at("query.finished").since(at("turn.started"));
+        assert_eq!(took.as_secs(), seconds, "{name}");
+    }
+}
+
+struct Boxed(Box<dyn Backend>);
+
+impl Backend for Boxed {
+    fn provider(&self) -> &str {
+        self.0.provider()
+    }
+    fn call(&self, request: Request) -> DeltaStream {
+        self.0.call(request)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_stalls_for_good_fails_the_query_and_the_session_goes_on() {
+    let script = Scripted::new().stall("Half");
+    let oracle = TestOracle::new(script.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("what is it?").await.unwrap();
+    let code = ("failed".to_owned(), Some("stall"), "");
+    assert_eq!(end(&answer), code);
+    assert_eq!(
+        counts(&session, ["llm.retried", "turn.restarted"]).await,
+        [2, 2]
+    );
+    assert_eq!(script.requests().len(), 3, "three tries");
+    session.ask("and now?").await.unwrap();
+    let asked = script.requests();
+    let messages = &asked.last().unwrap().messages;
+    assert_eq!(messages.len(), 1, "the failed query has left the history");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_panics_is_a_call_that_failed() {
+    let backend = Probe::new(Scripted::new().reply(done("Fine."))).panics(Panics::times(1));
+    let oracle = TestOracle::new(backend).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    assert_eq!(end(&session.ask("how?").await.unwrap()), answered("Fine."));
+    let kinds = ["llm.retried", "supervisor.restarted"];
+    assert_eq!(counts(&session, kinds).await, [1, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_will_come_again_is_not_tried_again() {
+    let script = Scripted::new().fault(Fault::permanent("auth", "the key is wrong"));
+    let oracle = TestOracle::new(script.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("how?").await.unwrap();
+    assert_eq!(answer.outcome.reason(), Some("auth"));
+    assert_eq!(script.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_calls_run_at_a_time_than_allowed_and_the_rest_waits_its_turn() {
+    let backend = Probe::new(Scripted::new().reply(done("Fine.")));
+    let oracle = TestOracle::new(backend.clone())
+        .settings(|settings| settings.gateway.concurrency = 3)
+        .start()
+        .await
+        .unwrap();
+    let all = (0..40).map(|n| {
+        let session = oracle.session(&format!("s{n}")).unwrap();
+        async move { session.ask("how?").await.unwrap() }
+    });
+    let answers = futures_util::future::join_all(all).await;
+    assert!(
+        answers
+            .iter()
+            .all(|answer| end(answer) == answered("Fine."))
+    );
+    assert_eq!((backend.most(), backend.opened()), (3, 40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_refuses_with_a_hint_and_the_call_is_made_later() {
+    let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
+    let oracle = TestOracle::new(backend)
+        .settings(|settings| {
+            settings.gateway.concurrency = 1;
+            settings.gateway.queue = 0;
+            settings.gateway.first_token = Duration::from_secs(2);
+        })
+        .policy(|policy| policy.retry.attempts = 10)
+        .start()
+        .await
+        .unwrap();
+    let (first, second) = (oracle.session("a").unwrap(), oracle.session("b").unwrap());
+    let (one, two) = tokio::join!(first.ask("how?"), second.ask("how?"));
+    assert_eq!(end(&one.unwrap()), answered("Fine."));
+    assert_eq!(end(&two.unwrap()), answered("Fine."));
+    let events = second.events(Seq(0)).await.unwrap();
+    let retried = events.iter().find(|event| event.kind == "llm.retried");
+    let retried = retried.unwrap();
+    let fault: Fault = serde_json::from_value(retried.payload["fault"].clone()).unwrap();
+    let class = FaultClass::Overloaded {
+        after_ms: Some(1_000),
+    };
+    assert_eq!((fault.class, fault.code.as_str()), (class, "overloaded"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancel_during_a_call_drops_the_stream() {
+    let backend = Probe::new(Scripted::new().stall("Half an ans"));
+    let oracle = TestOracle::new(backend.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let asked = session.clone();
+    let cancelled = async {
+        session.wait_for("turn.started").await.unwrap();
+        while backend.open() == 0 {
+            tokio::task::yield_now().await;
+        }
+        session.cancel(None).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(asked.ask("how?"), cancelled);
+    assert_eq!(answer.unwrap().outcome.name(), "cancelled");
+    while backend.open() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((backend.opened(), backend.dropped()), (1, 1));
+}

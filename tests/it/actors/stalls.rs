@@ -1,0 +1,166 @@
+//! What is a stall, and what is patience.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    kernel::Command,
+    llm::Scripted,
+    model::{CallId, Fault, FaultClass, Seq, Submission, command::Author, record::ApprovalVerdict},
+    testkit::{Drip, Silence, TestOracle, TestSession, TestTool, let_pass},
+};
+use serde_json::json;
+
+use super::{HOUR, answered, counts, done, end, last};
+
+const STALL: Duration = Duration::from_secs(900);
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_makes_no_progress_is_killed_and_brought_back() {
+    let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
+    let oracle = TestOracle::new(backend)
+        .settings(|settings| {
+            // Nobody else notices.
+            settings.gateway.first_token = 10 * HOUR;
+            settings.gateway.total = 10 * HOUR;
+            settings.stall_limit = STALL;
+        })
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    assert_eq!(end(&session.ask("how?").await.unwrap()), answered("Fine."));
+    let restarted = last(&session, "supervisor.restarted").await;
+    assert_eq!(
+        (&restarted["cause"], &restarted["count"]),
+        (&json!("stall"), &json!(1))
+    );
+    let events = session.events(Seq(0)).await.unwrap();
+    let at = |kind: &str| events.iter().find(|event| event.kind == kind).unwrap().at;
+    let waited = at("supervisor.restarted").since(at("turn.started"));
+    assert!(
+        waited >= STALL && waited < STALL + Duration::from_secs(3),
+        "{waited:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_stalls_fail_the_query() {
+    let oracle = TestOracle::new(Silence::new(99, Scripted::new()))
+        .settings(|settings| {
+            settings.gateway.first_token = 10 * HOUR;
+            settings.gateway.total = 10 * HOUR;
+        })
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("how?").await.unwrap();
+    assert_eq!(answer.outcome.reason(), Some("stall"));
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [3]);
+}
+
+/// Lets hours pass, and finds nobody restarted.
+async fn hours_pass(session: &TestSession, name: &str) {
+    let_pass(3 * HOUR).await;
+    let restarts = counts(session, ["supervisor.restarted"]).await;
+    assert_eq!(restarts, [0], "{name}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_person_is_no_stall() {
+    let script = Scripted::new()
+        .calls("May I?", [("write", json!({}))])
+        .reply(done("Written."));
+    let tool = TestTool::new("write").needs_approval();
+    let oracle = TestOracle::new(script)
+        .tool(tool.clone())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let person = async {
+        session.wait_for("approval.requested").await.unwrap();
+        hours_pass(&session, "approval").await;
+        assert_eq!(tool.started(), 0);
+        let answer = Command::AnswerApproval {
+            call: CallId::new("call_0_0"),
+            verdict: ApprovalVerdict::Approved,
+        };
+        session.command(answer).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(session.ask("write it down"), person);
+    assert_eq!(end(&answer.unwrap()), answered("Written."));
+    assert_eq!(tool.started(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_no_stall() {
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("Fine."));
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let person = async {
+        session.wait_for("tool.started").await.unwrap();
+        session.command(Command::Pause).await.unwrap();
+        hours_pass(&session, "pause").await;
+        let kinds = ["tool.finished", "turn.started"];
+        assert_eq!(
+            counts(&session, kinds).await,
+            [1, 1],
+            "what ran ended; nothing new began"
+        );
+        session.command(Command::Resume).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(session.ask("look"), person);
+    assert_eq!(end(&answer.unwrap()), answered("Fine."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_back_off_is_no_stall() {
+    let later = Fault {
+        class: FaultClass::Retryable {
+            after_ms: Some(3 * 3_600_000),
+        },
+        code: "rate_limited".into(),
+        detail: "come back in three hours".into(),
+    };
+    let script = Scripted::new().fault(later).reply(done("Fine."));
+    let oracle = TestOracle::new(script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    assert_eq!(end(&session.ask("how?").await.unwrap()), answered("Fine."));
+    assert_eq!(
+        counts(&session, ["supervisor.restarted", "llm.retried"]).await,
+        [0, 1]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_in_a_queue_is_no_stall_whatever_else_the_session_is_told() {
+    // One call at a time, and the first one takes hours.
+    let oracle = TestOracle::new(Drip { every: HOUR / 6 })
+        .settings(|settings| {
+            settings.gateway.concurrency = 1;
+            settings.gateway.idle = HOUR;
+            settings.gateway.total = 20 * HOUR;
+        })
+        .start()
+        .await
+        .unwrap();
+    let (first, second) = (oracle.session("a").unwrap(), oracle.session("b").unwrap());
+    first.submit(Submission::new("how?")).await.unwrap();
+    first.wait_for("turn.started").await.unwrap();
+    second.submit(Submission::new("how?")).await.unwrap();
+    second.wait_for("turn.started").await.unwrap();
+    let steer = Command::Steer {
+        text: "and be quick".into(),
+        author: Author::User,
+    };
+    second.command(steer).await.unwrap();
+    hours_pass(&second, "queue").await;
+    hours_pass(&first, "slow but alive").await;
+}

@@ -1,0 +1,203 @@
+//! Systems as a whole: their ends, their neighbours, and what the next one finds.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    actor::AskError,
+    llm::Scripted,
+    model::{Seq, Submission},
+    testkit::{Probe, TestOracle, TestTool, let_pass},
+};
+use serde_json::json;
+
+use super::{HOUR, answered, counts, done, end, last};
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_lets_running_queries_end_and_takes_no_new_ones() {
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("Fine."));
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    let (session, other) = (oracle.session("s").unwrap(), oracle.session("t").unwrap());
+    let watch = oracle_agent::actor::SessionHandle::ask(&session, Submission::new("look"))
+        .await
+        .unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    let late = async {
+        let_pass(Duration::from_secs(1)).await;
+        other.submit(Submission::new("and I?")).await
+    };
+    let (answer, late, ()) = tokio::join!(watch.answer(), late, oracle.shut_down(HOUR));
+    assert_eq!(end(&answer.unwrap()), answered("Fine."));
+    assert!(matches!(late, Err(AskError::Stopped)), "{late:?}");
+    assert_eq!(other.kinds().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_shut_down_cuts_off_is_resumed_by_the_next_system_with_a_new_try() {
+    let backend = Probe::new(
+        Scripted::new()
+            .stall("Half an")
+            .reply(done("A whole answer.")),
+    );
+    let memory = super::memory();
+    let build = || {
+        TestOracle::new(backend.clone())
+            .journal(memory.clone())
+            .start()
+    };
+    let oracle = build().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let query = session
+        .submit(Submission::new("what is it?"))
+        .await
+        .unwrap();
+    session.wait_for("turn.started").await.unwrap();
+    while backend.open() == 0 {
+        tokio::task::yield_now().await;
+    }
+    oracle.shut_down(Duration::from_secs(5)).await;
+    while backend.open() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        session.kinds().await.unwrap().last().unwrap(),
+        "turn.started"
+    );
+
+    let oracle = build().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    assert_eq!(session.view().await.unwrap().query, Some(query));
+    let finished = session.wait_for("query.finished").await.unwrap();
+    assert_eq!(finished.payload["answer"], "A whole answer.");
+    let again = last(&session, "turn.restarted").await;
+    assert_eq!(
+        (&again["cause"], &again["attempt"]),
+        (&json!("recovery"), &json!(2))
+    );
+    assert_eq!(
+        counts(&session, ["query.accepted", "turn.replied"]).await,
+        [1, 1]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_systems_in_one_process_do_not_meet() {
+    let system = |text| TestOracle::new(Scripted::new().reply(done(text))).start();
+    let (a, b) = (
+        system("From a.").await.unwrap(),
+        system("From b.").await.unwrap(),
+    );
+    let mut heard = b.oracle().subscribe(oracle_agent::actor::Filter::default());
+    let in_a = a.session("s").unwrap().ask("who?").await.unwrap();
+    assert_eq!(end(&in_a), answered("From a."));
+    a.shut_down(Duration::ZERO).await;
+    let in_b = b.session("s").unwrap().ask("who?").await.unwrap();
+    assert_eq!(end(&in_b), answered("From b."));
+    let mut seqs = Vec::new();
+    while seqs.len() < b.session("s").unwrap().kinds().await.unwrap().len() {
+        if let Some(oracle_agent::actor::Notice::Event(event)) = heard.next().await {
+            seqs.push(event.seq.0);
+        }
+    }
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_conversations_at_a_time_are_all_answered() {
+    let script = Scripted::new()
+        .calls("Looking.", [("look", json!({}))])
+        .reply(super::more("More.", "Still have to look"))
+        .reply(done("Fine."));
+    let backend = Probe::new(script);
+    let oracle = TestOracle::new(backend.clone())
+        .tool(TestTool::new("look"))
+        .settings(|settings| settings.gateway.concurrency = 64)
+        .start()
+        .await
+        .unwrap();
+    let all = (0..1_000).map(|n| {
+        let session = oracle.session(&format!("s{n}")).unwrap();
+        async move {
+            let answer = session.ask("look it up").await.unwrap();
+            let events = session.events(Seq(0)).await.unwrap();
+            let seqs: Vec<u64> = events.iter().map(|event| event.seq.0).collect();
+            assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+            (answer.turns, end(&answer) == answered("Fine."))
+        }
+    });
+    let ends = futures_util::future::join_all(all).await;
+    assert_eq!(ends, vec![(3, true); 1_000]);
+    assert_eq!((backend.opened(), backend.most()), (3_000, 64));
+    assert_eq!(oracle.oracle().running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_of_the_whole_system_that_is_too_slow_finds_every_hole_marked() {
+    use oracle_agent::actor::{Filter, Notice};
+    let script = Scripted::new()
+        .reply(super::more("More.", "Still have to look"))
+        .reply(done("Fine."));
+    let oracle = TestOracle::new(script)
+        .settings(|settings| settings.subscriber_capacity = 3)
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let mut slow = oracle.oracle().subscribe(Filter::default());
+    assert_eq!(
+        end(&session.ask("how is the code?").await.unwrap()),
+        answered("Fine.")
+    );
+    let all = session.events(Seq(0)).await.unwrap();
+    let mut seen = Vec::new();
+    while seen.len() < all.len() {
+        match slow.next().await.unwrap() {
+            Notice::Event(event) => seen.push(event.seq),
+            Notice::Gap { from, .. } => {
+                assert_eq!(from.0, seen.len() as u64 + 1, "the first one missing");
+                let missed = session.events(Seq(from.0 - 1)).await.unwrap();
+                seen.extend(missed.iter().map(|event| event.seq));
+            }
+            Notice::Frame(_) => {}
+        }
+    }
+    let expected: Vec<Seq> = all.iter().map(|event| event.seq).collect();
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_whose_queue_overflows_misses_nothing() {
+    use oracle_agent::actor::Progress;
+    let script = Scripted::new()
+        .reply(super::more("More and more words.", "Still have to look"))
+        .reply(done("Fine."));
+    let oracle = TestOracle::new(script)
+        .settings(|settings| settings.subscriber_capacity = 2)
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let submission = Submission::new("how is the code?");
+    let mut watch = oracle_agent::actor::SessionHandle::ask(&session, submission)
+        .await
+        .unwrap();
+    // Read only when all is over.
+    session.wait_for("query.finished").await.unwrap();
+    let mut seqs = Vec::new();
+    while let Some(progress) = watch.next().await.unwrap() {
+        if let Progress::Event(event) = progress {
+            seqs.push(event.seq.0);
+        }
+    }
+    let last = session.events(Seq(0)).await.unwrap().len() as u64;
+    assert_eq!(
+        seqs,
+        (2..=last).collect::<Vec<_>>(),
+        "from the acceptance on"
+    );
+}

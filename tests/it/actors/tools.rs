@@ -1,0 +1,107 @@
+//! Tools that hang, panic or fail, and those that nobody waits for any more.
+
+use oracle_agent::{
+    llm::Scripted,
+    model::{Part, Role},
+    testkit::{Panics, TestOracle, TestSystem, TestTool},
+};
+use serde_json::json;
+
+use super::{answered, counts, done, end, last};
+
+fn script(calls: &[&str]) -> Scripted {
+    let calls = calls.iter().map(|name| (*name, json!({})));
+    Scripted::new()
+        .calls("Looking.", calls)
+        .reply(done("That was it."))
+}
+
+async fn start(script: &Scripted, tools: Vec<TestTool>) -> TestSystem {
+    let oracle = TestOracle::new(script.clone());
+    let oracle = tools.into_iter().fold(oracle, TestOracle::tool);
+    oracle.start().await.unwrap()
+}
+
+/// What the model read of its calls, in order.
+fn results(script: &Scripted) -> Vec<String> {
+    let requests = script.requests();
+    let messages = &requests.last().unwrap().messages;
+    let tools = messages.iter().filter(|message| message.role == Role::Tool);
+    tools
+        .flat_map(|message| &message.parts)
+        .filter_map(|part| match part {
+            Part::ToolResult(result) => Some(format!("{:?}: {}", result.status, result.content)),
+            Part::Text { .. } | Part::ToolCall(_) | Part::Opaque { .. } => None,
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_a_tool_does_the_model_gets_words_and_the_query_goes_on() {
+    for (name, tool, words) in [
+        ("it answers", TestTool::new("t").answers("yes"), "Ok: yes"),
+        (
+            "it fails",
+            TestTool::new("t").fails("no such file: try `ls`"),
+            "Failed: no such file: try `ls`",
+        ),
+        (
+            "it hangs",
+            TestTool::new("t").hangs(),
+            "Failed: The tool t did not answer within 30s and was stopped. Ask for less, or go on \
+             without it.",
+        ),
+        (
+            "it panics",
+            TestTool::new("t").panics(Panics::times(1)),
+            "Failed: The tool t is broken. Go on without it.",
+        ),
+    ] {
+        let script = script(&["t"]);
+        let oracle = start(&script, vec![tool.clone()]).await;
+        let session = oracle.session("s").unwrap();
+        let answer = session.ask("look it up").await.unwrap();
+        assert_eq!(end(&answer), answered("That was it."), "{name}");
+        assert_eq!(results(&script), [words], "{name}");
+        assert_eq!(tool.started(), 1, "{name}");
+        assert_eq!(
+            counts(&session, ["supervisor.restarted"]).await,
+            [0],
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_hangs_hears_that_it_was_stopped_and_the_others_results_stand_in_order() {
+    let (hanging, quick) = (TestTool::new("slow").hangs(), TestTool::new("quick"));
+    let script = script(&["slow", "quick"]);
+    let oracle = start(&script, vec![hanging.clone(), quick]).await;
+    let session = oracle.session("s").unwrap();
+    session.ask("look it up").await.unwrap();
+    assert_eq!(hanging.cancelled(), 1);
+    let read = results(&script);
+    assert!(read[0].starts_with("Failed: The tool slow"), "{read:?}");
+    assert_eq!(read[1], "Ok: done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_the_query_fires_the_tools_token() {
+    let tool = TestTool::new("t").hangs();
+    let script = script(&["t"]);
+    let oracle = start(&script, vec![tool.clone()]).await;
+    let session = oracle.session("s").unwrap();
+    let cancel = async {
+        while tool.started() == 0 {
+            tokio::task::yield_now().await;
+        }
+        session.cancel(None).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(session.ask("look it up"), cancel);
+    assert_eq!(answer.unwrap().outcome.name(), "cancelled");
+    while tool.cancelled() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let result = last(&session, "tool.finished").await;
+    assert_eq!(result["status"], "unknown", "{result}");
+}
