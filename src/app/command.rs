@@ -49,6 +49,15 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
     done.map(|()| cli::exit::DONE)
 }
 
+/// Settings of a command itself.
+#[derive(Default)]
+struct More {
+    /// Those that the command line wins over.
+    before: Vec<Setting>,
+    /// Those that win over the command line.
+    after: Vec<Setting>,
+}
+
 /// The configuration and the file that it comes from.
 struct Found {
     file: Option<PathBuf>,
@@ -56,13 +65,13 @@ struct Found {
 }
 
 fn configuration(args: &Args, environment: &Environment) -> Result<Loaded, Stop> {
-    find(args, environment, Vec::new())
+    find(args, environment, More::default())
         .loaded
         .map_err(Stop::all)
 }
 
 /// A file that is named has to exist, the one at the usual place need not.
-fn find(args: &Args, environment: &Environment, more: Vec<Setting>) -> Found {
+fn find(args: &Args, environment: &Environment, more: More) -> Found {
     let named = args.options.config.clone();
     let usual = || usual_file(environment).filter(|path| !is_missing(path));
     let file = named.or_else(usual);
@@ -73,7 +82,7 @@ fn find(args: &Args, environment: &Environment, more: Vec<Setting>) -> Found {
     let sources = Sources {
         file: text,
         environment: environment.pairs().to_vec(),
-        options: [args.options.settings(), more].concat(),
+        options: [more.before, args.options.settings(), more.after].concat(),
     };
     // A file that cannot be read does not hide what else is wrong.
     let loaded = match (unreadable, config::load(&sources)) {
@@ -107,7 +116,7 @@ fn is_missing(path: &Path) -> bool {
 
 /// Builds all that a start builds, short of starting it.
 fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
-    let Found { file, loaded } = find(args, environment, Vec::new());
+    let Found { file, loaded } = find(args, environment, More::default());
     let problems: Vec<String> = match loaded {
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(Loaded { config, .. }) => {

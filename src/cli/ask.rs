@@ -35,6 +35,8 @@ pub enum Format {
     Json,
     /// The event log, a JSON object a line.
     Events,
+    /// The event log, and then the object.
+    EventsThenJson,
 }
 
 /// Asks, shows, and says with which code to exit.
@@ -55,29 +57,30 @@ pub async fn run(
         .await?;
     match request.format {
         Format::Text | Format::Events => {}
-        Format::Json => {
-            let object = object(&session, &request, &answer).await?;
+        Format::Json | Format::EventsThenJson => {
+            let object = object(&session, &request.root, &answer).await?;
             terminal.line(&object.to_string())?;
         }
     }
     Ok(exit::of_outcome(&answer.outcome))
 }
 
-async fn object(
+/// All that a query came to, as `--json` prints it.
+pub(super) async fn object(
     session: &SessionHandle,
-    request: &AskRequest,
+    root: &ProjectRoot,
     answer: &Answer,
 ) -> Result<serde_json::Value, Stop> {
     let events = session.events(Seq(0)).await?;
     let mine = |event: &&Event| event.query.is_none_or(|query| query == answer.query);
     let events: Vec<&Event> = events.iter().filter(mine).collect();
     Ok(json!({
-        "session": request.session,
+        "session": session.key().name,
         "query": answer.query,
         "outcome": answer.outcome.name(),
         "reason": answer.outcome.reason(),
         "answer": answer.text,
-        "citations": citations(&request.root, &answer.text),
+        "citations": citations(root, &answer.text),
         "turns": answer.turns,
         "usage": answer.usage,
         "events": events,

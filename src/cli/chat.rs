@@ -1,42 +1,61 @@
 //! `oracle chat`: questions line by line, in one session. Ctrl-C takes the running query back and
 //! keeps the session; Ctrl-D leaves.
 
-use std::io::{BufRead, stdin};
+use std::{
+    io::{self, BufRead, stdin},
+    thread,
+};
 
 use tokio::sync::mpsc;
 
 use super::{
     Stop,
-    ask::Format,
+    ask::{self, Format},
+    exit,
     progress::{Follower, Interrupts},
     terminal::Terminal,
 };
 use crate::{
     actor::{AskError, Oracle},
     model::{SessionKey, SessionName, Submission},
+    tool::ProjectRoot,
 };
 
 /// Lines that may wait while a query runs.
 const LINES: usize = 64;
 
-/// Talks until the input ends.
+/// With whom, and how the answers are to look.
+#[derive(Debug, Clone)]
+pub struct ChatRequest {
+    /// The session; a new one if none is named.
+    pub session: SessionName,
+    /// How the answers are to look: text, or an object each.
+    pub format: Format,
+    /// Where citations are checked.
+    pub root: ProjectRoot,
+}
+
+/// Talks until the input ends. A person who leaves has not failed; a pipe gets the exit code of its
+/// last query.
 ///
 /// # Errors
 /// When the system stops, or input or output fail.
 pub async fn run(
     oracle: &Oracle,
-    session: SessionName,
+    request: ChatRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let mut lines = lines();
     let mut interrupts = Interrupts::listen();
-    let session = oracle.session(SessionKey::local(session));
-    if terminal.err_is_terminal() {
+    let session = oracle.session(SessionKey::local(request.session.clone()));
+    let person = terminal.input.is_terminal();
+    if person && terminal.err_is_terminal() {
         terminal.note(&format!(
             "session {}: ask away; Ctrl-C takes a question back, Ctrl-D leaves",
             session.key().name
         ));
     }
+    let mut code = exit::DONE;
     loop {
         terminal.prompt("> ");
         let line = tokio::select! {
@@ -48,26 +67,38 @@ pub async fn run(
             }
         };
         let Some(line) = line else { break };
-        let line = line.map_err(|error| {
-            Stop::failed(format_args!("standard input cannot be read: {error}"))
-        })?;
-        if line.trim().is_empty() {
+        let line = line.map_err(unreadable)?;
+        let Ok(question) = String::from_utf8(line) else {
+            terminal.note("oracle: the line is not UTF-8 and was not asked: convert it to UTF-8");
+            code = exit::USAGE;
+            continue;
+        };
+        if question.trim().is_empty() {
             continue;
         }
-        let follower = Follower::new(&session, Format::Text);
-        match follower
-            .follow(Submission::new(line), terminal, &mut interrupts)
-            .await
-        {
-            Ok(_) => {}
+        let follower = Follower::new(&session, request.format);
+        let followed = follower.follow(Submission::new(question), terminal, &mut interrupts);
+        match followed.await {
+            Ok(answer) => {
+                if request.format == Format::Json {
+                    let object = ask::object(&session, &request.root, &answer).await?;
+                    terminal.line(&object.to_string())?;
+                }
+                code = exit::of_outcome(&answer.outcome);
+            }
             // The session is fine, only this message was not taken.
             Err(Stop::Refused(error)) if is_refusal(&error) => {
                 terminal.note(&format!("oracle: {error}"));
+                code = exit::of_ask_error(&error);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(0)
+    Ok(if person { exit::DONE } else { code })
+}
+
+fn unreadable(error: io::Error) -> Stop {
+    Stop::usage(format_args!("standard input cannot be read: {error}"))
 }
 
 fn is_refusal(error: &AskError) -> bool {
@@ -81,10 +112,10 @@ fn is_refusal(error: &AskError) -> bool {
 }
 
 /// Lines of standard input, read by a thread of their own: such a read cannot be cancelled.
-fn lines() -> mpsc::Receiver<std::io::Result<String>> {
+fn lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel(LINES);
-    std::thread::spawn(move || {
-        for line in stdin().lock().lines() {
+    thread::spawn(move || {
+        for line in stdin().lock().split(b'\n') {
             if sender.blocking_send(line).is_err() {
                 return;
             }

@@ -13,8 +13,8 @@ pub struct ClassifyArgs {
     /// What was said before; with --jsonl, for lines that do not say it themselves
     #[arg(long, value_name = "TEXT")]
     pub context: Option<String>,
-    /// Lines of standard input are JSON: {"query": "…", "context": "…"}
-    #[arg(long, conflicts_with = "query")]
+    /// Lines of standard input may be JSON: {"query": "…", "context": "…"}, or plain queries
+    #[arg(long)]
     pub jsonl: bool,
 }
 
@@ -66,7 +66,7 @@ pub fn run(
 
 fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<Line>, Stop> {
     if args.jsonl {
-        source.record()
+        source.record_or_text()
     } else {
         Ok(source.line()?.map(Line::from))
     }

@@ -117,14 +117,35 @@ impl<'a> Source<'a> {
         let Some(line) = self.line()? else {
             return Ok(None);
         };
+        self.parsed(&line).map(Some)
+    }
+
+    /// The next line as JSON where it is an object or a string, else as it stands.
+    ///
+    /// # Errors
+    /// As for [`Self::record`].
+    pub fn record_or_text<T: DeserializeOwned + From<String>>(
+        &mut self,
+    ) -> Result<Option<T>, Stop> {
+        let Some(line) = self.line()? else {
+            return Ok(None);
+        };
+        if line.trim_start().starts_with(['{', '"']) {
+            self.parsed(&line).map(Some)
+        } else {
+            Ok(Some(T::from(line)))
+        }
+    }
+
+    fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, Stop> {
         let record = match line.trim_start().chars().next() {
             None => Ok(T::from(String::new())),
-            Some('"') => serde_json::from_str(&line).map(|text: String| T::from(text)),
+            Some('"') => serde_json::from_str(line).map(|text: String| T::from(text)),
             // A struct would be read from an array too, but what is meant by one nobody knows.
             Some('[') => Err(serde::de::Error::custom("an array")),
-            Some(_) => serde_json::from_str(&line),
+            Some(_) => serde_json::from_str(line),
         };
-        record.map(Some).map_err(|error| self.bad_record(&error))
+        record.map_err(|error| self.bad_record(&error))
     }
 
     fn bad_record(&self, error: &serde_json::Error) -> Stop {

@@ -115,7 +115,7 @@ impl<'a> Follower<'a> {
     }
 
     async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> Result<(), Stop> {
-        if self.format == Format::Events {
+        if matches!(self.format, Format::Events | Format::EventsThenJson) {
             terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
             return Ok(());
         }

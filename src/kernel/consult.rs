@@ -4,6 +4,7 @@ use super::{
     draft::Draft,
     fallback::{FallbackView, Judgement},
     guidance,
+    query::Query,
     repetition::ToolLoop,
     verdict::FallbackDone,
 };
@@ -121,6 +122,7 @@ fn record(
     let calls = query.current.calls > 0;
     // With calls in the reply it may hint or escalate, not force: results must be read first.
     let applied = query.mode == TurnMode::Normal
+        && !ends_stuck(query)
         && !(calls && judgement.action == FallbackAction::ForceResponse);
     let again = query.escalations > 0;
     let fact = FallbackTriggered {
@@ -158,4 +160,10 @@ fn record(
             }
         }
     }
+}
+
+/// A second `stuck` without calls ends the query, whatever the fallback says (row 6).
+fn ends_stuck(query: &Query) -> bool {
+    let stuck = matches!(query.signal_fields(), Some(SignalFields::Stuck(_)));
+    stuck && query.stucks > 1 && query.current.calls == 0
 }

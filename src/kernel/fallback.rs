@@ -66,7 +66,9 @@ impl FallbackClassifier for Heuristic {
             .last_confidence
             .is_some_and(|confidence| confidence < view.low_confidence)
         {
-            judgement.confidence = (judgement.confidence - WEAK_SIGNAL_PENALTY).max(0.0);
+            let weakened = (judgement.confidence - WEAK_SIGNAL_PENALTY).max(0.0);
+            // 0.55, not 0.5499999999999999.
+            judgement.confidence = (weakened * 1e4).round() / 1e4;
         }
         judgement
     }
@@ -271,9 +273,10 @@ mod tests {
         for (name, view, (action, confidence)) in rows {
             let judgement = Heuristic.classify(&view);
             assert_eq!(judgement.action, action, "{name}");
-            assert!(
-                (judgement.confidence - confidence).abs() < 1e-9,
-                "{name}: {judgement:?}"
+            assert_eq!(
+                judgement.confidence.to_string(),
+                confidence.to_string(),
+                "{name}"
             );
             assert!(
                 !judgement.reason.is_empty(),

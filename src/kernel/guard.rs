@@ -167,7 +167,8 @@ fn warnings(draft: &Draft<'_>, context: Option<AmountBudget>) -> Vec<BudgetFact>
             remaining: max_turns - turn,
         }));
     }
-    let near = |amount: &AmountBudget| amount.used >= thresholds.tokens.floor_of(amount.limit);
+    let near =
+        |amount: &AmountBudget| amount.used >= thresholds.tokens.floor_of(amount.limit).max(1);
     if !query.warned.tokens {
         due.extend(
             tokens(draft)

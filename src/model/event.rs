@@ -76,6 +76,12 @@ impl Event {
             | Value::String(_)
             | Value::Array(_) => Value::Null,
         };
+        if let (Fact::Query(QueryFact::Finished(finished)), Value::Object(fields)) =
+            (&record.fact, &mut payload)
+        {
+            let reason = finished.outcome.reason().map(str::to_owned);
+            fields.insert("reason".to_owned(), reason.into());
+        }
         by_reference(&mut payload, seq);
         Self {
             seq,
@@ -206,7 +212,10 @@ mod tests {
                 "seq": 7, "session": "s", "query": 2, "turn": null,
                 "at": "2026-01-01T00:00:00.000Z", "type": "query.accepted",
                 "source": "session", "severity": "info",
-                "payload": { "text": "why?", "limits": { "max_turns": 5 }, "place": "back" },
+                "payload": {
+                    "text": "why?", "limits": { "max_turns": 5 }, "idempotency_key": null,
+                    "place": "back",
+                },
             })
         );
     }

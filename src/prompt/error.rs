@@ -33,7 +33,7 @@ pub enum Error {
     Template(Broken),
     /// A required segment does not fit, even with the tool list cut to bare names. The query fails.
     #[error(
-        "required segment `{segment}` of {tokens} tokens does not fit: with the {used} tokens \
+        "PromptBudgetExceeded: the required segment `{segment}` of {tokens} tokens does not fit: with the {used} tokens \
          before it, it exceeds the token budget of `{budget}`; shorten `{file}` or raise the budget"
     )]
     PromptBudgetExceeded {

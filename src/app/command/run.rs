@@ -5,14 +5,15 @@ use std::{path::Path, time::Duration};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{super::BuildError, find};
+use super::{super::BuildError, More, find};
 use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
         Args, AskArgs, Environment, ReplayArgs, Stop,
         ask::{self, AskRequest, Format},
-        chat, input,
+        chat::{self, ChatRequest},
+        input,
         replay::{self, Scenario},
         terminal::Terminal,
     },
@@ -33,7 +34,8 @@ pub(super) fn ask(
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let format = match (args.options.json, ask.events) {
-        (_, true) => Format::Events,
+        (true, true) => Format::EventsThenJson,
+        (false, true) => Format::Events,
         (true, false) => Format::Json,
         (false, false) => Format::Text,
     };
@@ -50,9 +52,17 @@ pub(super) fn ask(
 
 /// `oracle chat`.
 pub(super) fn chat(args: &Args, config: &Config, terminal: &mut Terminal) -> Result<u8, Stop> {
-    let session = session(args);
+    let request = ChatRequest {
+        session: session(args),
+        format: if args.options.json {
+            Format::Json
+        } else {
+            Format::Text
+        },
+        root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
+    };
     with_system(builder(config, &args.options.project), async |oracle| {
-        chat::run(oracle, session, terminal).await
+        chat::run(oracle, request, terminal).await
     })
 }
 
@@ -65,10 +75,11 @@ pub(super) fn replay(
 ) -> Result<u8, Stop> {
     let text = input::Source::open(Some(&replay.scenario), &mut terminal.input)?.whole()?;
     let scenario = Scenario::parse(&text).map_err(Stop::usage)?;
-    let settings = scenario.settings().map_err(Stop::usage)?;
-    let loaded = find(args, environment, settings)
-        .loaded
-        .map_err(Stop::all)?;
+    let more = More {
+        before: scenario.settings().map_err(Stop::usage)?,
+        after: Scenario::fixed_settings(),
+    };
+    let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
         .backend(script(&scenario));

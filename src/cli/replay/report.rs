@@ -11,8 +11,8 @@ use crate::{
     model::{
         Event, Record, Signal, Turn,
         record::{
-            AgentFact, Fact, FallbackAction, FallbackCause, FallbackTriggered, SignalFact,
-            SignalPresence, TurnFact,
+            AgentFact, Fact, FallbackAction, FallbackTriggered, SignalFact, SignalPresence,
+            TurnFact,
         },
     },
     signal::SignalState,
@@ -93,10 +93,8 @@ fn turns(records: &[Arc<Record>]) -> Vec<TurnReport> {
                 }
             }
             Fact::Agent(AgentFact::FallbackTriggered(fallback)) => {
-                if let Some(turn) = turns.last_mut()
-                    && tells_more(fallback, turn.fallback.as_ref())
-                {
-                    turn.fallback = Some(summary(fallback));
+                if let Some(turn) = turns.last_mut() {
+                    turn.fallback = Some(with(turn.fallback.take(), fallback));
                 }
             }
             Fact::Session(_)
@@ -127,13 +125,26 @@ impl TurnReport {
     }
 }
 
-/// A turn in which tools loop can have two: an escalation tells more than the hint about the loop,
-/// and that more than any other.
-fn tells_more(fallback: &FallbackTriggered, before: Option<&Value>) -> bool {
-    let escalated = json!(FallbackAction::Escalate);
-    before.is_none_or(|before| {
-        fallback.cause == FallbackCause::ToolLoop && before["action"] != escalated
-    })
+/// A turn in which tools loop can have two. Two hints are one with both texts; an escalation tells
+/// more than the hint about the loop, and that more than what comes to nothing.
+fn with(before: Option<Value>, fallback: &FallbackTriggered) -> Value {
+    let Some(mut before) = before else {
+        return summary(fallback);
+    };
+    if before["action"] == json!(FallbackAction::Escalate) {
+        return before;
+    }
+    if before["action"] != json!(FallbackAction::RetryWithHint) {
+        return summary(fallback);
+    }
+    let hints = [before["hint"].as_str(), fallback.hint.as_deref()];
+    before["hint"] = hints
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .into();
+    before
 }
 
 /// As in `oracle signal`.

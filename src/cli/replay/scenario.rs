@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{
@@ -22,11 +22,17 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
+    /// What people call it; not used.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// What people say about it; not used.
+    #[serde(default)]
+    pub description: Option<String>,
     /// The question.
     pub query: String,
     /// Configuration of this run: keys of the sections by their own name where that is clear
     /// (`max_turns`), else with the section (`tools.call_deadline`).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub config: BTreeMap<String, Value>,
     /// The model's replies, in order.
     pub turns: Vec<ScenarioTurn>,
@@ -37,10 +43,10 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub struct ScenarioTurn {
     /// Its text, with its signal as written.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub reply: String,
     /// The tools that it asks for.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub tool_calls: Vec<ScenarioCall>,
 }
 
@@ -59,6 +65,13 @@ pub struct ScenarioCall {
     /// What it answers. Without one, the answer is unlike any other (spec 3).
     #[serde(default)]
     pub result: Option<Value>,
+}
+
+/// `null` is as good as nothing.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 const fn works() -> bool {
@@ -92,8 +105,7 @@ impl Scenario {
         Ok(serde_json::from_str(json)?)
     }
 
-    /// Its configuration, to be laid over that of the system. The scripted model takes the place of
-    /// the chain, and there are no sub-agents: nobody has scripted them.
+    /// Its configuration, to be laid over that of the system.
     ///
     /// # Errors
     /// When a value is not a plain one.
@@ -104,14 +116,15 @@ impl Scenario {
                 .map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
             value,
         };
-        let mut settings = vec![
-            setting("model.chain", "scripted/scripted".into()),
-            setting("delegation.max_depth", "0".into()),
-        ];
+        let mut settings = Vec::new();
         for (key, value) in &self.config {
             let text = match value {
                 Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
+                // 5.0 is a 5.
+                Value::Number(number) => {
+                    let text = number.to_string();
+                    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+                }
                 Value::Bool(switch) => switch.to_string(),
                 Value::Null | Value::Array(_) | Value::Object(_) => {
                     let (key, value) = (key.clone(), value.clone());
@@ -121,6 +134,22 @@ impl Scenario {
             settings.push(setting(key, text));
         }
         Ok(settings)
+    }
+
+    /// What no configuration changes: the scripted model takes the place of the chain, and there are
+    /// no sub-agents, whom nobody has scripted.
+    #[must_use]
+    pub fn fixed_settings() -> Vec<Setting> {
+        [
+            ("model.chain", "scripted/scripted"),
+            ("delegation.max_depth", "0"),
+        ]
+        .map(|(key, value)| Setting {
+            option: "`oracle replay`".into(),
+            key: key.into(),
+            value: value.into(),
+        })
+        .into()
     }
 
     /// The tools that answer as it says.

@@ -176,7 +176,7 @@ mod tests {
         let json = encode(&accepted).unwrap();
         assert_eq!(
             json,
-            r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.accepted","payload":{"text":"where?","limits":{"max_turns":5},"place":"back"}}"#
+            r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.accepted","payload":{"text":"where?","limits":{"max_turns":5},"idempotency_key":null,"place":"back"}}"#
         );
         assert_eq!(decode(&json).unwrap(), accepted);
         let finished = record(QueryFact::Finished(Finished {

@@ -16,7 +16,7 @@ pub struct Accepted {
     /// The budgets it got.
     pub limits: Limits,
     /// Makes a repeated submission one message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub idempotency_key: Option<String>,
     /// The forced query that this one continues, inheriting its counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -105,7 +105,7 @@ fn the_budget_error_names_segment_size_budget_and_remedy() {
     let error = composer(&[], 2).compose(&code()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "required segment `signals` of 1 tokens does not fit: with the 1 tokens before it, it \
+        "PromptBudgetExceeded: the required segment `signals` of 1 tokens does not fit: with the 1 tokens before it, it \
          exceeds the token budget of `2`; shorten `signals.md` or raise the budget"
     );
 }
