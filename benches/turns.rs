@@ -6,8 +6,9 @@ use std::sync::Arc;
 use divan::{AllocProfiler, Bencher, counter::ItemsCount};
 use futures_util::{StreamExt, future::join_all, stream};
 use oracle_agent::{
+    actor::SessionHandle,
     llm::{Backend, Delta, DeltaStream, Request},
-    model::{CallId, Part, Reply, Role, StopReason, ToolCall, Usage},
+    model::{CallId, Part, Reply, Role, StopReason, Submission, ToolCall, Usage},
     testkit::{TestOracle, TestSystem, TestTool},
 };
 use tokio::runtime::{Builder, Runtime};
@@ -72,11 +73,26 @@ impl Backend for Mock {
     }
 }
 
+/// What is followed of each query.
+#[derive(Clone, Copy)]
+enum Watched {
+    /// Its end.
+    End,
+    /// Every event and frame.
+    All,
+}
+
 /// One query in each of the conversations, new ones every time.
-async fn round(oracle: &TestSystem, number: usize) -> usize {
+async fn round(oracle: &TestSystem, number: usize, watched: Watched) -> usize {
     let asked = (0..CONVERSATIONS).filter_map(|n| {
         let session = oracle.session(&format!("r{number}-{n}")).ok()?;
-        Some(async move { session.ask("Where is the function a defined?").await })
+        let question = Submission::new("Where is the function a defined?");
+        Some(async move {
+            match watched {
+                Watched::End => session.answer(question).await,
+                Watched::All => SessionHandle::ask(&session, question).await?.answer().await,
+            }
+        })
     });
     let answers = join_all(asked).await;
     answers
@@ -86,7 +102,7 @@ async fn round(oracle: &TestSystem, number: usize) -> usize {
         .sum()
 }
 
-fn rounds(bencher: Bencher<'_, '_>, runtime: Runtime) {
+fn rounds(bencher: Bencher<'_, '_>, runtime: Runtime, watched: Watched) {
     let oracle = TestOracle::new(Mock)
         .tool(TestTool::new("look").answers("a is there"))
         .settings(|settings| settings.shards = 16);
@@ -98,7 +114,7 @@ fn rounds(bencher: Bencher<'_, '_>, runtime: Runtime) {
         .counter(ItemsCount::new(CONVERSATIONS * TURNS))
         .bench_local(|| {
             number += 1;
-            let turns = runtime.block_on(round(&oracle, number));
+            let turns = runtime.block_on(round(&oracle, number, watched));
             assert_eq!(turns, CONVERSATIONS * TURNS, "all were answered");
         });
 }
@@ -107,11 +123,19 @@ fn rounds(bencher: Bencher<'_, '_>, runtime: Runtime) {
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn current_thread(bencher: Bencher<'_, '_>) {
     if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
-        rounds(bencher, runtime);
+        rounds(bencher, runtime, Watched::End);
     }
 }
 
-/// Items are turns.
+/// The same, with somebody who follows every event and frame of each conversation.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn current_thread_watched(bencher: Bencher<'_, '_>) {
+    if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
+        rounds(bencher, runtime, Watched::All);
+    }
+}
+
+/// Items are turns. Allocations are counted on the thread that asks only.
 #[divan::bench(sample_count = 50, sample_size = 1)]
 fn two_workers(bencher: Bencher<'_, '_>) {
     if let Ok(runtime) = Builder::new_multi_thread()
@@ -119,6 +143,6 @@ fn two_workers(bencher: Bencher<'_, '_>) {
         .enable_all()
         .build()
     {
-        rounds(bencher, runtime);
+        rounds(bencher, runtime, Watched::End);
     }
 }

@@ -27,9 +27,6 @@ pub use subscriber::Subscription;
 /// How often a bus looks whether those that fell behind have room again.
 const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// Subscriptions between two looks for those that nobody reads any more.
-const SPRING_CLEANING: u64 = 1_024;
-
 /// Text of a running turn as it arrives; not durable (spec 8).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Frame {
@@ -104,8 +101,11 @@ impl Filter {
     }
 
     fn wants(&self, event: &Event) -> bool {
-        self.severity.is_none_or(|least| event.severity >= least)
-            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| event.kind.starts_with(kind)))
+        self.severity.is_none_or(|least| event.severity >= least) && self.wants_kind(&event.kind)
+    }
+
+    fn wants_kind(&self, kind: &str) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|wanted| kind.starts_with(wanted))
     }
 }
 
@@ -186,12 +186,12 @@ pub(super) struct BusState {
     by_session: HashMap<SessionKey, Vec<Subscriber>>,
     /// Those that want all.
     everything: Vec<Subscriber>,
+    /// Of how many sessions somebody heard when those that had gone were last removed.
+    pruned: usize,
     /// Whether somebody has to be told of a gap.
     behind: bool,
     /// Whether a `CatchUp` is under way.
     catching_up: bool,
-    /// All that there ever were.
-    subscriptions: u64,
 }
 
 impl Actor for BusActor {
@@ -223,10 +223,7 @@ impl Actor for BusActor {
 
 impl BusState {
     fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
-        self.subscriptions += 1;
-        if self.subscriptions.is_multiple_of(SPRING_CLEANING) {
-            self.forget_the_gone();
-        }
+        self.prune_all();
         match filter.session.clone() {
             Some(key) => {
                 self.by_session
@@ -252,6 +249,11 @@ impl BusState {
             return;
         }
         for Entry { seq, record } in entries {
+            let kind = record.fact.kind();
+            // Those who do not want the type need not be told that they missed it.
+            if !all.iter().any(|subscriber| subscriber.wants_kind(kind)) {
+                continue;
+            }
             let event = Arc::new(Event::of(&key.name, *seq, record));
             for subscriber in &mut all {
                 subscriber.offer(key, &event);
@@ -280,6 +282,23 @@ impl BusState {
         }
     }
 
+    /// Those who have gone from sessions that record nothing more, whenever there may be as many of
+    /// them as of others.
+    fn prune_all(&mut self) {
+        if self.by_session.len() > 64.max(2 * self.pruned) {
+            self.remove_gone();
+            self.pruned = self.by_session.len();
+        }
+    }
+
+    fn remove_gone(&mut self) {
+        self.by_session.retain(|_, some| {
+            some.retain(|one| !one.is_gone());
+            !some.is_empty()
+        });
+        self.everything.retain(|one| !one.is_gone());
+    }
+
     fn all(&mut self) -> impl Iterator<Item = &mut Subscriber> {
         self.by_session
             .values_mut()
@@ -289,19 +308,10 @@ impl BusState {
 
     fn catch_up(&mut self) {
         self.catching_up = false;
-        self.forget_the_gone();
+        self.remove_gone();
         self.all().for_each(Subscriber::tell_gaps);
         let behind = self.all().any(|subscriber| subscriber.is_behind());
         self.behind = behind;
-    }
-
-    /// Those of sessions without further events would stay for ever.
-    fn forget_the_gone(&mut self) {
-        self.by_session
-            .values_mut()
-            .for_each(|some| some.retain(|one| !one.is_gone()));
-        self.by_session.retain(|_, some| !some.is_empty());
-        self.everything.retain(|one| !one.is_gone());
     }
 
     /// Somebody who fell behind and gets no further events must still hear of the gap.
@@ -310,5 +320,22 @@ impl BusState {
             self.catching_up = true;
             me.send_after(CATCH_UP, || BusMsg::CatchUp);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SessionName;
+
+    #[test]
+    fn those_who_have_gone_do_not_pile_up() {
+        let mut bus = BusState::default();
+        for number in 0..10_000 {
+            let name = SessionName::new(&format!("s{number}")).unwrap();
+            let (sender, _gone) = mpsc::channel(2);
+            bus.subscribe(Filter::session(SessionKey::local(name)), sender);
+        }
+        assert!(bus.by_session.len() <= 65, "{}", bus.by_session.len());
     }
 }

@@ -35,6 +35,7 @@ mod child;
 mod watch;
 
 pub(super) use child::Child;
+use watch::Detail;
 pub use watch::{Progress, Watch};
 
 /// Why a request to a session was not carried out.
@@ -235,13 +236,27 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
-        let events = self.subscribe();
+        self.follow(submission, Detail::All).await
+    }
+
+    /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
+    /// on the way.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
+        self.follow(submission, Detail::End).await?.answer().await
+    }
+
+    async fn follow(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
+        let filter = detail.filter(self.key.clone());
+        let events = self.subscribe_to(filter.clone());
         let maybe_repeated = submission.idempotency_key.is_some();
         let query = self.submit(submission).await?;
         if maybe_repeated {
-            return Watch::from_the_journal(self.clone(), query, events).await;
+            return Watch::from_the_journal(self.clone(), query, filter, events).await;
         }
-        Ok(Watch::new(self.clone(), query, events))
+        Ok(Watch::new(self.clone(), query, filter, events))
     }
 
     /// Takes back a query, or the one that runs.
@@ -290,7 +305,10 @@ impl SessionHandle {
     /// What it records and shows from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        let filter = Filter::session(self.key.clone());
+        self.subscribe_to(Filter::session(self.key.clone()))
+    }
+
+    fn subscribe_to(&self, filter: Filter) -> Subscription {
         self.router
             .bus
             .subscribe(filter, self.router.subscriber_capacity)

@@ -32,7 +32,7 @@ impl TestSession {
     /// # Errors
     /// When the session refuses, or no answer comes.
     pub async fn ask(&self, question: &str) -> Result<Answer, TestError> {
-        let answer = async { self.0.ask(Submission::new(question)).await?.answer().await };
+        let answer = self.0.answer(Submission::new(question));
         match tokio::time::timeout(PATIENCE, answer).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(self.not_seen("query.finished").await?),

@@ -34,6 +34,11 @@ impl Subscriber {
         !self.behind.is_empty()
     }
 
+    /// Whether it wants events of this type, of whatever session.
+    pub(super) fn wants_kind(&self, kind: &str) -> bool {
+        self.filter.wants_kind(kind)
+    }
+
     /// Hands on an event, or notes the gap.
     pub(super) fn offer(&mut self, key: &SessionKey, event: &Arc<Event>) {
         if !self.filter.wants_session(key) {

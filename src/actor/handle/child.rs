@@ -46,13 +46,12 @@ impl Router {
             limits: Some(child.limits),
             ..Submission::new(&*child.scope)
         };
-        let watch = session.ask(submission).await?;
         let Answer {
             outcome,
             text,
             usage,
             ..
-        } = watch.answer().await?;
+        } = session.answer(submission).await?;
         Ok(ChildEnd {
             child: child.name,
             outcome,

@@ -4,14 +4,17 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{Answer, AskError, Notice, SessionHandle, Subscription};
 use crate::{
-    actor::bus::Frame,
+    actor::bus::{Filter, Frame, Frames},
     kernel::Refusal,
-    model::{Event, QueryId, Seq},
+    model::{Event, QueryId, Seq, SessionKey},
 };
 
 /// How long the bus may say nothing before the journal is looked at: the session may have been
 /// claimed by another system, whose bus is not ours.
 const LOOK: Duration = Duration::from_secs(30);
+
+const FINISHED: &str = "query.finished";
+const QUARANTINED: &str = "session.quarantined";
 
 /// What happens to a query, as it happens.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +31,8 @@ pub enum Progress {
 pub struct Watch {
     session: SessionHandle,
     query: QueryId,
+    /// What the bus is asked for.
+    filter: Filter,
     events: Subscription,
     /// Events read from the journal that are still to be seen.
     backlog: VecDeque<Arc<Event>>,
@@ -41,16 +46,48 @@ pub struct Watch {
     set_aside: Option<String>,
 }
 
+/// How much of a query is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Everything, text as it arrives included.
+    All,
+    /// Its end. Nothing else is put together for it.
+    End,
+}
+
+impl Detail {
+    pub(super) fn filter(self, key: SessionKey) -> Filter {
+        let all = Filter::session(key);
+        match self {
+            Self::All => all,
+            Self::End => Filter {
+                kinds: [FINISHED, QUARANTINED].map(str::to_owned).into(),
+                frames: Frames::No,
+                ..all
+            },
+        }
+    }
+}
+
 impl Watch {
-    /// Follows a query that was just submitted: everything about it is still to come.
-    pub(super) fn new(session: SessionHandle, query: QueryId, events: Subscription) -> Self {
+    /// Follows a query that was just submitted: everything about it is still to come. The subscription
+    /// must be older than the query.
+    pub(super) fn new(
+        session: SessionHandle,
+        query: QueryId,
+        filter: Filter,
+        events: Subscription,
+    ) -> Self {
+        // Who is told of the end alone does not hear of the beginning.
+        let begun = !filter.kinds.is_empty();
         Self {
             session,
             query,
+            filter,
             events,
             backlog: VecDeque::new(),
             seen: None,
-            begun: false,
+            begun,
             ended: None,
             set_aside: None,
         }
@@ -60,9 +97,10 @@ impl Watch {
     pub(super) async fn from_the_journal(
         session: SessionHandle,
         query: QueryId,
+        filter: Filter,
         events: Subscription,
     ) -> Result<Self, AskError> {
-        let mut watch = Self::new(session, query, events);
+        let mut watch = Self::new(session, query, filter, events);
         watch.catch_up().await?;
         Ok(watch)
     }
@@ -122,7 +160,7 @@ impl Watch {
     /// Whether nothing is missing before an event.
     fn follows(&self, event: &Event) -> bool {
         match self.seen {
-            Some(seen) => event.seq <= seen.next(),
+            Some(seen) => !self.filter.kinds.is_empty() || event.seq <= seen.next(),
             // The subscription is older than the query, so whatever comes first is before it.
             None => true,
         }
@@ -136,10 +174,10 @@ impl Watch {
         self.seen = Some(event.seq);
         let mine = event.query == Some(self.query);
         self.begun |= mine;
-        if mine && event.kind == "query.finished" {
+        if mine && event.kind == FINISHED {
             self.ended = Some(event.seq);
         }
-        if self.begun && event.kind == "session.quarantined" {
+        if self.begun && event.kind == QUARANTINED {
             let reason = event.payload["reason"].as_str();
             self.set_aside = Some(reason.unwrap_or_default().to_owned());
         }
@@ -148,7 +186,10 @@ impl Watch {
     }
 
     async fn catch_up(&mut self) -> Result<(), AskError> {
-        let after = self.seen.unwrap_or(Seq(0));
+        let after = self.seen.unwrap_or_else(|| {
+            self.begun = false;
+            Seq(0)
+        });
         let events = self.session.events(after).await?;
         self.backlog.extend(events.into_iter().map(Arc::new));
         Ok(())
@@ -156,7 +197,7 @@ impl Watch {
 
     /// The bus was replaced, the session was set aside, or the system is gone.
     async fn subscribe_again(&mut self) -> Result<(), AskError> {
-        self.events = self.session.subscribe();
+        self.events = self.session.subscribe_to(self.filter.clone());
         self.catch_up().await?;
         if !self.backlog.is_empty() {
             return Ok(());
