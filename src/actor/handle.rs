@@ -24,8 +24,8 @@ use crate::{
     journal::{self, Journal},
     kernel::{Command, Refusal, Reply},
     model::{
-        BusyPolicy, Event, IdError, Limits, Outcome, ProfileName, QueryId, Record, Seq, SessionKey,
-        Submission, Usage,
+        Event, IdError, Limits, Outcome, ProfileName, QueryId, Record, Seq, SessionKey,
+        SessionName, Submission, Usage,
         command::MAX_QUESTION,
         record::{Fact, Finished, QueryFact, TurnFact},
     },
@@ -65,6 +65,12 @@ pub enum AskError {
     /// The session or the system stopped before it answered; as for `Timeout`.
     #[error("the session stopped before it answered: try again")]
     Stopped,
+    /// Nobody has ever spoken with a session of this name; asking it something opens it.
+    #[error("there is no session `{name}`: check the name, or ask it something to open it")]
+    NoSession {
+        /// The name.
+        name: SessionName,
+    },
     /// The journal could not be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
@@ -219,14 +225,8 @@ impl SessionHandle {
                 bytes: submission.text.len(),
             });
         }
-        let steers = submission.busy == BusyPolicy::Steer;
         match self.command(Command::Submit(submission)).await? {
             Reply::Query { query } => Ok(query),
-            Reply::Done if steers => self
-                .view()
-                .await?
-                .query
-                .ok_or(AskError::Refused(Refusal::NothingRunning)),
             Reply::Done => Err(AskError::Stopped),
         }
     }
@@ -294,6 +294,10 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn view(&self) -> Result<SessionView, AskError> {
+        if self.router.journal.find(self.key.clone()).await?.is_none() {
+            let name = self.key.name.clone();
+            return Err(AskError::NoSession { name });
+        }
         self.router
             .ask(&self.key, |reply| ShardMsg::GetView {
                 key: self.key.clone(),

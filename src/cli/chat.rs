@@ -107,7 +107,10 @@ fn is_refusal(error: &AskError) -> bool {
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
         | AskError::Name(_) => true,
-        AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => false,
+        AskError::Timeout(_)
+        | AskError::Stopped
+        | AskError::NoSession { .. }
+        | AskError::Journal(_) => false,
     }
 }
 

@@ -38,7 +38,10 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
     match error {
         AskError::Refused(refusal) => of_refusal(refusal),
         AskError::EmptyQuestion | AskError::QuestionTooLong { .. } | AskError::Name(_) => USAGE,
-        AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => FAILED,
+        AskError::Timeout(_)
+        | AskError::Stopped
+        | AskError::NoSession { .. }
+        | AskError::Journal(_) => FAILED,
     }
 }
 

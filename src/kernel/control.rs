@@ -3,14 +3,13 @@
 use super::{
     calls,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Reply},
     input::Refusal,
     phase::{CallState, Step},
     restart,
 };
 use crate::model::{
     CallId, ForcedBy, Limits, Outcome,
-    command::Author,
     record::{ApprovalVerdict, BudgetSet, ControlFact, Noted, Steered},
 };
 
@@ -51,9 +50,13 @@ pub(super) fn abort(draft: &mut Draft<'_>) {
 }
 
 /// Words for the running query; they go in before its next call.
-pub(super) fn steer(mut draft: Draft<'_>, text: String, author: Author) -> Decision {
-    draft.emit_query(ControlFact::Steered(Steered { text, author }));
-    draft.wait()
+pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Decision {
+    let query = draft.query.id;
+    draft.emit_query(ControlFact::Steered(steered));
+    Decision {
+        reply: Reply::Query { query },
+        ..draft.wait()
+    }
 }
 
 /// It goes on. The draft is made from the session as it will be: no longer paused.

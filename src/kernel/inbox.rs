@@ -11,7 +11,7 @@ use super::{
 use crate::model::{
     BusyPolicy, Limits, Outcome, QueryId, Record, Submission, Usage,
     command::Author,
-    record::{Accepted, Fact, Finished, Place, QueryFact},
+    record::{Accepted, Fact, Finished, Place, QueryFact, Steered},
 };
 
 /// A message that waits.
@@ -83,7 +83,16 @@ pub(super) fn submit(
         }
         BusyPolicy::Steer => {
             let draft = session.draft(now).ok_or(Refusal::Busy)?;
-            Ok(control::steer(draft, accepted.text, Author::User))
+            let waiting = draft.query.steers.len();
+            if waiting >= session.policy().inbox_capacity {
+                return Err(Refusal::InboxFull { waiting });
+            }
+            let steered = Steered {
+                text: accepted.text,
+                author: Author::User,
+                idempotency_key: accepted.idempotency_key,
+            };
+            Ok(control::steer(draft, steered))
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::model::{
     Fault, QueryClassification, QueryId, Record, SessionKey, Usage,
     record::{
         Accepted, AgentFact, ChildEnd, Classified, ControlFact, Fact, Noted, Opened, PromptSummary,
-        Quarantined, QueryFact, SessionFact,
+        Quarantined, QueryFact, SessionFact, Steered,
     },
 };
 
@@ -92,7 +92,15 @@ impl Session {
             Command::Submit(submission) => inbox::submit(self, submission, now),
             Command::Continue(limits) => inbox::go_on(self, limits, now),
             Command::Cancel { query } => self.cancel(query, now),
-            Command::Steer { text, author } => Ok(control::steer(self.running(now)?, text, author)),
+            Command::Steer { text, author } => {
+                let idempotency_key = None;
+                let steered = Steered {
+                    text,
+                    author,
+                    idempotency_key,
+                };
+                Ok(control::steer(self.running(now)?, steered))
+            }
             Command::Pause => Ok(self.pause(now)),
             Command::Resume => Ok(self.unpause(now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?)),

@@ -27,6 +27,7 @@ pub(super) fn steered(text: String) -> Arc<Record> {
         ControlFact::Steered(Steered {
             text,
             author: Author::User,
+            idempotency_key: None,
         })
         .into(),
     )

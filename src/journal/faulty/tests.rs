@@ -16,6 +16,7 @@ fn record(text: &str) -> Arc<Record> {
     let fact = ControlFact::Steered(Steered {
         text: text.into(),
         author: Author::User,
+        idempotency_key: None,
     });
     let at = Timestamp::from_millis(0);
     Arc::new(Record {

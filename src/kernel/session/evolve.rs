@@ -67,6 +67,12 @@ impl Session {
         if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
             self.transcript.reply(replied);
         }
+        if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
+            && let Some(key) = &steered.idempotency_key
+        {
+            let (query, text) = (query.id, steered.text.as_str().into());
+            self.keys.insert(key.clone(), KeyUse { query, text });
+        }
         query.evolve(record);
         if let Fact::Tool(_) = record.fact
             && query.calls_complete()

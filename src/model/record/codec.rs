@@ -217,6 +217,7 @@ mod tests {
         let steered = Steered {
             text: "hi".into(),
             author: crate::model::command::Author::User,
+            idempotency_key: None,
         };
         assert_eq!(
             decode_with(old, 3, &steps).unwrap(),

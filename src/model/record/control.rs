@@ -12,6 +12,9 @@ pub struct Steered {
     pub text: String,
     /// Whose.
     pub author: Author,
+    /// Makes a repeated submission one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
 }
 
 /// `control.budget_set`

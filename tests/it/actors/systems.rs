@@ -201,3 +201,15 @@ async fn a_watch_whose_queue_overflows_misses_nothing() {
         "from the acceptance on"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn looking_at_a_session_does_not_open_it() {
+    let script = Scripted::new().reply(done("Fine."));
+    let oracle = TestOracle::new(script).start().await.unwrap();
+    let session = oracle.session("nobody").unwrap();
+    let seen = session.view().await;
+    assert!(matches!(seen, Err(AskError::NoSession { .. })), "{seen:?}");
+    assert_eq!(session.kinds().await.unwrap(), Vec::<String>::new());
+    session.ask("hello?").await.unwrap();
+    assert_eq!(session.view().await.unwrap().state, "idle");
+}

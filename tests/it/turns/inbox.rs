@@ -179,3 +179,25 @@ fn a_session_is_opened_once() {
         Err(Refusal::AlreadyOpen)
     );
 }
+
+#[test]
+fn a_steer_is_one_message_however_often_it_is_sent_and_there_is_a_cap() {
+    let mut play = Play::asked(Policy {
+        inbox_capacity: 2,
+        ..policy()
+    });
+    let steer = |key: &str, text: &str| Submission {
+        busy: BusyPolicy::Steer,
+        ..keyed(key, text)
+    };
+    let mine = Ok(Heard::Query { query: QueryId(1) });
+    assert_eq!(play.submit(steer("a", "mind the gap")), mine);
+    assert_eq!(play.kinds(), ["control.steered"]);
+    assert_eq!(play.submit(steer("a", "mind the gap")), mine);
+    assert_eq!(play.kinds(), [""; 0], "the same again changes nothing");
+    let reused = Refusal::KeyReused { key: "a".into() };
+    assert_eq!(play.submit(steer("a", "other words")), Err(reused));
+    assert_eq!(play.submit(steer("b", "and the step")), mine);
+    let full = Refusal::InboxFull { waiting: 2 };
+    assert_eq!(play.submit(steer("c", "and the door")), Err(full));
+}
