@@ -15,10 +15,13 @@ use std::{
 
 use tempfile::TempDir;
 
+mod ask;
+mod chat;
 mod classify;
 mod config;
 mod help;
 mod prompt;
+mod replay;
 mod signal;
 mod streams;
 

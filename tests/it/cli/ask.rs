@@ -1,0 +1,248 @@
+//! `oracle ask` with the offline model: answers, citations, formats, and questions that are refused.
+
+use std::{fs, io::Write, path::Path};
+
+use serde_json::Value;
+
+use super::{Place, assert_transcript};
+
+const PARSER: &str = "\
+//! Parses invoices.
+
+/// Reads one invoice from text.
+pub fn parse_invoice(text: &str) -> Option<Invoice> {
+    let total = text.trim().parse().ok()?;
+    Some(Invoice { total })
+}
+
+/// An invoice.
+pub struct Invoice {
+    pub total: u64,
+}
+";
+
+/// A small shop.
+pub(super) const FILES: [(&str, &str); 3] = [
+    ("README.md", "# Shop\n\nInvoices are parsed and uploaded.\n"),
+    ("src/parser.rs", PARSER),
+    (
+        "src/retry.rs",
+        "/// Waits longer after every failed upload.\npub fn retry_upload(n: u32) -> u64 {\n    100 << n\n}\n",
+    ),
+];
+
+pub(super) const QUESTION: &str = "where is parse_invoice implemented?";
+
+/// Asserts that every citation of an answer is a place in a file of the project, and gives the files.
+pub(super) fn cited(project: &Path, answer: &Value) -> Vec<String> {
+    let citations = answer["citations"].as_array().unwrap();
+    let file = |citation: &Value| {
+        let path = citation["path"].as_str().unwrap();
+        let lines = fs::read_to_string(project.join(path))
+            .unwrap()
+            .lines()
+            .count() as u64;
+        let (start, end) = (&citation["start"], &citation["end"]);
+        let (start, end) = (start.as_u64().unwrap(), end.as_u64().unwrap());
+        assert!(1 <= start && start <= end && end <= lines, "{citation}");
+        path.to_owned()
+    };
+    citations.iter().map(file).collect()
+}
+
+fn json_lines(bytes: &[u8]) -> Vec<Value> {
+    let text = str::from_utf8(bytes).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Asserts that events are numbered without a gap and end with the query.
+fn whole(events: &[Value]) {
+    let first = events[0]["seq"].as_u64().unwrap();
+    let numbers: Vec<_> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
+    let want: Vec<_> = (first..).take(events.len()).collect();
+    assert_eq!(numbers, want);
+    assert_eq!(events.last().unwrap()["type"], "query.finished");
+}
+
+#[test]
+fn a_question_is_answered_with_places_that_exist() {
+    let place = Place::new(&FILES);
+    assert_transcript!("ask", [place.oracle("ask").arg(QUESTION)]);
+    let output = place
+        .oracle("ask --json --session shop-1")
+        .arg(QUESTION)
+        .output();
+    assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
+    let [answer] = &json_lines(&output.stdout)[..] else {
+        panic!("not one object");
+    };
+    let got = (&answer["session"], &answer["outcome"], &answer["reason"]);
+    let outcome = (&"shop-1".into(), &"answered".into(), &Value::Null);
+    assert_eq!(got, outcome);
+    assert_eq!(cited(&place.path("."), answer), ["src/parser.rs"]);
+    assert!(
+        answer["answer"]
+            .as_str()
+            .unwrap()
+            .contains("src/parser.rs:")
+    );
+    assert!(answer["turns"].as_u64().unwrap() >= 2);
+    assert!(answer["usage"].is_object(), "{answer}");
+    let events = answer["events"].as_array().unwrap();
+    assert_eq!(
+        (&events[0]["seq"], &events[0]["type"]),
+        (&1.into(), &"session.opened".into())
+    );
+    whole(events);
+}
+
+#[test]
+fn a_project_is_named_from_elsewhere() {
+    let place = Place::new(&FILES);
+    let shop = place.path(".");
+    let elsewhere = Place::new(&[]);
+    let line = format!("ask --json --project {}", shop.display());
+    let output = elsewhere.oracle(&line).arg(QUESTION).output();
+    assert_eq!(
+        cited(&shop, &json_lines(&output.stdout)[0]),
+        ["src/parser.rs"]
+    );
+}
+
+#[test]
+fn events_are_lines_and_the_object_comes_last() {
+    let place = Place::new(&FILES);
+    let output = place.oracle("ask --events").arg(QUESTION).output();
+    assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
+    whole(&json_lines(&output.stdout));
+
+    let output = place.oracle("ask --json --events").arg(QUESTION).output();
+    let lines = json_lines(&output.stdout);
+    let (answer, events) = lines.split_last().unwrap();
+    whole(events);
+    assert_eq!(cited(&place.path("."), answer), ["src/parser.rs"]);
+    let logged = answer["events"].as_array().unwrap();
+    assert!(logged.ends_with(events), "the lines are not those logged");
+}
+
+#[test]
+fn a_project_of_5000_files_is_answered_from_the_right_one() {
+    let place = Place::new(&[]);
+    for folder in 0..50 {
+        let path = place.path(&format!("src/part{folder}"));
+        fs::create_dir_all(&path).unwrap();
+        for n in 0..100 {
+            let text = format!("/// Handles an order.\npub fn handle_{folder}_{n}() {{}}\n");
+            fs::write(path.join(format!("file{n}.rs")), text).unwrap();
+        }
+    }
+    fs::write(place.path("src/part31/file77.rs"), PARSER).unwrap();
+    let output = place.oracle("ask --json").arg(QUESTION).output();
+    let answer = &json_lines(&output.stdout)[0];
+    let files = cited(&place.path("."), answer);
+    assert_eq!(files.first().unwrap(), "src/part31/file77.rs", "{answer}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let place = Place::new(&FILES);
+    let question = "where is the zygote capacitor implemented?";
+    let output = place.oracle("ask --json").arg(question).output();
+    let answer = &json_lines(&output.stdout)[0];
+    let got = (&answer["outcome"], &answer["citations"]);
+    assert_eq!(got, (&"stuck".into(), &Value::Array(vec![])), "{answer}");
+    assert_eq!((output.stderr, output.status.code()), (vec![], Some(3)));
+
+    let output = place.oracle("ask").arg(question).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let reason = answer["reason"].as_str().unwrap();
+    assert_eq!(said, format!("oracle: stuck: {reason}\n"));
+    assert_eq!(text.trim_end(), answer["answer"].as_str().unwrap());
+    for word in ["zygote", "capacitor"] {
+        assert!(text.contains(word) && reason.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn a_question_comes_by_argument_or_standard_input() {
+    let place = Place::new(&FILES);
+    let answer = place.oracle("ask").arg(QUESTION).output().stdout;
+    assert!(!answer.is_empty());
+    let line = format!("{QUESTION}\r\n");
+    for run in [
+        place.oracle("ask").stdin(QUESTION.as_bytes()),
+        place.oracle("ask -").stdin(line.as_bytes()),
+    ] {
+        assert_eq!(run.output().stdout, answer);
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    let place = Place::new(&[("file.txt", "not a folder\n")]);
+    let long = "a".repeat(10 << 20).into_bytes();
+    let hi = "ask hi";
+    let lines = [
+        "ask --session a/b hi",
+        "ask --project nowhere hi",
+        "ask --project file.txt hi",
+        "ask --model nobody/knows hi",
+        "ask --model nonsense hi",
+        "ask --max-turns 0 hi",
+        "ask --config missing.toml hi",
+    ];
+    let runs = [
+        place.oracle("ask").arg(""),
+        place.oracle("ask").arg(" \n\t"),
+        place.oracle("ask"),
+        place.oracle("ask -").stdin(b"\n"),
+        place.oracle("ask").stdin(b"why \xff?"),
+        place.oracle("ask").stdin(&long),
+        place
+            .oracle(hi)
+            .env("ORACLE_PROMPT__DIR", "missing-prompts"),
+        place.oracle(hi).env("ORACLE_TURN__ON_MISSING_SIGNAL", "no"),
+    ];
+    assert_transcript!(
+        "ask_refused",
+        runs.into_iter().chain(lines.map(|line| place.oracle(line)))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_standard_input_asks_nothing() {
+    use std::process::Command;
+
+    let place = Place::new(&[]);
+    let script = format!("exec '{}' ask <&-", env!("CARGO_BIN_EXE_oracle"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(place.path("."));
+    let output = shell.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let empty = "oracle: the question is empty: say what you want to know\n";
+    assert_eq!((said.as_str(), output.status.code()), (empty, Some(2)));
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_no_failure() {
+    let place = Place::new(&FILES);
+    for line in ["ask -", "ask --json -", "ask --events -"] {
+        let mut child = place.oracle(line).command().spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(QUESTION.as_bytes()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (said.as_str(), output.status.code()),
+            ("", Some(0)),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! `oracle chat` through a pipe: several questions in one session.
+
+use serde_json::Value;
+
+use super::{
+    Place,
+    ask::{FILES, QUESTION, cited},
+    assert_transcript,
+};
+
+const NOT_THERE: &str = "where is the zygote capacitor implemented?";
+const NOT_UTF_8: &str = "oracle: the line is not UTF-8 and was not asked: convert it to UTF-8\n";
+
+#[test]
+fn every_question_of_a_pipe_has_its_object_in_one_session() {
+    let place = Place::new(&FILES);
+    let lines = format!("\n{QUESTION}\n  \t\r\nand retry_upload?\r\n\n");
+    let output = place
+        .oracle("chat --json --session shop-1")
+        .stdin(lines.as_bytes())
+        .output();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told: Vec<_> = answers
+        .iter()
+        .map(|answer| (&answer["session"], &answer["query"]))
+        .collect();
+    let session = Value::from("shop-1");
+    let queries = [Value::from(1), Value::from(2)];
+    assert_eq!(told, [(&session, &queries[0]), (&session, &queries[1])]);
+    for (answer, file) in answers.iter().zip(["src/parser.rs", "src/retry.rs"]) {
+        assert_eq!(cited(&place.path("."), answer)[0], file);
+        assert_eq!(answer["outcome"], "answered");
+    }
+    let keywords = |answer: &Value| {
+        let events = answer["events"].as_array().unwrap();
+        let classified = events.iter().find(|e| e["type"] == "query.classified");
+        classified.unwrap()["payload"]["classification"]["keywords_matched"].clone()
+    };
+    let followup = Value::from("followup_detected");
+    let detected = answers
+        .iter()
+        .map(|answer| keywords(answer).as_array().unwrap().contains(&followup));
+    assert_eq!(detected.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn the_last_question_gives_the_exit_code() {
+    let place = Place::new(&FILES);
+    let hi = "hi";
+    for (name, lines, note, code) in [
+        ("nothing is asked", vec![], "", 0),
+        ("blank lines are not asked", vec!["", " \t"], "", 0),
+        ("answered", vec![hi], "", 0),
+        ("stuck", vec![hi, NOT_THERE], "oracle: stuck: ", 3),
+        ("stuck before", vec![NOT_THERE, hi], "oracle: stuck: ", 0),
+    ] {
+        let lines = lines.join("\n");
+        let output = place.oracle("chat").stdin(lines.as_bytes()).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with(note), "{name}: {said}");
+        assert_eq!(said.is_empty(), note.is_empty(), "{name}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{name}");
+    }
+}
+
+#[test]
+fn a_line_that_is_not_utf_8_is_skipped_with_a_note() {
+    let place = Place::new(&[]);
+    for (name, lines, code) in [
+        ("before a question", &b"why \xff?\nhi\n"[..], 0),
+        ("as the last", b"hi\nwhy \xff?\n", 2),
+    ] {
+        let output = place.oracle("chat").stdin(lines).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (said.as_str(), output.status.code()),
+            (NOT_UTF_8, Some(code)),
+            "{name}"
+        );
+        assert!(!output.stdout.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_question_that_is_too_long_is_refused_and_the_next_is_asked() {
+    let place = Place::new(&[]);
+    let lines = [&b"a".repeat((1 << 20) + 1)[..], b"\nhi\n"].concat();
+    let output = place.oracle("chat").stdin(&lines).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("oracle: the question has 1048577 bytes, "),
+        "{said}"
+    );
+    assert_eq!((said.lines().count(), output.status.code()), (1, Some(0)));
+    assert!(!output.stdout.is_empty());
+}
+
+#[test]
+fn what_keeps_a_chat_from_starting_is_said() {
+    let place = Place::new(&[]);
+    assert_transcript!(
+        "chat_refused",
+        ["chat --project nowhere", "chat --model nobody/knows"].map(|line| place.oracle(line))
+    );
+}
