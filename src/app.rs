@@ -45,7 +45,9 @@ pub enum BuildError {
     #[error(transparent)]
     Tools(#[from] RegistryError),
     /// A model that nobody serves.
-    #[error("the model `{model}` is not known: `model.chain` may name {known}")]
+    #[error(
+        "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
+    )]
     UnknownModel {
         /// As configured.
         model: String,
@@ -212,7 +214,7 @@ impl Builder {
                 let known = self
                     .backends
                     .iter()
-                    .map(|backend| format!("{}/…", backend.provider()));
+                    .map(|backend| format!("`{}`", backend.provider()));
                 let known = known.collect::<Vec<_>>().join(", ");
                 Err(BuildError::UnknownModel {
                     model: model.to_string(),

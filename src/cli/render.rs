@@ -14,7 +14,8 @@ pub(super) fn event_line(event: &Event) -> String {
         .map_or_else(|| "-".to_owned(), |turn| (turn.0 + 1).to_string());
     let mut line = format!("{:>4} {turn:>3} {}", event.seq, event.kind);
     if let Value::Object(fields) = &event.payload {
-        for (name, value) in fields {
+        // Times differ from run to run and say little here.
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "timestamp") {
             if let Some(value) = short(value) {
                 line.push_str(&format!(" {name}={value}"));
             }

@@ -33,12 +33,11 @@ pub enum Format {
 pub async fn run(
     oracle: &Oracle,
     scenario: &Scenario,
+    session: SessionName,
     format: Format,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let session = oracle.session(SessionKey::local(
-        SessionName::new("replay").map_err(Stop::usage)?,
-    ));
+    let session = oracle.session(SessionKey::local(session));
     let watch = session.ask(Submission::new(scenario.query.clone())).await?;
     let answer = watch.answer().await?;
     let records = session.log(Seq(0)).await?;

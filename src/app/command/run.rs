@@ -89,8 +89,12 @@ pub(super) fn replay(
     } else {
         replay::Format::Text
     };
+    let named = args.options.session.clone();
+    let session = named
+        .map_or_else(|| SessionName::new("replay"), Ok)
+        .map_err(Stop::usage)?;
     with_system(builder, async |oracle| {
-        replay::run(oracle, &scenario, format, terminal).await
+        replay::run(oracle, &scenario, session, format, terminal).await
     })
 }
 
