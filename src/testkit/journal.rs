@@ -13,7 +13,7 @@ use crate::{
     model::{Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
-/// What the journal does for now.
+/// What the journal does at present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Obstacle {
     /// Nothing but its work.
