@@ -217,10 +217,13 @@ impl<'a> Follower<'a> {
                 terminal.line(notice)?;
             }
         }
-        let Some(reason) = answer.outcome.reason() else {
-            return Ok(());
-        };
-        terminal.note(&format!("oracle: {}: {reason}", answer.outcome.name()));
+        match (&answer.outcome, answer.outcome.reason()) {
+            (Outcome::Cancelled, _) => terminal.note("oracle: cancelled"),
+            (outcome, Some(reason)) => {
+                terminal.note(&format!("oracle: {}: {reason}", outcome.name()));
+            }
+            (_, None) => {}
+        }
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Coming to life: claim, replay, and then whatever is owed.
 
+use std::time::Duration;
+
 use ractor::{ActorProcessingErr, ActorRef};
 
 use super::{Activation, SessionMsg, state::SessionState};
@@ -19,7 +21,8 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        let claim = self.services.journal.claim(self.key.clone()).await?;
+        let claim = self.services.journal.claim(self.key.clone());
+        let claim = within(self.services.timeouts.append, claim).await?;
         self.claim = Some(claim);
         self.replay(claim).await?;
         if self.last.0 == 0 {
@@ -57,11 +60,8 @@ impl SessionState {
 
     async fn replay(&mut self, claim: Claim) -> Result<(), JournalError> {
         while self.last < claim.last {
-            let page = self
-                .services
-                .journal
-                .read(claim.sid, self.last, PAGE)
-                .await?;
+            let page = self.services.journal.read(claim.sid, self.last, PAGE);
+            let page = within(self.services.timeouts.append, page).await?;
             if page.is_empty() {
                 let (sid, expected, last) = (claim.sid, claim.last, self.last);
                 return Err(JournalError::Conflict {
@@ -111,5 +111,31 @@ impl SessionState {
             None => profile.clone(),
         };
         self.session = crate::kernel::Session::new(self.profile.policy.clone());
+    }
+}
+
+/// A journal that does not answer in time is one that is not available.
+async fn within<T>(
+    deadline: Duration,
+    asked: impl Future<Output = Result<T, JournalError>>,
+) -> Result<T, JournalError> {
+    let silent = || JournalError::Unavailable(format!("no answer within {deadline:?}"));
+    tokio::time::timeout(deadline, asked)
+        .await
+        .unwrap_or_else(|_| Err(silent()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_journal_that_does_not_answer_is_not_available() {
+        let silent = std::future::pending::<Result<(), JournalError>>();
+        let answer = within(Duration::from_secs(10), silent).await;
+        let why = "no answer within 10s".to_owned();
+        assert_eq!(answer, Err(JournalError::Unavailable(why)));
+        let prompt = async { Ok::<_, JournalError>(7) };
+        assert_eq!(within(Duration::from_secs(10), prompt).await, Ok(7));
     }
 }
