@@ -7,7 +7,7 @@ use std::sync::Arc;
 use divan::{Bencher, counter::ItemsCount};
 use futures_util::FutureExt;
 use oracle_agent::{
-    journal::{Append, Claim, Journal, Memory},
+    journal::{Append, Claim, Journal, Memory, Standing},
     model::{
         Record, Seq, SessionKey, SessionName, Timestamp,
         record::{ControlFact, Noted},
@@ -59,6 +59,7 @@ fn append(bencher: Bencher<'_, '_>, sessions: usize) {
                 epoch,
                 after: last,
                 records,
+                leaves: Standing::Resting,
             })
             .now_or_never();
         claims[at].last = end.and_then(Result::ok).unwrap_or(Seq(0));

@@ -13,6 +13,10 @@
 //! - A repetition is known by content: the records stand at that position, appended by this epoch. How
 //!   they were grouped into appends is not kept.
 //! - Reading needs no claim and never changes anything. A `limit` of 0 gives nothing.
+//! - A snapshot is a short cut and nothing else: it stands for the records up to its number, and a
+//!   journal may lose it at any time. What it holds is the owner's business.
+//! - A deleted session is unknown from then on, and its [`Sid`] is never given again. Its name may
+//!   come into being anew, as another session.
 //! - An error or a dropped future leaves it open whether an append landed, unless the error says
 //!   otherwise: repeat it, or claim anew and look.
 //!
@@ -22,7 +26,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
 
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
@@ -54,6 +58,28 @@ pub struct Append {
     pub after: Seq,
     /// The records, at least one.
     pub records: Vec<Arc<Record>>,
+    /// How the session stands when these have landed. A repetition leaves it as it is.
+    pub leaves: Standing,
+}
+
+/// Whether a session is in the middle of something, so that a start finds what was interrupted
+/// without reading any log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing runs.
+    #[default]
+    Resting,
+    /// A query runs.
+    Busy,
+}
+
+/// An owner's state as of a record, so that a long log need not be read from its start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The last record that it includes.
+    pub seq: Seq,
+    /// The state, as its owner writes it.
+    pub body: Arc<[u8]>,
 }
 
 /// A record where it stands.
@@ -74,6 +100,10 @@ pub struct Known {
     pub key: SessionKey,
     /// Its last record.
     pub last: Seq,
+    /// When that was written; none where there is none.
+    pub at: Option<Timestamp>,
+    /// How the last append left it.
+    pub standing: Standing,
 }
 
 /// Why the journal did not do it.
@@ -121,6 +151,10 @@ pub enum Error {
     /// The store itself does not answer.
     #[error("the journal is not available: {0}")]
     Unavailable(String),
+    /// What was to be durable may not be, and no later answer can be trusted: the process must end,
+    /// and start again from what is there.
+    #[error("the journal cannot be trusted any more: {0}")]
+    Broken(String),
 }
 
 /// Where records become durable; see the module for the contract.
@@ -145,4 +179,18 @@ pub trait Journal: Send + Sync + 'static {
         after: Option<SessionName>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+
+    /// Up to `limit` sessions of all tenants that stand [`Standing::Busy`], after `after` in the
+    /// order of their numbers.
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
+
+    /// Keeps a snapshot in place of an older one; only the owner may. One that is not newer than what
+    /// is kept, or that stands for records that are not there, is ignored.
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// The snapshot that is kept, if there is one and it can be read.
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>>;
+
+    /// Removes a session and all that was kept of it; only the owner may.
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>>;
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Journal, Known};
-use crate::model::{Seq, SessionKey, SessionName, Sid, TenantId};
+use super::{Append, Claim, Entry, Error, Journal, Known, Snapshot};
+use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 /// What a call asks of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +24,18 @@ pub enum Operation {
     Find,
     /// [`Journal::list`]
     List,
+    /// [`Journal::unfinished`]
+    Unfinished,
+    /// [`Journal::save`]
+    Save,
+    /// [`Journal::snapshot`]
+    Snapshot,
+    /// [`Journal::delete`]
+    Delete,
 }
 
 impl Operation {
-    const COUNT: usize = 5;
+    const COUNT: usize = 9;
 
     const fn name(self) -> &'static str {
         match self {
@@ -36,6 +44,10 @@ impl Operation {
             Self::Read => "read",
             Self::Find => "find",
             Self::List => "list",
+            Self::Unfinished => "unfinished",
+            Self::Save => "save",
+            Self::Snapshot => "snapshot",
+            Self::Delete => "delete",
         }
     }
 }
@@ -179,6 +191,26 @@ impl<J: Journal> Journal for Faulty<J> {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         self.perform(Operation::List, self.inner.list(tenant, after, limit))
+            .boxed()
+    }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.perform(Operation::Unfinished, self.inner.unfinished(after, limit))
+            .boxed()
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+        self.perform(Operation::Save, self.inner.save(sid, epoch, snapshot))
+            .boxed()
+    }
+
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+        self.perform(Operation::Snapshot, self.inner.snapshot(sid))
+            .boxed()
+    }
+
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.perform(Operation::Delete, self.inner.delete(sid, epoch))
             .boxed()
     }
 }

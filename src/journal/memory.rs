@@ -3,7 +3,8 @@
 //! For tests, replays and deployments that choose speed over survival. Nothing
 //! here ever waits.
 //!
-//! **Invariant:** a log is only ever extended, under its own lock, by the epoch that owns it.
+//! **Invariant:** a log is only ever extended, under its own lock, by the epoch that owns it. Where
+//! both locks are taken, that of the sessions comes first.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +14,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Journal, Known};
+use super::{Append, Claim, Entry, Error, Journal, Known, Snapshot, Standing};
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 /// A journal that ends with the process.
@@ -29,8 +30,15 @@ pub struct Memory {
 struct Sessions {
     /// By name within the tenant; a tree, because lists are paged by name.
     by_tenant: BTreeMap<TenantId, BTreeMap<SessionName, Sid>>,
-    /// The log of `Sid(n)` stands at `n - 1`: an append finds it in constant time.
-    logs: Vec<Arc<Mutex<Log>>>,
+    /// The session of `Sid(n)` stands at `n - 1`: an append finds it in constant time. None where it
+    /// was deleted.
+    slots: Vec<Option<Slot>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: SessionKey,
+    log: Arc<Mutex<Log>>,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +49,9 @@ struct Log {
     epoch: Epoch,
     /// Where the log ended when the owner claimed it: what stands behind was written by the owner.
     claimed_at: usize,
+    standing: Standing,
+    snapshot: Option<Snapshot>,
+    deleted: bool,
 }
 
 impl Memory {
@@ -91,42 +102,71 @@ impl Memory {
 
     fn find_now(&self, key: SessionKey) -> Result<Option<Known>, Error> {
         let sid = read(&self.sessions).sid(&key);
-        sid.map(|sid| self.known(sid, key)).transpose()
+        Ok(sid.and_then(|sid| self.known(sid)))
     }
 
-    fn list_now(
-        &self,
-        tenant: &TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> Result<Vec<Known>, Error> {
+    fn list_now(&self, tenant: &TenantId, after: Option<SessionName>, limit: usize) -> Vec<Known> {
         let page = read(&self.sessions).page(tenant, after, limit);
-        page.into_iter()
-            .map(|(name, sid)| {
-                self.known(
-                    sid,
-                    SessionKey {
-                        tenant: tenant.clone(),
-                        name,
-                    },
-                )
-            })
-            .collect()
+        page.into_iter().filter_map(|sid| self.known(sid)).collect()
     }
 
-    fn known(&self, sid: Sid, key: SessionKey) -> Result<Known, Error> {
+    fn unfinished_now(&self, after: Sid, limit: usize) -> Vec<Known> {
+        let sessions = read(&self.sessions);
+        let numbered = (1..).map(Sid).zip(&sessions.slots);
+        let behind = numbered.filter(|(sid, _)| *sid > after);
+        let known = behind.filter_map(|(sid, slot)| Some(slot.as_ref()?.known(sid)));
+        let busy = known.filter(|known| known.standing == Standing::Busy);
+        busy.take(limit).collect()
+    }
+
+    fn save_now(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> Result<(), Error> {
         let log = self.log(sid)?;
-        let last = lock(&log).last();
-        Ok(Known { sid, key, last })
+        let mut log = lock(&log);
+        log.owned(sid, epoch)?;
+        let newer = log
+            .snapshot
+            .as_ref()
+            .is_none_or(|kept| kept.seq < snapshot.seq);
+        if newer && snapshot.seq <= log.last() {
+            log.snapshot = Some(snapshot);
+        }
+        Ok(())
+    }
+
+    fn snapshot_now(&self, sid: Sid) -> Result<Option<Snapshot>, Error> {
+        let log = self.log(sid)?;
+        Ok(lock(&log).snapshot.clone())
+    }
+
+    fn delete_now(&self, sid: Sid, epoch: Epoch) -> Result<(), Error> {
+        let mut sessions = write(&self.sessions);
+        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+        lock(&slot.log).close(sid, epoch)?;
+        sessions.forget(sid);
+        Ok(())
+    }
+
+    fn known(&self, sid: Sid) -> Option<Known> {
+        Some(read(&self.sessions).slot(sid)?.known(sid))
     }
 
     fn log(&self, sid: Sid) -> Result<Arc<Mutex<Log>>, Error> {
         let sessions = read(&self.sessions);
-        let index = usize::try_from(sid.0)
-            .ok()
-            .and_then(|number| number.checked_sub(1));
-        let log = index.and_then(|index| sessions.logs.get(index));
-        log.cloned().ok_or(Error::Unknown { sid })
+        let slot = sessions.slot(sid).ok_or(Error::Unknown { sid })?;
+        Ok(Arc::clone(&slot.log))
+    }
+}
+
+impl Slot {
+    fn known(&self, sid: Sid) -> Known {
+        let log = lock(&self.log);
+        Known {
+            sid,
+            key: self.key.clone(),
+            last: log.last(),
+            at: log.records.last().map(|record| record.at),
+            standing: log.standing,
+        }
     }
 }
 
@@ -137,25 +177,34 @@ impl Sessions {
 
     /// The session of this name, new if it still is: another claim may have been faster.
     fn open(&mut self, key: SessionKey) -> Sid {
-        let names = self.by_tenant.entry(key.tenant).or_default();
-        *names.entry(key.name).or_insert_with(|| {
-            self.logs.push(Arc::default());
-            Sid(self.logs.len() as u64)
+        let names = self.by_tenant.entry(key.tenant.clone()).or_default();
+        *names.entry(key.name.clone()).or_insert_with(|| {
+            let log = Arc::default();
+            self.slots.push(Some(Slot { key, log }));
+            Sid(self.slots.len() as u64)
         })
     }
 
-    fn page(
-        &self,
-        tenant: &TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> Vec<(SessionName, Sid)> {
+    fn slot(&self, sid: Sid) -> Option<&Slot> {
+        self.slots.get(index(sid)?)?.as_ref()
+    }
+
+    fn forget(&mut self, sid: Sid) {
+        let slot = index(sid).and_then(|index| self.slots.get_mut(index));
+        if let Some(Slot { key, .. }) = slot.and_then(Option::take)
+            && let Some(names) = self.by_tenant.get_mut(&key.tenant)
+        {
+            names.remove(&key.name);
+        }
+    }
+
+    fn page(&self, tenant: &TenantId, after: Option<SessionName>, limit: usize) -> Vec<Sid> {
         let Some(names) = self.by_tenant.get(tenant) else {
             return Vec::new();
         };
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let page = names.range((from, Bound::Unbounded)).take(limit);
-        page.map(|(name, &sid)| (name.clone(), sid)).collect()
+        page.map(|(_, &sid)| sid).collect()
     }
 }
 
@@ -170,16 +219,12 @@ impl Log {
             epoch,
             after,
             ref records,
+            leaves,
         } = *append;
-        if epoch != self.epoch {
-            return Err(Error::Fenced {
-                sid,
-                mine: epoch,
-                current: self.epoch,
-            });
-        }
+        self.owned(sid, epoch)?;
         if after == self.last() {
             self.records.extend(records.iter().cloned());
+            self.standing = leaves;
             return Ok(self.last());
         }
         if self.repeats(after, records) {
@@ -189,6 +234,27 @@ impl Log {
             sid,
             expected: after,
             last: self.last(),
+        })
+    }
+
+    /// No append that found the log before it was deleted may land in it.
+    fn close(&mut self, sid: Sid, by: Epoch) -> Result<(), Error> {
+        self.owned(sid, by)?;
+        self.deleted = true;
+        Ok(())
+    }
+
+    fn owned(&self, sid: Sid, by: Epoch) -> Result<(), Error> {
+        if self.deleted {
+            return Err(Error::Unknown { sid });
+        }
+        if by == self.epoch {
+            return Ok(());
+        }
+        Err(Error::Fenced {
+            sid,
+            mine: by,
+            current: self.epoch,
         })
     }
 
@@ -202,6 +268,10 @@ impl Log {
             .and_then(|end| self.records.get(start..end));
         start >= self.claimed_at && there.is_some_and(|there| same(there, records))
     }
+}
+
+fn index(sid: Sid) -> Option<usize> {
+    usize::try_from(sid.0).ok()?.checked_sub(1)
 }
 
 fn same(there: &[Arc<Record>], again: &[Arc<Record>]) -> bool {
@@ -249,7 +319,23 @@ impl Journal for Memory {
         after: Option<SessionName>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        async move { self.list_now(&tenant, after, limit) }.boxed()
+        async move { Ok(self.list_now(&tenant, after, limit)) }.boxed()
+    }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        async move { Ok(self.unfinished_now(after, limit)) }.boxed()
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+        async move { self.save_now(sid, epoch, snapshot) }.boxed()
+    }
+
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+        async move { self.snapshot_now(sid) }.boxed()
+    }
+
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        async move { self.delete_now(sid, epoch) }.boxed()
     }
 }
 

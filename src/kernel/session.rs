@@ -284,6 +284,32 @@ impl Session {
         self.inbox.len()
     }
 
+    /// Whether a query will run once these records are taken in: each message that was accepted
+    /// runs or waits until its end is recorded.
+    #[must_use]
+    pub fn runs_after<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> bool {
+        let open = self.inbox.len() + usize::from(self.query().is_some());
+        let open = records
+            .into_iter()
+            .fold(open, |open, record| match &record.fact {
+                Fact::Query(QueryFact::Accepted(_)) => open + 1,
+                Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
+                Fact::Session(SessionFact::Quarantined(_)) => 0,
+                Fact::Query(QueryFact::Classified(_))
+                | Fact::Session(SessionFact::Opened(_))
+                | Fact::Turn(_)
+                | Fact::Signal(_)
+                | Fact::Tool(_)
+                | Fact::Approval(_)
+                | Fact::Budget(_)
+                | Fact::Agent(_)
+                | Fact::Llm(_)
+                | Fact::Supervisor(_)
+                | Fact::Control(_) => open,
+            });
+        open > 0
+    }
+
     /// How deep it is below a session that people opened.
     pub(super) fn depth(&self) -> u32 {
         let parent = self

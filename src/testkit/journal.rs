@@ -9,8 +9,8 @@ use std::sync::{
 use futures_util::{FutureExt, future::BoxFuture};
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known},
-    model::{Seq, SessionKey, SessionName, Sid, TenantId},
+    journal::{Append, Claim, Entry, Error, Journal, Known, Snapshot},
+    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// What the journal does at present.
@@ -135,6 +135,38 @@ impl Journal for Obstructed {
         async move {
             self.up()?;
             self.inner.list(tenant, after, limit).await
+        }
+        .boxed()
+    }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        async move {
+            self.up()?;
+            self.inner.unfinished(after, limit).await
+        }
+        .boxed()
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
+            self.up()?;
+            self.inner.save(sid, epoch, snapshot).await
+        }
+        .boxed()
+    }
+
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+        async move {
+            self.up()?;
+            self.inner.snapshot(sid).await
+        }
+        .boxed()
+    }
+
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
+            self.up()?;
+            self.inner.delete(sid, epoch).await
         }
         .boxed()
     }

@@ -13,7 +13,7 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    journal::{self, Append, Claim, Entry},
+    journal::{self, Append, Claim, Entry, Standing},
     kernel::{Command, Decision, Phase, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey},
     prompt::ComposedPrompt,
@@ -150,11 +150,18 @@ impl SessionState {
             .claim
             .ok_or("the session was used before it was activated")?;
         let Claim { sid, epoch, .. } = claim;
+        let runs = self.session.runs_after(records.iter().map(AsRef::as_ref));
+        let leaves = if runs {
+            Standing::Busy
+        } else {
+            Standing::Resting
+        };
         let append = Append {
             sid,
             epoch,
             after: self.last,
             records,
+            leaves,
         };
         let durable = self.services.journal.append(append);
         match tokio::time::timeout(self.services.timeouts.append, durable).await {

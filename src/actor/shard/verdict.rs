@@ -24,7 +24,8 @@ impl Found {
     pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
         match error.downcast_ref::<JournalError>() {
             Some(JournalError::Fenced { .. }) => Self::Fenced,
-            Some(JournalError::Unavailable(_)) => Self::NoJournal,
+            // Whoever keeps the journal ends the process for a broken one; until then it is silent.
+            Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::NoJournal,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
             Some(
                 JournalError::Conflict { .. } | JournalError::Unknown { .. } | JournalError::Empty,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known},
+    journal::{Append, Claim, Entry, Error, Journal, Known, Standing},
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -48,6 +48,7 @@ pub(super) struct Session {
     pub(super) sid: Sid,
     pub(super) epoch: Epoch,
     pub(super) log: Vec<(Epoch, Arc<Record>)>,
+    pub(super) standing: Standing,
 }
 
 impl Session {
@@ -60,6 +61,8 @@ impl Session {
             sid: self.sid,
             key: self.key.clone(),
             last: self.last(),
+            at: self.log.last().map(|(_, record)| record.at),
+            standing: self.standing,
         }
     }
 }
@@ -116,6 +119,7 @@ impl Model {
             sid,
             epoch,
             log: Vec::new(),
+            standing: Standing::Resting,
         });
         Claim {
             sid,
@@ -130,6 +134,7 @@ impl Model {
             epoch,
             after,
             ref records,
+            leaves,
         } = *append;
         if records.is_empty() {
             return Err(Error::Empty);
@@ -155,6 +160,7 @@ impl Model {
             .collect();
         if after == session.last() {
             session.log.extend(mine);
+            session.standing = leaves;
             Ok(session.last())
         } else if behind == mine.iter().collect::<Vec<_>>() {
             Ok(Seq(after.0 + mine.len() as u64))

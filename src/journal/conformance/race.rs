@@ -6,7 +6,7 @@ use tokio::task::{JoinSet, yield_now};
 
 use super::{Checked, key, same, sample};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal},
+    journal::{Append, Claim, Entry, Error, Journal, Standing},
     model::{Epoch, Record, Seq, SessionKey},
 };
 
@@ -116,6 +116,7 @@ fn by(claim: Claim, after: Seq, records: Vec<Arc<Record>>) -> Append {
         epoch: claim.epoch,
         after,
         records,
+        leaves: Standing::Resting,
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     same, sample,
 };
 use crate::{
-    journal::{Append, Journal},
+    journal::{Append, Journal, Standing},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -111,11 +111,16 @@ impl Draw {
         // Few different records: that other content looks the same by chance is wanted.
         let length = self.below(4);
         let numbers: Vec<u64> = (0..length).map(|_| self.below(3)).collect();
+        let leaves = match self.below(2) {
+            0 => Standing::Resting,
+            _ => Standing::Busy,
+        };
         let append = Append {
             sid,
             epoch,
             after,
             records: sample::all_numbered(&numbers),
+            leaves,
         };
         self.made.push(append.clone());
         append

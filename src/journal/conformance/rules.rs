@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Checked, key, same, sample};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known},
+    journal::{Append, Claim, Entry, Error, Journal, Known, Standing},
     model::{Epoch, Seq, SessionKey, Sid, TenantId},
 };
 
@@ -47,7 +47,7 @@ async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
     same(
         "find",
         &journal.find(key.clone()).await,
-        &Ok(Some(Known { sid, key, last })),
+        &Ok(Some(empty(sid, key))),
     )
 }
 
@@ -80,6 +80,7 @@ async fn records_come_back_as_they_were<J: Journal>(journal: &J) -> Checked {
         epoch: claim.epoch,
         after: Seq(0),
         records,
+        leaves: Standing::Resting,
     };
     let end = Seq(want.len() as u64);
     same("append", &journal.append(append.clone()).await, &Ok(end))?;
@@ -276,12 +277,12 @@ async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
         .append(numbered(first, 0, &[1]))
         .await
         .map_err(said)?;
-    let known = |key: &SessionKey, sid, last| Known {
-        sid,
-        key: key.clone(),
-        last: Seq(last),
+    let first = Known {
+        last: Seq(1),
+        at: Some(sample::numbered(1).at),
+        ..empty(first.sid, here.clone())
     };
-    let (first, second) = (known(&here, first.sid, 1), known(&there, second.sid, 0));
+    let second = empty(second.sid, there.clone());
     same(
         "find here",
         &journal.find(here.clone()).await,
@@ -314,8 +315,8 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
     let (mut all, names) = (Vec::new(), ["b", "a", "B", "a-1", "a.1", "_", "9", "10"]);
     for name in names {
         let key = key("default", name)?;
-        let Claim { sid, last, .. } = claim(journal, &key).await?;
-        all.push(Known { sid, key, last });
+        let Claim { sid, .. } = claim(journal, &key).await?;
+        all.push(empty(sid, key));
     }
     claim(journal, &key("other", "a")?).await?;
     // The order of bytes: - . 0-9 : A-Z _ a-z.
@@ -354,6 +355,18 @@ fn numbered(by: Claim, after: u64, numbers: &[u64]) -> Append {
         epoch: by.epoch,
         after: Seq(after),
         records,
+        leaves: Standing::Resting,
+    }
+}
+
+/// A session without records.
+fn empty(sid: Sid, key: SessionKey) -> Known {
+    Known {
+        sid,
+        key,
+        last: Seq(0),
+        at: None,
+        standing: Standing::Resting,
     }
 }
 

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Known, Memory},
+    journal::{Append, Claim, Entry, Error, Known, Memory, Snapshot},
     model::{Epoch, Seq, Sid},
 };
 
@@ -214,6 +214,22 @@ impl Journal for Defective {
             Ok(page)
         }
         .boxed()
+    }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.inner.unfinished(after, limit)
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.save(sid, epoch, snapshot)
+    }
+
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+        self.inner.snapshot(sid)
+    }
+
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.delete(sid, epoch)
     }
 }
 

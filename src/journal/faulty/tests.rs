@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    journal::{Memory, conformance},
+    journal::{Memory, Standing, conformance},
     model::{
         Record, Timestamp,
         command::Author,
@@ -52,6 +52,7 @@ async fn an_append_fails_done_or_not_done() {
             epoch,
             after: last,
             records: vec![record("a")],
+            leaves: Standing::Resting,
         };
         let answer = journal.append(append.clone()).await;
         assert_eq!(answer, Err(lost("append number 1")), "{failure:?}");
@@ -118,6 +119,7 @@ async fn who_repeats_until_it_is_answered_gets_the_log_without_gaps_or_doubles()
             epoch,
             after,
             records: vec![record(text)],
+            leaves: Standing::Resting,
         };
         while let Err(error) = journal.append(append.clone()).await {
             assert!(matches!(error, Error::Unavailable(_)), "{error}");
