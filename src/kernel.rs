@@ -32,6 +32,7 @@ mod phase;
 mod policy;
 mod query;
 mod repetition;
+mod rest;
 mod restart;
 mod retry;
 mod session;
@@ -50,6 +51,7 @@ pub use policy::{
 };
 pub use query::Query;
 pub use repetition::{Repetition, TurnDigest};
+pub use rest::SetAside;
 pub use session::{Phase, Session};
 pub use verdict::{
     DecisionTable, DelegationRoom, FallbackDone, Presence, Row, TurnEnd, TurnPolicy, Verdict,

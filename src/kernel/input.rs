@@ -48,6 +48,8 @@ pub enum Command {
     Pause,
     /// Go on.
     Resume,
+    /// Let a session that was set aside go on as it stands.
+    Release,
     /// End the running query with what there is.
     FinishNow,
     /// Other limits for the running query.

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::model::record::{RestartCause, Restarted, SupervisorFact, TurnRestartCause};
 
-/// The supervisor brought the session back.
+/// The supervisor brought the session back: the count of that, and the query's end if it is one too
+/// many. What is owed is asked for when the count is durable: it may be what the session dies of.
 pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: String) -> Decision {
     let policy = draft.policy().restarts;
     let (count, limit, code) = match cause {
@@ -31,9 +32,18 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
     if count >= limit {
         control::abort(&mut draft);
         let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
-        return draft.fail(code, detail);
+        return recorded(draft.fail(code, detail));
     }
-    owed(draft)
+    recorded(draft.wait())
+}
+
+/// Only what is to be recorded.
+fn recorded(decision: Decision) -> Decision {
+    let effects = Vec::new();
+    Decision {
+        effects,
+        ..decision
+    }
 }
 
 /// What the phase still owes; asked for again after a replay.

@@ -16,13 +16,14 @@ use super::{
     phase::Step,
     policy::Policy,
     query::{Inheritance, Query},
+    rest::SetAside,
     restart, retry, turn_end,
 };
 use crate::model::{
     Fault, QueryClassification, QueryId, Record, SessionKey, Usage,
     record::{
         Accepted, AgentFact, ChildEnd, Classified, ControlFact, Fact, Noted, Opened, PromptSummary,
-        Quarantined, QueryFact, SessionFact, Steered,
+        QueryFact, RestartCause, SessionFact, Steered,
     },
 };
 
@@ -36,7 +37,7 @@ pub enum Phase {
     /// A query.
     Running(Box<Query>),
     /// Set aside until an operator releases it (spec 10).
-    Quarantined(Quarantined),
+    Quarantined(SetAside),
 }
 
 /// A conversation's whole state. See the room for the order in which it is used.
@@ -46,6 +47,8 @@ pub struct Session {
     opened: Option<Arc<Opened>>,
     phase: Phase,
     paused: bool,
+    /// It left memory in order and has not said that it is back.
+    has_left: bool,
     transcript: Transcript,
     inbox: VecDeque<Queued>,
     /// The last query that was accepted.
@@ -67,6 +70,7 @@ impl Session {
             opened: None,
             phase: Phase::Idle,
             paused: false,
+            has_left: false,
             transcript: Transcript::default(),
             inbox: VecDeque::new(),
             last_query: QueryId(0),
@@ -82,10 +86,9 @@ impl Session {
     /// # Errors
     /// A command that cannot be carried out is refused; nothing changes.
     pub fn decide(&self, command: Command, now: Moment) -> Result<Decision, Refusal> {
-        if let Phase::Quarantined(Quarantined { reason }) = &self.phase {
-            return Err(Refusal::Quarantined {
-                reason: reason.clone(),
-            });
+        if let (Phase::Quarantined(aside), false) = (&self.phase, command == Command::Release) {
+            let reason = aside.reason.clone();
+            return Err(Refusal::Quarantined { reason });
         }
         match command {
             Command::Open(opened) => self.open(opened, now),
@@ -103,6 +106,7 @@ impl Session {
             }
             Command::Pause => Ok(self.pause(now)),
             Command::Resume => Ok(self.unpause(now)),
+            Command::Release => Ok(self.release(now)),
             Command::FinishNow => Ok(control::finish_now(self.running(now)?)),
             Command::SetBudget(limits) => Ok(control::set_budget(
                 self.running(now)?,
@@ -118,7 +122,7 @@ impl Session {
     #[must_use]
     pub fn observe(&self, report: Report, now: Moment) -> Decision {
         let Phase::Running(query) = &self.phase else {
-            return self.observe_idle(report, now);
+            return Decision::nothing();
         };
         let fits = match &report {
             Report::Prepared { query: id, .. } => {
@@ -150,17 +154,6 @@ impl Session {
             Report::ChildEnded { end, .. } => child_ended(draft, end),
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             Report::BudgetViolated { detail, .. } => control::budget_violated(draft, detail),
-        }
-    }
-
-    /// A crash while nothing runs is not of a query's making: the session is set aside (spec 10).
-    fn observe_idle(&self, report: Report, now: Moment) -> Decision {
-        match (&self.phase, report) {
-            (Phase::Idle, Report::Restarted { detail, .. }) => {
-                let reason = format!("it crashed while idle: {detail}");
-                self.note(SessionFact::Quarantined(Quarantined { reason }), now)
-            }
-            (Phase::Idle | Phase::Running(_) | Phase::Quarantined(_), _) => Decision::nothing(),
         }
     }
 
@@ -205,22 +198,43 @@ impl Session {
         if !self.paused {
             return Decision::nothing();
         }
-        let mut decision = self.note(ControlFact::Resumed(Noted {}), now);
-        let mut resumed = self.clone();
+        let resumed = self.note(ControlFact::Resumed(Noted {}), now);
+        self.and_then(resumed, now, control::resume)
+    }
+
+    /// A decision, and then what is owed by the state that it leads to.
+    pub(super) fn and_owed(&self, decision: Decision, now: Moment) -> Decision {
+        self.and_then(decision, now, restart::owed)
+    }
+
+    fn and_then(
+        &self,
+        mut decision: Decision,
+        now: Moment,
+        next: impl FnOnce(Draft<'_>) -> Decision,
+    ) -> Decision {
+        let mut then = self.clone();
         decision
             .records
             .iter()
-            .for_each(|record| resumed.evolve(record));
-        if let Some(draft) = resumed.draft(now) {
-            let then = control::resume(draft);
-            decision.records.extend(then.records);
-            decision.effects.extend(then.effects);
+            .for_each(|record| then.evolve(record));
+        if let Some(draft) = then.draft(now) {
+            let next = next(draft);
+            decision.records.extend(next.records);
+            decision.effects.extend(next.effects);
         }
         decision
     }
 
+    /// The running query was cut off: the count, and the query's end if that is too many.
+    pub(super) fn restarted(&self, cause: RestartCause, detail: String, now: Moment) -> Decision {
+        self.draft(now).map_or_else(Decision::nothing, |draft| {
+            restart::restarted(draft, cause, detail)
+        })
+    }
+
     /// A decision of one record and no effect.
-    fn note(&self, fact: impl Into<Fact>, now: Moment) -> Decision {
+    pub(super) fn note(&self, fact: impl Into<Fact>, now: Moment) -> Decision {
         let query = self.query().map(Query::id);
         let record = Record {
             at: now.at,
@@ -260,6 +274,10 @@ impl Session {
         }
     }
 
+    pub(super) const fn has_left(&self) -> bool {
+        self.has_left
+    }
+
     /// Whether new calls and tools are held back.
     #[must_use]
     pub const fn is_paused(&self) -> bool {
@@ -288,15 +306,25 @@ impl Session {
     /// runs or waits until its end is recorded.
     #[must_use]
     pub fn runs_after<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> bool {
-        let open = self.inbox.len() + usize::from(self.query().is_some());
+        let waiting = self.inbox.len();
+        let open = match self.phase {
+            Phase::Idle | Phase::Quarantined(_) => 0,
+            Phase::Running(_) => waiting + 1,
+        };
         let open = records
             .into_iter()
             .fold(open, |open, record| match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => open + 1,
                 Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
+                // What is set aside is not to be brought back by itself.
                 Fact::Session(SessionFact::Quarantined(_)) => 0,
+                Fact::Session(SessionFact::Released(_)) => {
+                    waiting + usize::from(self.was_running())
+                }
                 Fact::Query(QueryFact::Classified(_))
-                | Fact::Session(SessionFact::Opened(_))
+                | Fact::Session(
+                    SessionFact::Opened(_) | SessionFact::Passivated(_) | SessionFact::Revived(_),
+                )
                 | Fact::Turn(_)
                 | Fact::Signal(_)
                 | Fact::Tool(_)
@@ -308,6 +336,14 @@ impl Session {
                 | Fact::Control(_) => open,
             });
         open > 0
+    }
+
+    /// Whether a query ran before it was set aside.
+    const fn was_running(&self) -> bool {
+        match &self.phase {
+            Phase::Quarantined(aside) => aside.before.is_some(),
+            Phase::Idle | Phase::Running(_) => false,
+        }
     }
 
     /// How deep it is below a session that people opened.

@@ -113,9 +113,12 @@ fn by_reference(value: &mut Value, seq: Seq) {
 
 fn source(fact: &Fact) -> Source {
     match fact {
-        Fact::Session(SessionFact::Quarantined(_)) | Fact::Supervisor(_) => Source::Supervisor,
+        Fact::Session(
+            SessionFact::Quarantined(_) | SessionFact::Passivated(_) | SessionFact::Revived(_),
+        )
+        | Fact::Supervisor(_) => Source::Supervisor,
         Fact::Llm(_) => Source::Gateway,
-        Fact::Control(_) => Source::Control,
+        Fact::Control(_) | Fact::Session(SessionFact::Released(_)) => Source::Control,
         Fact::Session(SessionFact::Opened(_))
         | Fact::Query(_)
         | Fact::Turn(_)
@@ -161,7 +164,12 @@ fn severity(fact: &Fact) -> Severity {
             | Outcome::Escalated { .. }
             | Outcome::Cancelled => Severity::Info,
         },
-        Fact::Session(SessionFact::Opened(_))
+        Fact::Session(
+            SessionFact::Opened(_)
+            | SessionFact::Released(_)
+            | SessionFact::Passivated(_)
+            | SessionFact::Revived(_),
+        )
         | Fact::Query(QueryFact::Accepted(_) | QueryFact::Classified(_))
         | Fact::Turn(_)
         | Fact::Signal(_)

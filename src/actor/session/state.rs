@@ -240,7 +240,7 @@ impl SessionState {
         let (state, quarantine) = match self.session.phase() {
             Phase::Idle => ("idle", None),
             Phase::Running(query) => (query.step().name(), None),
-            Phase::Quarantined(why) => ("quarantined", Some(why.reason.clone())),
+            Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
         };
         let view = SessionView {
             key: self.key.clone(),

@@ -1,6 +1,6 @@
 //! How a session's state follows from its records.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use super::{Phase, Session};
 use crate::{
@@ -21,9 +21,15 @@ impl Session {
             Fact::Session(SessionFact::Opened(opened)) => {
                 self.opened = Some(Arc::new(opened.clone()));
             }
-            Fact::Session(SessionFact::Quarantined(quarantined)) => {
-                self.phase = Phase::Quarantined(quarantined.clone());
+            Fact::Session(SessionFact::Quarantined(why)) => {
+                self.phase = mem::replace(&mut self.phase, Phase::Idle).set_aside(why);
             }
+            Fact::Session(SessionFact::Released(_)) => {
+                self.phase = mem::replace(&mut self.phase, Phase::Idle).released();
+                self.begin_next();
+            }
+            Fact::Session(SessionFact::Passivated(_)) => self.has_left = true,
+            Fact::Session(SessionFact::Revived(_)) => self.has_left = false,
             Fact::Query(QueryFact::Accepted(accepted)) => {
                 self.accept(record.query, Arc::new(accepted.clone()));
             }
@@ -146,6 +152,7 @@ impl PartialEq for Session {
         self.opened == other.opened
             && self.phase == other.phase
             && self.paused == other.paused
+            && self.has_left == other.has_left
             && self.transcript == other.transcript
             && self.inbox == other.inbox
             && self.last_query == other.last_query

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::facts;
+use super::{Noted, facts};
 use crate::model::id::{ProfileName, QueryId, SessionKey, SessionName};
 
 /// Where a child session comes from.
@@ -42,6 +42,12 @@ facts! {
         Opened(Opened) = "session.opened",
         /// See [`Quarantined`].
         Quarantined(Quarantined) = "session.quarantined",
+        /// An operator let it go on as it stands.
+        Released(Noted) = "session.released",
+        /// It left memory; whatever runs goes on where it stands.
+        Passivated(Noted) = "session.passivated",
+        /// It came back from there.
+        Revived(Noted) = "session.revived",
     }
 }
 

@@ -121,7 +121,11 @@ impl Audit {
     /// After each step.
     pub(super) fn step(&self, live: &Session, effects: &[Effect]) {
         let open = self.queries.values().filter(|seen| !seen.finished).count();
-        let running = usize::from(live.query().is_some());
+        let running = match live.phase() {
+            Phase::Idle => 0,
+            Phase::Running(_) => 1,
+            Phase::Quarantined(aside) => usize::from(aside.before.is_some()),
+        };
         assert_eq!(open, running + live.waiting(), "no accepted query is lost");
         if *live.phase() == Phase::Idle {
             assert_eq!(live.waiting(), 0, "an idle session takes up what waits");
@@ -172,7 +176,7 @@ fn conversation_is_whole(messages: &[Arc<Message>], live: &Session) {
             assert!(asks, "no result without a call");
         }
     }
-    if live.query().is_none() {
+    if *live.phase() == Phase::Idle {
         assert!(
             open_calls(messages).is_empty(),
             "an ended query owes nothing"

@@ -14,7 +14,7 @@ use oracle_agent::{
         ToolStatus,
         record::{
             AgentFact, Fact, FallbackTriggered, Finished, LoopDetected, Opened, PromptSummary,
-            QueryFact, RestartCause, TurnFact, TurnMode, TurnStarted,
+            Quarantined, QueryFact, RestartCause, SessionFact, TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -100,11 +100,13 @@ impl Play {
 
     fn apply(&mut self, decision: Decision) {
         self.step = self.log.len();
+        let runs = self.session.runs_after(&decision.records);
         for record in decision.records {
             self.session.evolve(&record);
             self.audit.record(&record, &self.session);
             self.log.push(record);
         }
+        assert_eq!(runs, self.session.query().is_some(), "foreseen");
         self.effects = decision.effects;
         self.audit.step(&self.session, &self.effects);
         for effect in &self.effects {
@@ -131,14 +133,49 @@ impl Play {
     pub(super) fn restart(&mut self, cause: RestartCause) -> &mut Self {
         self.session = self.audit.replayed();
         let detail = "lost".to_owned();
-        self.report(Report::Restarted { cause, detail })
+        self.report(Report::Restarted { cause, detail });
+        self.go_on()
     }
 
-    /// It had left memory and comes back for a message.
-    pub(super) fn revive(&mut self) -> &mut Self {
+    /// Its process is gone, and it comes back in another one.
+    pub(super) fn reboot(&mut self) -> &mut Self {
         self.session = self.audit.replayed();
+        let decision = self.session.awake(self.now());
+        self.apply(decision);
+        self.go_on()
+    }
+
+    /// It leaves memory and comes back for a message.
+    pub(super) fn revive(&mut self) -> &mut Self {
+        let decision = self.session.leave(self.now());
+        self.apply(decision);
+        self.reboot()
+    }
+
+    /// What is owed, as part of the step before.
+    fn go_on(&mut self) -> &mut Self {
+        let step = self.step;
         let decision = self.session.resume(self.now());
         self.apply(decision);
+        self.step = step;
+        self
+    }
+
+    /// An actor of it crashed with nothing to crash over.
+    pub(super) fn set_aside(&mut self, reason: &str) -> &mut Self {
+        let fact = SessionFact::Quarantined(Quarantined {
+            reason: reason.to_owned(),
+        });
+        let record = Record {
+            at: self.now().at,
+            query: None,
+            turn: None,
+            fact: fact.into(),
+        };
+        self.apply(Decision {
+            records: vec![record],
+            ..Decision::nothing()
+        });
         self
     }
 }

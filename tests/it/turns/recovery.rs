@@ -1,7 +1,7 @@
 //! Restarts (spec 10): what a session that comes back owes, and when it is enough.
 
 use oracle_agent::{
-    kernel::{CallToken, Command, Effect, Moment, Phase, Refusal, Report, Session},
+    kernel::{CallToken, Command, Effect, Moment, Refusal, Report, Session},
     model::{
         Attempt, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
@@ -39,7 +39,8 @@ fn each_step_owes_what_it_waits_for() {
         };
         let mut crashed = play.clone();
         play.revive();
-        assert_eq!((&play.kinds()[..], &owed(&play)[..]), expected, "{name}");
+        assert_eq!(play.kinds()[0], "session.revived", "{name}");
+        assert_eq!((&play.kinds()[1..], &owed(&play)[..]), expected, "{name}");
         crashed.restart(RestartCause::ProcessDeath);
         assert_eq!(crashed.kinds()[0], "supervisor.restarted", "{name}");
         assert_eq!(
@@ -152,21 +153,6 @@ fn the_third_crash_or_stall_fails_the_query_in_every_step() {
 }
 
 #[test]
-fn what_runs_outside_is_dropped_when_restarts_end_the_query() {
-    for (name, mut play) in steps::each() {
-        let dropped = match name {
-            "calling" => "abort model",
-            "delegating" => "cancel child",
-            _ => continue,
-        };
-        for _ in 0..3 {
-            play.restart(RestartCause::Crash);
-        }
-        assert_eq!(owed(&play), [dropped], "{name}");
-    }
-}
-
-#[test]
 fn deaths_of_the_process_count_apart() {
     let mut play = Play::asked(policy());
     for _ in 0..9 {
@@ -206,20 +192,83 @@ fn a_crash_while_idle_sets_the_session_aside() {
     let mut play = Play::asked(policy());
     play.says(&done());
     play.restart(RestartCause::Crash);
-    assert_eq!(play.kinds(), ["session.quarantined"]);
-    let reason = "it crashed while idle: lost".to_owned();
-    let refused = Err(Refusal::Quarantined { reason });
-    assert_eq!(play.submit(Submission::new("hello")), refused);
-    assert!(matches!(play.session.phase(), Phase::Quarantined(_)));
-    play.restart(RestartCause::Crash);
-    assert!(play.kinds().is_empty(), "once");
+    assert!(play.kinds().is_empty(), "no query to count it for");
+}
+
+#[test]
+fn what_is_set_aside_takes_nothing_until_it_is_released_and_goes_on_where_it_was() {
+    for (name, mut play) in steps::each() {
+        let before = play.session.clone();
+        play.set_aside("boom");
+        let refused = || {
+            let reason = "boom".to_owned();
+            Err(Refusal::Quarantined { reason })
+        };
+        let message = || Submission::new("hello");
+        assert_eq!(play.submit(message()), refused(), "{name}");
+        assert_eq!(play.command(Command::Resume), refused(), "{name}");
+        play.reboot();
+        assert!(play.kinds().is_empty() && play.effects.is_empty(), "{name}");
+        play.set_aside("boom again");
+        play.command(Command::Release).unwrap();
+        assert_eq!(play.kinds()[0], "session.released", "{name}");
+        let mut crashed = before.clone();
+        let owed = before.resume(play.now());
+        let again = play.session.resume(play.now());
+        owed.records
+            .iter()
+            .for_each(|record| crashed.evolve(record));
+        assert_eq!(play.effects, owed.effects, "{name}");
+        assert_eq!(again.effects.len(), owed.effects.len(), "{name}");
+        assert_eq!(play.session, crashed, "{name}");
+        play.command(Command::Release).unwrap();
+        assert!(
+            play.kinds().is_empty() && play.effects.is_empty(),
+            "{name}: once"
+        );
+        play.command(Command::Resume).unwrap();
+        play.command(Command::Cancel { query: None }).unwrap();
+        play.submit(message()).unwrap();
+        assert!(play.session.query().is_some(), "{name}: usable");
+    }
+}
+
+#[test]
+fn leaving_memory_is_no_fault_and_losing_the_process_is_one() {
+    for (name, mut play) in steps::each() {
+        let mut cut_off = play.clone();
+        play.revive();
+        assert_eq!(play.kinds()[0], "session.revived", "{name}");
+        assert_eq!(play.count("supervisor.restarted"), 0, "{name}");
+        cut_off.reboot();
+        assert_eq!(cut_off.kinds()[0], "supervisor.restarted", "{name}");
+        assert_eq!(cut_off.count("session.revived"), 0, "{name}");
+    }
+    let mut idle = Play::asked(policy());
+    idle.says(&done());
+    idle.reboot();
+    assert!(idle.kinds().is_empty(), "nothing ran");
+    idle.revive();
+    assert_eq!(idle.kinds(), ["session.revived"]);
+}
+
+#[test]
+fn who_waits_for_a_person_or_for_nothing_may_leave_memory() {
+    for (name, play) in steps::each() {
+        let may = matches!(name, "approval" | "ready, paused" | "between turns, paused");
+        assert_eq!(play.session.may_rest(), may, "{name}");
+    }
+    let mut play = Play::new(policy());
+    assert!(play.session.may_rest());
+    play.ask(QUESTION).says(&done());
+    assert!(play.session.may_rest());
 }
 
 #[test]
 fn a_new_or_idle_session_owes_nothing() {
     let mut play = Play::new(policy());
     play.revive();
-    assert!(play.kinds().is_empty() && play.effects.is_empty());
+    assert!(play.kinds() == ["session.revived"] && play.effects.is_empty());
     let empty = Session::new(std::sync::Arc::new(policy()));
     let decision = empty.resume(Moment::at(oracle_agent::model::Timestamp::from_millis(0)));
     assert_eq!(decision, oracle_agent::kernel::Decision::nothing());
