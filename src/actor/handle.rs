@@ -17,21 +17,21 @@ use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     ledger::Ledger,
     pool::Pool,
-    session::{Opening, SessionView},
+    profile::Profiles,
+    session::Opening,
     shard::ShardMsg,
 };
 use crate::{
     journal::{self, Journal},
     kernel::{Command, Refusal, Reply},
     model::{
-        Event, IdError, Limits, Outcome, ProfileName, QueryId, Record, Seq, SessionKey,
-        SessionName, Submission, Usage,
-        command::MAX_QUESTION,
-        record::{Fact, Finished, QueryFact, TurnFact},
+        IdError, Limits, Outcome, ProfileName, QueryId, SessionKey, SessionName, Submission, Usage,
+        command::MAX_QUESTION, record::Finished,
     },
 };
 
 mod child;
+mod look;
 mod watch;
 
 pub(super) use child::Child;
@@ -83,6 +83,7 @@ pub(super) struct Router {
     pub bus: BusHandle,
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
+    pub profiles: Arc<Profiles>,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
@@ -96,6 +97,15 @@ impl Router {
             key,
             opening,
         }
+    }
+
+    /// Brings a session to life that was cut off in the middle of something.
+    pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
+        let message = |reply| ShardMsg::Recover {
+            key: key.clone(),
+            reply,
+        };
+        self.ask(key, message).await.map(drop)
     }
 
     async fn ask<T: Send + 'static>(
@@ -125,6 +135,15 @@ impl Oracle {
     /// Takes no new messages from now on.
     pub(super) fn drain(&self) {
         self.router.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Whatever runs leaves memory as it stands, and nothing comes to life any more.
+    pub(super) fn park(&self) {
+        let shards = &self.router.shards;
+        let all = (0..shards.size()).filter_map(|index| shards.at(index));
+        all.for_each(|shard| {
+            let _ = shard.cast(ShardMsg::Park);
+        });
     }
 
     /// A session by its key; it comes into being with the first thing that is asked of it.
@@ -289,23 +308,6 @@ impl SessionHandle {
         self.router.ask(&self.key, message).await
     }
 
-    /// How it stands.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn view(&self) -> Result<SessionView, AskError> {
-        if self.router.journal.find(self.key.clone()).await?.is_none() {
-            let name = self.key.name.clone();
-            return Err(AskError::NoSession { name });
-        }
-        self.router
-            .ask(&self.key, |reply| ShardMsg::GetView {
-                key: self.key.clone(),
-                reply,
-            })
-            .await
-    }
-
     /// What it records and shows from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
@@ -316,72 +318,5 @@ impl SessionHandle {
         self.router
             .bus
             .subscribe(filter, self.router.subscriber_capacity)
-    }
-
-    /// Its events after a number, from the journal; all of them for 0.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn events(&self, after: Seq) -> Result<Vec<Event>, AskError> {
-        let entries = self.log(after).await?;
-        Ok(entries
-            .iter()
-            .map(|entry| Event::of(&self.key.name, entry.seq, &entry.record))
-            .collect())
-    }
-
-    /// Its records after a number, from the journal; all of them for 0.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn log(&self, after: Seq) -> Result<Vec<journal::Entry>, AskError> {
-        const PAGE: usize = 512;
-        let journal = &self.router.journal;
-        let Some(known) = journal.find(self.key.clone()).await? else {
-            return Ok(Vec::new());
-        };
-        let (mut entries, mut last) = (Vec::new(), after);
-        while last < known.last {
-            let page = journal.read(known.sid, last, PAGE).await?;
-            let Some(end) = page.last() else { break };
-            last = end.seq;
-            entries.extend(page);
-        }
-        Ok(entries)
-    }
-
-    /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn reply_text(&self, seq: Seq) -> Result<Option<String>, AskError> {
-        let Some(record) = self.record(seq).await? else {
-            return Ok(None);
-        };
-        let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
-            return Ok(None);
-        };
-        Ok(Some(replied.text.to_string()))
-    }
-
-    /// How a query ended, by where its end stands.
-    pub(super) async fn recorded_end(&self, at: Seq) -> Result<Option<Answer>, AskError> {
-        let Some(record) = self.record(at).await? else {
-            return Ok(None);
-        };
-        let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
-            return Ok(None);
-        };
-        let end = |query| Answer::new(query, finished.clone());
-        Ok(record.query.map(end))
-    }
-
-    async fn record(&self, seq: Seq) -> Result<Option<Arc<Record>>, AskError> {
-        let Some(known) = self.router.journal.find(self.key.clone()).await? else {
-            return Ok(None);
-        };
-        let before = Seq(seq.0.saturating_sub(1));
-        let page = self.router.journal.read(known.sid, before, 1).await?;
-        Ok(page.into_iter().next().map(|entry| entry.record))
     }
 }

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 pub(super) enum Expected {
     /// It works: no progress for the stall limit is a stall.
     Progress,
-    /// It is idle, paused, or waits for a person, a place in a queue, a back-off or a child.
+    /// It is paused, or waits for a place in a queue, a back-off or a child.
     Patience,
+    /// Nothing is in flight: it is idle, or waits for a person, as long as it takes. It may leave memory.
+    Nothing,
 }
 
 /// Where a session's call is at the gateway.
@@ -54,6 +56,7 @@ impl Pulse {
         let patient = match expected {
             Expected::Progress => 0,
             Expected::Patience => 1,
+            Expected::Nothing => 2,
         };
         self.patient.store(patient, Ordering::Relaxed);
         self.beat(now);
@@ -88,6 +91,12 @@ impl Pulse {
         }
     }
 
+    /// For how long it has had nothing in flight, in milliseconds; none if it has something.
+    pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
+        let idle = self.patient.load(Ordering::Relaxed) == 2 && self.stage() != Stage::Waking;
+        idle.then(|| now.saturating_sub(self.mark.load(Ordering::Relaxed)))
+    }
+
     /// For how long it should have got on and did not, in milliseconds.
     pub(super) fn silent_for(&self, now: u64) -> u64 {
         if self.queued.load(Ordering::Relaxed) {
@@ -113,7 +122,13 @@ mod tests {
         assert_eq!(pulse.silent_for(700), 50);
         pulse.expect(Expected::Patience, 700);
         assert_eq!(pulse.silent_for(9_999_999), 0);
+        assert_eq!(pulse.idle_for(9_999_999), None, "a child may end");
+        pulse.live(Stage::Busy);
+        pulse.expect(Expected::Nothing, 700);
+        assert_eq!(pulse.silent_for(9_999_999), 0);
+        assert_eq!(pulse.idle_for(900), Some(200));
         pulse.expect(Expected::Progress, 700);
+        assert_eq!(pulse.idle_for(900), None);
         pulse.queue(Place::Waiting, 700);
         pulse.expect(Expected::Progress, 800);
         assert_eq!(

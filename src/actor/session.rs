@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg};
+use super::{
+    message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg, view::SessionView,
+};
 use crate::{
     kernel::{self, Command, Refusal, Report},
     model::{
-        Fault, Limits, ProfileName, QueryClassification, QueryId, Seq, SessionKey, Usage,
+        Fault, ProfileName, QueryClassification, QueryId, SessionKey,
         record::{Parent, RestartCause},
     },
     prompt::ComposedPrompt,
@@ -29,8 +31,10 @@ use state::SessionState;
 /// How a session comes (back) to life.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
-    /// Somebody has something for it.
+    /// Somebody has something for it, or the system starts.
     OnDemand,
+    /// It was brought to life before and the journal did not answer: that counts for nothing.
+    Again,
     /// After a fault.
     Restart {
         /// Which.
@@ -61,33 +65,11 @@ pub(super) struct Opening {
     pub parent: Option<Parent>,
 }
 
-/// What can be seen of a session.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct SessionView {
-    /// Tenant and name.
-    pub key: SessionKey,
-    /// `idle`, `quarantined`, or the step of the running query.
-    pub state: String,
-    /// Whether new calls and tools are held back.
-    pub paused: bool,
-    /// Its last record.
-    pub last: Seq,
-    /// The running query.
-    pub query: Option<QueryId>,
-    /// Its completed turns.
-    pub turns: u32,
-    /// Its budgets.
-    pub limits: Option<Limits>,
-    /// What it used.
-    pub usage: Usage,
-    /// How many messages wait.
-    pub waiting: usize,
-    /// Why it was set aside, if it was (spec 10).
-    pub quarantine: Option<String>,
-}
-
 /// What the caller of a command hears once it is durable.
 pub(super) type Acknowledged = Result<kernel::Reply, Refusal>;
+
+/// What the caller hears who asks how a session stands; none of one that is not live.
+pub(super) type Viewed = Result<Option<SessionView>, Refusal>;
 
 pub(super) enum SessionMsg {
     /// Replay, then go on.
@@ -105,9 +87,11 @@ pub(super) enum SessionMsg {
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     },
     /// How does it stand?
-    GetView {
-        reply: RpcReplyPort<Result<SessionView, Refusal>>,
-    },
+    GetView { reply: RpcReplyPort<Viewed> },
+    /// Leave memory if nothing is in flight.
+    Passivate,
+    /// Leave memory, whatever is in flight.
+    Park,
 }
 local_messages!(SessionMsg);
 
@@ -146,6 +130,8 @@ impl Actor for SessionActor {
             SessionMsg::Report(report) => state.report(&me, report).await?,
             SessionMsg::Prepared { query, result } => state.prepared(&me, query, result).await?,
             SessionMsg::GetView { reply } => state.view(reply),
+            SessionMsg::Passivate => state.passivate(&me).await?,
+            SessionMsg::Park => state.leave(&me).await?,
         }
         Ok(())
     }

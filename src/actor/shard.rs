@@ -24,7 +24,7 @@ use super::{
     message::local_messages,
     pool::Pool,
     services::Services,
-    session::{Acknowledged, Activation, Opening, SessionMsg, SessionView},
+    session::{Acknowledged, Activation, Opening, Viewed},
 };
 use crate::{
     kernel::{Command, Refusal},
@@ -32,11 +32,14 @@ use crate::{
 };
 
 mod lifecycle;
+mod passivation;
 mod slot;
 mod verdict;
+mod work;
 
 use slot::Slot;
 use verdict::Found;
+use work::Work;
 
 /// What a shard goes by.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +52,10 @@ pub(super) struct ShardSettings {
     pub max_restarts: u32,
     /// Pause before a session is brought back; doubles with each restart in a row.
     pub restart_pause: Duration,
+    /// Idle for this long, a session leaves memory; at once if it is zero.
+    pub idle_timeout: Duration,
+    /// With more live sessions than this, the longest idle ones leave memory.
+    pub max_live: usize,
 }
 
 pub(super) enum ShardMsg {
@@ -59,11 +66,20 @@ pub(super) enum ShardMsg {
         command: Box<Command>,
         reply: RpcReplyPort<Acknowledged>,
     },
-    /// How does it stand? Brings it to life.
+    /// How does it stand, if it is live?
     GetView {
         key: SessionKey,
-        reply: RpcReplyPort<Result<SessionView, Refusal>>,
+        reply: RpcReplyPort<Viewed>,
     },
+    /// Bring it to life: it was cut off in the middle of something. Answered when it is.
+    Recover {
+        key: SessionKey,
+        reply: RpcReplyPort<Viewed>,
+    },
+    /// It was asked to leave memory and has something in flight.
+    Stays { key: SessionKey, actor: ActorId },
+    /// The end is near: what runs leaves memory as it stands, and nothing new comes to life.
+    Park,
     /// A model call on its way out.
     Call(Box<Ticket>),
     /// What a session runs now.
@@ -97,6 +113,8 @@ pub(super) struct ShardState {
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
     sids: HashMap<SessionKey, Sid>,
+    /// Nothing comes to life any more.
+    parked: bool,
 }
 
 impl Actor for ShardActor {
@@ -116,6 +134,7 @@ impl Actor for ShardActor {
             slots: HashMap::new(),
             by_actor: HashMap::new(),
             sids: HashMap::new(),
+            parked: false,
         })
     }
 
@@ -132,9 +151,17 @@ impl Actor for ShardActor {
                 command,
                 reply,
             } => {
-                state.command(key, *opening, *command, reply).await?;
+                let command = *command;
+                let work = Work::Command { command, reply };
+                state.work(key, *opening, work).await?;
             }
             ShardMsg::GetView { key, reply } => state.view(key, reply).await?,
+            ShardMsg::Recover { key, reply } => {
+                let work = Work::View { reply };
+                state.work(key, Opening::default(), work).await?;
+            }
+            ShardMsg::Stays { key, actor } => state.stays(key, actor),
+            ShardMsg::Park => state.park(),
             ShardMsg::Call(ticket) => state.call(*ticket),
             ShardMsg::Running { sid, key, running } => state.running(sid, key, running),
             ShardMsg::Sweep => state.sweep(),
@@ -153,14 +180,12 @@ impl Actor for ShardActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
-                state.gone(&cell, Found::of(&*error), &error.to_string());
+                let end = End::Failed(Found::of(&*error));
+                state.gone(&cell, end, &error.to_string()).await?;
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
-                state.gone(
-                    &cell,
-                    Found::Crash,
-                    reason.as_deref().unwrap_or("it stopped"),
-                );
+                let reason = reason.as_deref().unwrap_or("it stopped");
+                state.gone(&cell, End::Stopped, reason).await?;
             }
             // Nothing to do for the others, which ractor may add to.
             _ => {}
@@ -170,21 +195,26 @@ impl Actor for ShardActor {
 }
 
 impl ShardState {
-    async fn command(
+    /// Hands work to its session, which comes to life if need be.
+    async fn work(
         &mut self,
         key: SessionKey,
         opening: Opening,
-        command: Command,
-        reply: RpcReplyPort<Acknowledged>,
+        work: Work,
     ) -> Result<(), ActorProcessingErr> {
+        if self.parked {
+            // The port is dropped: the caller hears that the system stops.
+            return Ok(());
+        }
+        let Some(work) = self.keep(&key, work) else {
+            return Ok(());
+        };
+        if work.releases() && matches!(self.slots.get(&key), Some(Slot::Quarantined { .. })) {
+            self.slots.remove(&key);
+        }
         match self.session(key, opening).await? {
-            Ok(session) => {
-                // A session that dies before it answers drops the port; the caller hears of that.
-                let _ = session.cast(SessionMsg::Command { command, reply });
-            }
-            Err(reason) => {
-                let _ = reply.send(Err(Refusal::Quarantined { reason }));
-            }
+            Ok(session) => work.hand_to(&session),
+            Err(reason) => work.refuse(Refusal::Quarantined { reason }),
         }
         Ok(())
     }
@@ -192,18 +222,19 @@ impl ShardState {
     async fn view(
         &mut self,
         key: SessionKey,
-        reply: RpcReplyPort<Result<SessionView, Refusal>>,
+        reply: RpcReplyPort<Viewed>,
     ) -> Result<(), ActorProcessingErr> {
-        match self.session(key, Opening::default()).await? {
-            Ok(session) => {
-                // A session that dies before it answers drops the port; the caller hears of that.
-                let _ = session.cast(SessionMsg::GetView { reply });
+        match self.slots.get(&key) {
+            Some(Slot::Live { .. } | Slot::Resting(_) | Slot::Quarantined { .. }) => {
+                let work = Work::View { reply };
+                self.work(key, Opening::default(), work).await
             }
-            Err(reason) => {
-                let _ = reply.send(Err(Refusal::Quarantined { reason }));
+            Some(Slot::Leaving { .. }) | None => {
+                // The caller may have given up; that is its right.
+                let _ = reply.send(Ok(None));
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Counts the call, and lets it through or ends the query.
@@ -247,12 +278,16 @@ impl ShardState {
                 if let Some(slot) = self.slots.get_mut(&key) {
                     slot.at_rest();
                 }
+                self.came_to_rest(&key);
             }
         }
-        self.sids.insert(key, sid);
+        // News of its end may have come first.
+        if self.slots.contains_key(&key) {
+            self.sids.insert(key, sid);
+        }
     }
 
-    /// Kills whoever should have got on and did not.
+    /// Kills whoever should have got on and did not; asks those to leave that have been idle.
     fn sweep(&mut self) {
         let now = self.args.services.clock.monotonic_millis();
         let limit = u64::try_from(self.args.settings.stall_limit.as_millis()).unwrap_or(u64::MAX);
@@ -268,7 +303,17 @@ impl ShardState {
             let cause = RestartCause::Stall;
             self.end_for(&key, Activation::Restart { cause, detail });
         }
+        self.passivate_idle(now);
     }
+}
+
+/// How an actor ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// In order, or because it was killed.
+    Stopped,
+    /// By a fault.
+    Failed(Found),
 }
 
 /// The cell of an actor that ended, by its id.

@@ -20,8 +20,10 @@ use super::{
     message::local_messages,
     pool::Pool,
     profile::Profiles,
+    recovery::Recovering,
     services::{Services, Timeouts},
     shard::{ShardActor, ShardArgs, ShardMsg, ShardSettings},
+    task::Task,
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
 
@@ -48,6 +50,12 @@ pub struct SystemSettings {
     pub sweep: Duration,
     /// Pause before a session is brought back; doubles with each restart in a row.
     pub restart_pause: Duration,
+    /// Idle for this long, a session leaves memory; at once if it is zero.
+    pub idle_timeout: Duration,
+    /// With more live sessions than this, the longest idle ones leave memory.
+    pub max_live: usize,
+    /// When sessions that were cut off in the middle of a query come back.
+    pub recovery: Recovery,
     /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
     pub max_restarts: u32,
     /// How often one service may be replaced before the system ends.
@@ -56,6 +64,18 @@ pub struct SystemSettings {
     pub gateway: GatewaySettings,
     /// How long the shell waits for what.
     pub timeouts: Timeouts,
+}
+
+/// When sessions that were cut off in the middle of a query come back (spec 10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// When somebody has something for them: for processes that do not last.
+    OnDemand,
+    /// When the system starts.
+    AtStart {
+        /// Queries that may run, brought back or new, before another session is woken.
+        concurrency: usize,
+    },
 }
 
 impl Default for SystemSettings {
@@ -69,6 +89,9 @@ impl Default for SystemSettings {
             stall_limit: Duration::from_secs(900),
             sweep: Duration::from_secs(1),
             restart_pause: Duration::from_millis(100),
+            idle_timeout: Duration::from_secs(300),
+            max_live: 50_000,
+            recovery: Recovery::AtStart { concurrency: 32 },
             max_restarts: 3,
             replacements: 100,
             gateway: GatewaySettings::default(),
@@ -119,6 +142,8 @@ pub(super) struct SupervisorState {
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
     replaced: HashMap<Place, u32>,
+    /// Brings back what was cut off; ends with the supervisor.
+    _recovery: Option<Task>,
 }
 
 impl SupervisorActor {
@@ -130,11 +155,13 @@ impl SupervisorActor {
     fn services(args: &SystemArgs) -> Services {
         let settings = args.settings;
         let bus = BusHandle(Pool::new(settings.buses));
+        let profiles = Arc::new(args.profiles.clone());
         let router = Router {
             shards: Pool::new(settings.shards.clamp(1, 64)),
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
+            profiles: Arc::clone(&profiles),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
@@ -146,7 +173,7 @@ impl SupervisorActor {
             composer: ComposerHandle(Pool::new(settings.composers)),
             bus,
             router,
-            profiles: Arc::new(args.profiles.clone()),
+            profiles,
             timeouts: settings.timeouts,
         }
     }
@@ -169,10 +196,12 @@ impl Actor for SupervisorActor {
             gateways,
             places,
             replaced,
+            _recovery: None,
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
+        state._recovery = state.recover();
         Ok(state)
     }
 
@@ -225,6 +254,20 @@ impl SupervisorState {
         places.extend(providers.map(Place::Gateway));
         places.extend((0..services.router.shards.size()).map(Place::Shard));
         places
+    }
+
+    fn recover(&self) -> Option<Task> {
+        let Recovery::AtStart { concurrency } = self.args.settings.recovery else {
+            return None;
+        };
+        let recovering = Recovering {
+            journal: Arc::clone(&self.services.journal),
+            router: self.services.router.clone(),
+            ledger: self.services.router.ledger.clone(),
+            clock: self.args.clock.clone(),
+            concurrency,
+        };
+        Some(Task::spawn(recovering.run()))
     }
 
     async fn start(&mut self, me: &ActorCell, place: Place) -> Result<(), ActorProcessingErr> {
@@ -289,6 +332,8 @@ impl SupervisorState {
             sweep,
             max_restarts,
             restart_pause,
+            idle_timeout,
+            max_live,
             ..
         } = self.args.settings;
         let args = ShardArgs {
@@ -297,6 +342,8 @@ impl SupervisorState {
                 sweep,
                 max_restarts,
                 restart_pause,
+                idle_timeout,
+                max_live: max_live / self.services.router.shards.size(),
             },
             services: self.services.clone(),
             ledger: self.services.router.ledger.clone(),

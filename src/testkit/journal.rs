@@ -8,6 +8,7 @@ use std::sync::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 
+use super::Panics;
 use crate::{
     journal::{Append, Claim, Entry, Error, Journal, Known, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
@@ -21,6 +22,8 @@ pub enum Obstacle {
     None,
     /// Reading this session fails: its first record is said to be broken.
     Unreadable(Sid),
+    /// Reading this session panics, once.
+    Panic(Sid),
     /// Appends are done, but never answered.
     SilentAppends,
     /// Appends fail and are not done.
@@ -73,6 +76,7 @@ impl Obstructed {
             Obstacle::Down => self.hit(Error::Unavailable("it is down".into())),
             Obstacle::None
             | Obstacle::Unreadable(_)
+            | Obstacle::Panic(_)
             | Obstacle::SilentAppends
             | Obstacle::RefusedAppends => Ok(()),
         }
@@ -98,7 +102,7 @@ impl Journal for Obstructed {
                     std::future::pending().await
                 }
                 Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
-                Obstacle::None | Obstacle::Unreadable(_) | Obstacle::Down => {
+                Obstacle::None | Obstacle::Unreadable(_) | Obstacle::Panic(_) | Obstacle::Down => {
                     self.inner.append(append).await
                 }
             }
@@ -112,6 +116,11 @@ impl Journal for Obstructed {
             if self.now() == Obstacle::Unreadable(sid) {
                 let (seq, why) = (Seq(1), "it is broken".into());
                 return self.hit(Error::Unreadable { sid, seq, why });
+            }
+            if self.now() == Obstacle::Panic(sid) {
+                self.set(Obstacle::None);
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                Panics::times(1).maybe();
             }
             self.inner.read(sid, after, limit).await
         }

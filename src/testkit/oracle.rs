@@ -70,6 +70,7 @@ impl TestOracle {
         let settings = SystemSettings {
             shards: 2,
             buses: 2,
+            idle_timeout: idle_timeout(),
             ..SystemSettings::default()
         };
         Self {
@@ -158,6 +159,17 @@ impl TestOracle {
     }
 }
 
+/// With `ORACLE_TESTKIT_PASSIVATE=1` no session stays in memory beyond its query: nothing that can be
+/// observed may change by that.
+fn idle_timeout() -> Duration {
+    let at_once = std::env::var("ORACLE_TESTKIT_PASSIVATE").is_ok_and(|value| value == "1");
+    if at_once {
+        Duration::ZERO
+    } else {
+        SystemSettings::default().idle_timeout
+    }
+}
+
 /// A running system of a test.
 pub struct TestSystem {
     system: System,
@@ -193,7 +205,7 @@ impl TestSystem {
 
     /// Ends it at once: what runs is cut off and stands in the journal as after a crash of the process.
     pub async fn die(self) {
-        self.system.shut_down(Duration::ZERO).await;
+        self.system.abort().await;
     }
 }
 

@@ -14,6 +14,8 @@ mod crashes;
 mod delegation;
 mod journals;
 mod models;
+mod passivation;
+mod recovery;
 mod stalls;
 mod systems;
 mod tools;

@@ -1,18 +1,16 @@
-//! Coming to life: claim, replay, and then whatever is owed.
-
-use std::time::Duration;
+//! Coming to life: claim, replay, and then whatever is owed. And leaving memory again.
 
 use ractor::{ActorProcessingErr, ActorRef};
 
 use super::{Activation, SessionMsg, state::SessionState};
 use crate::{
-    journal::{Claim, Error as JournalError},
+    actor::{
+        replay::{Replayed, within},
+        shard::ShardMsg,
+    },
     kernel::{Command, Decision, Moment, Report},
-    model::record::{Fact, Opened, Quarantined, Record, SessionFact},
+    model::record::{Opened, Quarantined, Record, SessionFact},
 };
-
-/// Records read at a time.
-const PAGE: usize = 512;
 
 impl SessionState {
     /// Claims the session, replays its records, opens it if it has none, and goes on.
@@ -21,27 +19,54 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        let claim = self.services.journal.claim(self.key.clone());
-        let claim = within(self.services.timeouts.append, claim).await?;
-        self.claim = Some(claim);
-        self.replay(claim).await?;
+        self.replay().await?;
         if self.last.0 == 0 {
             self.open(me).await?;
         }
         let now = self.services.clock.moment();
-        let decision = match activation {
-            Activation::OnDemand => self.session.resume(now),
-            // The last thing it did before it ended was to record the query's end.
-            Activation::Restart { .. } if self.session.query().is_none() => Decision::nothing(),
+        // Durable before anything is owed: what is owed may be what it dies of.
+        let seen = match activation {
+            Activation::OnDemand => self.session.awake(now),
+            Activation::Again => Decision::nothing(),
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
             Activation::Quarantine { reason } => Self::set_aside(reason, now),
-            Activation::BudgetViolated { query, detail } => self
-                .session
-                .observe(Report::BudgetViolated { query, detail }, now),
+            Activation::BudgetViolated { query, detail } => {
+                let violated = Report::BudgetViolated { query, detail };
+                let decision = self.session.observe(violated, now);
+                return self.step(me, decision).await;
+            }
         };
-        self.step(me, decision).await
+        self.step(me, seen).await?;
+        let owed = self.session.resume(self.services.clock.moment());
+        self.step(me, owed).await
+    }
+
+    /// Leaves memory if nothing is in flight; else the shard hears that it stays.
+    pub(super) async fn passivate(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+    ) -> Result<(), ActorProcessingErr> {
+        if self.session.may_rest() {
+            return self.leave(me).await;
+        }
+        let (key, actor) = (self.key.clone(), me.get_id());
+        let _ = self.shard.cast(ShardMsg::Stays { key, actor });
+        Ok(())
+    }
+
+    /// Leaves memory, whatever is in flight: it is owed when the session comes back.
+    pub(super) async fn leave(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+    ) -> Result<(), ActorProcessingErr> {
+        (self.work, self.prompt) = (None, None);
+        self.tools.clear();
+        let decision = self.session.leave(self.services.clock.moment());
+        self.step(me, decision).await?;
+        me.stop(None);
+        Ok(())
     }
 
     /// Not the kernel's decision: it may be what crashes.
@@ -58,41 +83,31 @@ impl SessionState {
         }
     }
 
-    async fn replay(&mut self, claim: Claim) -> Result<(), JournalError> {
-        while self.last < claim.last {
-            let page = self.services.journal.read(claim.sid, self.last, PAGE);
-            let page = within(self.services.timeouts.append, page).await?;
-            if page.is_empty() {
-                let (sid, expected, last) = (claim.sid, claim.last, self.last);
-                return Err(JournalError::Conflict {
-                    sid,
-                    expected,
-                    last,
-                });
-            }
-            for entry in page {
-                self.adopt(&entry.record);
-                self.session.evolve(&entry.record);
-                self.last = entry.seq;
-            }
-        }
+    async fn replay(&mut self) -> Result<(), ActorProcessingErr> {
+        let deadline = self.services.timeouts.append;
+        let claim = self.services.journal.claim(self.key.clone());
+        let claim = within(deadline, claim).await?;
+        self.claim = Some(claim);
+        let replayed = Replayed::new(self.opening.clone(), &self.services.profiles);
+        let to = (claim.sid, claim.last);
+        let replayed = replayed.read(
+            &*self.services.journal,
+            &self.services.profiles,
+            to,
+            deadline,
+        );
+        let Replayed {
+            session,
+            opening,
+            profile,
+            last,
+        } = replayed.await?;
+        (self.session, self.last) = (session, last);
+        (self.opening, self.profile) = (opening, profile);
         Ok(())
     }
 
-    /// The first record says by which profile the session lives.
-    fn adopt(&mut self, record: &Record) {
-        if let Fact::Session(SessionFact::Opened(Opened {
-            profile, parent, ..
-        })) = &record.fact
-        {
-            self.opening.profile = profile.clone();
-            self.opening.parent = parent.clone();
-            self.live_by_the_opening();
-        }
-    }
-
     async fn open(&mut self, me: &ActorRef<SessionMsg>) -> Result<(), ActorProcessingErr> {
-        self.live_by_the_opening();
         let opened = Opened {
             key: self.key.clone(),
             profile: self.opening.profile.clone(),
@@ -102,40 +117,5 @@ impl SessionState {
             .session
             .decide(Command::Open(opened), self.services.clock.moment())?;
         self.step(me, decision).await
-    }
-
-    fn live_by_the_opening(&mut self) {
-        let profile = self.services.profiles.get(&self.opening.profile);
-        self.profile = match &self.opening.parent {
-            Some(parent) => profile.for_child(parent),
-            None => profile.clone(),
-        };
-        self.session = crate::kernel::Session::new(self.profile.policy.clone());
-    }
-}
-
-/// A journal that does not answer in time is one that is not available.
-async fn within<T>(
-    deadline: Duration,
-    asked: impl Future<Output = Result<T, JournalError>>,
-) -> Result<T, JournalError> {
-    let silent = || JournalError::Unavailable(format!("no answer within {deadline:?}"));
-    tokio::time::timeout(deadline, asked)
-        .await
-        .unwrap_or_else(|_| Err(silent()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_journal_that_does_not_answer_is_not_available() {
-        let silent = std::future::pending::<Result<(), JournalError>>();
-        let answer = within(Duration::from_secs(10), silent).await;
-        let why = "no answer within 10s".to_owned();
-        assert_eq!(answer, Err(JournalError::Unavailable(why)));
-        let prompt = async { Ok::<_, JournalError>(7) };
-        assert_eq!(within(Duration::from_secs(10), prompt).await, Ok(7));
     }
 }

@@ -4,17 +4,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, SessionView};
+use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
 use crate::{
     actor::{
         profile::Profile,
         pulse::{Expected, Pulse, Stage},
+        replay::Replayed,
         services::Services,
         shard::ShardMsg,
         task::Task,
+        view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Standing},
-    kernel::{Command, Decision, Phase, Refusal, Report, Session, Step},
+    kernel::{Command, Decision, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey},
     prompt::ComposedPrompt,
 };
@@ -52,8 +54,12 @@ impl SessionState {
             pulse,
             services,
         } = args;
-        let profile = services.profiles.get(&opening.profile).clone();
-        let session = Session::new(Arc::clone(&profile.policy));
+        let Replayed {
+            session,
+            opening,
+            profile,
+            last,
+        } = Replayed::new(opening, &services.profiles);
         Self {
             key,
             opening,
@@ -63,7 +69,7 @@ impl SessionState {
             profile,
             session,
             claim: None,
-            last: Seq(0),
+            last,
             prompt: None,
             work: None,
             tools: HashMap::new(),
@@ -219,8 +225,11 @@ impl SessionState {
     }
 
     fn expected(&self) -> Expected {
+        if self.session.may_rest() {
+            return Expected::Nothing;
+        }
         let Some(query) = self.session.query() else {
-            return Expected::Patience;
+            return Expected::Nothing;
         };
         if self.session.is_paused() {
             return Expected::Patience;
@@ -228,33 +237,14 @@ impl SessionState {
         match query.step() {
             Step::Ready | Step::BackingOff { .. } | Step::Delegating { .. } => Expected::Patience,
             Step::Preparing | Step::Calling { .. } => Expected::Progress,
-            // Approvals are waited for without limit.
-            step @ Step::Tools { .. } if step.name() == "approval" => Expected::Patience,
             Step::Tools { .. } => Expected::Progress,
         }
     }
 
     /// How it stands.
-    pub(super) fn view(&self, reply: RpcReplyPort<Result<SessionView, Refusal>>) {
-        let query = self.session.query();
-        let (state, quarantine) = match self.session.phase() {
-            Phase::Idle => ("idle", None),
-            Phase::Running(query) => (query.step().name(), None),
-            Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
-        };
-        let view = SessionView {
-            key: self.key.clone(),
-            state: state.to_owned(),
-            paused: self.session.is_paused(),
-            last: self.last,
-            query: query.map(|query| query.id()),
-            turns: query.map_or(0, |query| query.turns()),
-            limits: query.map(|query| query.limits()),
-            usage: query.map_or(self.session.usage_before(), |query| query.usage()),
-            waiting: self.session.waiting(),
-            quarantine,
-        };
+    pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
+        let view = SessionView::of(self.key.clone(), &self.session, self.last);
         // The caller may have given up; that is its right.
-        let _ = reply.send(Ok(view));
+        let _ = reply.send(Ok(Some(view)));
     }
 }

@@ -1,11 +1,11 @@
 //! Sessions come to life, end, and come back.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
 use super::{
-    ShardMsg, ShardState, id,
+    End, ShardMsg, ShardState, id,
     slot::{Slot, Start},
     verdict::{Found, Next, next},
 };
@@ -51,6 +51,8 @@ impl ShardState {
             },
             // What comes in while it is being brought back ends the pause, and nothing else.
             Some(Slot::Resting(start)) => start.clone(),
+            // What comes in for it is kept before it gets here.
+            Some(Slot::Leaving { actor, .. }) => return Ok(Ok(actor.clone())),
             None => Start::on_demand(opening),
         };
         self.spawn(key, start).await.map(Ok)
@@ -97,25 +99,51 @@ impl ShardState {
         }
     }
 
-    /// An actor of this shard ended: what follows is [`next`]'s to say.
-    pub(super) fn gone(&mut self, cell: &ActorCell, found: Found, detail: &str) {
+    /// An actor of this shard ended: what follows is [`next`]'s to say, unless it was asked to leave.
+    pub(super) async fn gone(
+        &mut self,
+        cell: &ActorCell,
+        end: End,
+        detail: &str,
+    ) -> Result<(), ActorProcessingErr> {
         let Some(key) = self.by_actor.remove(&id(cell)) else {
-            return;
+            return Ok(());
         };
-        let Some(Slot::Live {
-            actor,
-            pulse,
-            start,
-            then,
-        }) = self.slots.get_mut(&key)
-        else {
-            return;
-        };
-        if actor.get_id() != id(cell) {
-            return;
+        let is_it = |slot: &&Slot| slot.actor() == Some(id(cell));
+        if self.slots.get(&key).filter(is_it).is_none() {
+            return Ok(());
         }
-        let (stage, start, then) = (pulse.stage(), start.clone(), then.take());
-        match next(found, stage, &start.activation, then, detail) {
+        let found = match end {
+            End::Stopped => Found::Crash,
+            End::Failed(found) => found,
+        };
+        match self.slots.remove(&key) {
+            Some(Slot::Leaving { waiting, .. }) if end == End::Stopped => {
+                self.left(key, waiting).await
+            }
+            Some(Slot::Leaving {
+                pulse,
+                start,
+                waiting,
+                ..
+            }) => {
+                let follows = next(found, pulse.stage(), &start.activation, None, detail);
+                self.follow(key.clone(), start, follows, detail);
+                self.hand_out(key, waiting).await
+            }
+            Some(Slot::Live {
+                pulse, start, then, ..
+            }) => {
+                let follows = next(found, pulse.stage(), &start.activation, then, detail);
+                self.follow(key, start, follows, detail);
+                Ok(())
+            }
+            Some(Slot::Resting(_) | Slot::Quarantined { .. }) | None => Ok(()),
+        }
+    }
+
+    fn follow(&mut self, key: SessionKey, start: Start, follows: Next, detail: &str) {
+        match follows {
             Next::Restart(activation) => {
                 let activation = self.counted(&key, activation);
                 self.rest(key, start, activation);
@@ -146,6 +174,8 @@ impl ShardState {
     /// It is brought back after a pause.
     fn rest(&mut self, key: SessionKey, before: Start, activation: Activation) {
         let pause = self.args.settings.restart_pause * (1 << before.restarts.min(10));
+        // What fell together does not come back together.
+        let pause = spread(pause, self.args.services.clock.moment().entropy);
         tracing::warn!(session = %key, ?activation, ?pause, "session is brought back");
         let start = Start {
             activation,
@@ -181,9 +211,9 @@ impl ShardState {
         self.slots.insert(key, Slot::Quarantined { reason });
     }
 
-    fn forget(&mut self, key: &SessionKey) {
-        if let Some(sid) = self.sids.get(key) {
-            self.args.ledger.close(*sid);
+    pub(super) fn forget(&mut self, key: &SessionKey) {
+        if let Some(sid) = self.sids.remove(key) {
+            self.args.ledger.close(sid);
         }
     }
 
@@ -208,4 +238,10 @@ impl ShardState {
         }
         Ok(())
     }
+}
+
+/// From half of a pause to one and a half.
+fn spread(pause: Duration, entropy: u64) -> Duration {
+    let share = u32::try_from(entropy % 1_001).unwrap_or_default();
+    pause / 2 + pause * share / 1_000
 }

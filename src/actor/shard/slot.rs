@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use ractor::ActorRef;
+use ractor::{ActorId, ActorRef};
 
+use super::work::Work;
 use crate::actor::{
     pulse::Pulse,
     session::{Activation, Opening, SessionMsg},
@@ -19,6 +20,13 @@ pub(super) enum Slot {
         start: Start,
         /// Set when the shard kills it: what it is to be brought back for.
         then: Option<Activation>,
+    },
+    /// It was asked to leave memory. What comes in for it waits until it has, or says that it stays.
+    Leaving {
+        actor: ActorRef<SessionMsg>,
+        pulse: Arc<Pulse>,
+        start: Start,
+        waiting: Vec<Work>,
     },
     /// It waits to be brought back; what comes in ends the wait.
     Resting(Start),
@@ -49,10 +57,18 @@ impl Start {
 }
 
 impl Slot {
+    /// Its actor, if it has one.
+    pub(super) fn actor(&self) -> Option<ActorId> {
+        match self {
+            Self::Live { actor, .. } | Self::Leaving { actor, .. } => Some(actor.get_id()),
+            Self::Resting(_) | Self::Quarantined { .. } => None,
+        }
+    }
+
     /// A query ended: restarts in a row are counted anew.
     pub(super) fn at_rest(&mut self) {
         match self {
-            Self::Live { start, .. } => start.restarts = 0,
+            Self::Live { start, .. } | Self::Leaving { start, .. } => start.restarts = 0,
             Self::Resting(_) | Self::Quarantined { .. } => {}
         }
     }
@@ -63,7 +79,23 @@ impl Slot {
             Self::Live {
                 pulse, then: None, ..
             } => pulse.silent_for(now),
-            Self::Live { .. } | Self::Resting(_) | Self::Quarantined { .. } => 0,
+            Self::Live { .. }
+            | Self::Leaving { .. }
+            | Self::Resting(_)
+            | Self::Quarantined { .. } => 0,
+        }
+    }
+
+    /// For how long nothing has been in flight, in milliseconds; none if it cannot leave memory.
+    pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
+        match self {
+            Self::Live {
+                pulse, then: None, ..
+            } => pulse.idle_for(now),
+            Self::Live { .. }
+            | Self::Leaving { .. }
+            | Self::Resting(_)
+            | Self::Quarantined { .. } => None,
         }
     }
 }

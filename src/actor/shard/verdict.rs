@@ -9,7 +9,7 @@ use crate::{
 /// What an actor ended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It panicked, returned an error of its own, or was stopped.
+    /// It panicked, returned an error of its own, or stopped without being asked to.
     Crash,
     /// The journal does not answer: not of the session's making.
     NoJournal,
@@ -77,14 +77,14 @@ pub(super) fn next(
         (Found::Fenced, _) => Next::LetGo,
         (Found::NoJournal, Stage::Waking) => Next::Again(was_for.clone()),
         // What it was about to record may stand there all the same: coming to life, it will see.
-        (Found::NoJournal, Stage::Idle) => Next::Again(Activation::OnDemand),
+        (Found::NoJournal, Stage::Idle) => Next::Again(Activation::Again),
         (Found::NoJournal | Found::Crash, Stage::Busy) => Next::Restart(restart()),
         (Found::Crash, Stage::Idle) => Next::Again(set_aside("idle")),
         (Found::Crash, Stage::Waking) => match was_for {
             // The query that it crashed with before may be what it crashes with again: counted, until
             // the query is ended for it.
             Activation::Restart { .. } => Next::Restart(was_for.clone()),
-            Activation::OnDemand | Activation::BudgetViolated { .. } => {
+            Activation::OnDemand | Activation::Again | Activation::BudgetViolated { .. } => {
                 Next::Again(set_aside("coming to life"))
             }
             Activation::Quarantine { reason } => Next::Quarantine {
@@ -190,7 +190,7 @@ mod tests {
                 Stage::Idle,
                 on_demand.clone(),
                 None,
-                Next::Again(Activation::OnDemand),
+                Next::Again(Activation::Again),
             ),
             (
                 "the journal is down while it revives",

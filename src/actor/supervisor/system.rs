@@ -12,6 +12,9 @@ use super::{Oracle, SupervisorMsg, SystemArgs, start};
 #[error("the system did not start: {0}")]
 pub struct StartError(pub(super) String);
 
+/// How long the actors may take to stop.
+const STOP: Duration = Duration::from_secs(5);
+
 /// A running system. Whoever holds it ends it.
 pub struct System {
     supervisor: ActorRef<SupervisorMsg>,
@@ -51,16 +54,31 @@ impl System {
         &self.oracle
     }
 
-    /// Takes no new messages, lets running queries end, for `drain` at most, then stops. What was acknowledged and is not done
-    /// by then stays in the journal and can be resumed.
+    /// Takes no new messages, lets running queries end, for `drain` at most, then stops. What was
+    /// acknowledged and is not done by then leaves memory in order: it stays in the journal, and goes
+    /// on from there without being counted as a fault.
     pub async fn shut_down(self, drain: Duration) {
         const LOOK: Duration = Duration::from_millis(10);
-        const STOP: Duration = Duration::from_secs(5);
         self.oracle.drain();
         let deadline = Instant::now() + drain;
         while self.oracle.running() > 0 && Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
         }
+        self.oracle.park();
+        let deadline = Instant::now() + STOP;
+        while self.oracle.running() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(LOOK).await;
+        }
+        self.end().await;
+    }
+
+    /// Stops at once. What runs is cut off as by a death of the process, and is counted as one when it
+    /// comes back.
+    pub async fn abort(self) {
+        self.end().await;
+    }
+
+    async fn end(self) {
         self.supervisor.stop(Some("shut down".into()));
         if tokio::time::timeout(STOP, self.ended).await.is_err() {
             self.supervisor.kill();

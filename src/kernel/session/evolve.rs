@@ -10,13 +10,15 @@ use crate::{
     },
     model::{
         Outcome, QueryId, Record,
-        record::{Accepted, ControlFact, Fact, Place, QueryFact, SessionFact, TurnFact},
+        record::{Accepted, ControlFact, Fact, Noted, Place, QueryFact, SessionFact, TurnFact},
     },
 };
 
 impl Session {
     /// Takes in a durable record. The only way in which a session changes.
     pub fn evolve(&mut self, record: &Record) {
+        let passivated = Fact::Session(SessionFact::Passivated(Noted {}));
+        self.has_left = record.fact == passivated;
         match &record.fact {
             Fact::Session(SessionFact::Opened(opened)) => {
                 self.opened = Some(Arc::new(opened.clone()));
@@ -28,8 +30,7 @@ impl Session {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).released();
                 self.begin_next();
             }
-            Fact::Session(SessionFact::Passivated(_)) => self.has_left = true,
-            Fact::Session(SessionFact::Revived(_)) => self.has_left = false,
+            Fact::Session(SessionFact::Passivated(_) | SessionFact::Revived(_)) => {}
             Fact::Query(QueryFact::Accepted(accepted)) => {
                 self.accept(record.query, Arc::new(accepted.clone()));
             }

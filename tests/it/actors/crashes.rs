@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use oracle_agent::{
     actor::AskError,
+    journal::Journal,
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Limits, Submission},
-    testkit::{Panics, Shaky, TestOracle, TestSystem, TestTool},
+    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSystem, TestTool},
 };
 use serde_json::json;
 
@@ -161,7 +162,8 @@ async fn a_query_that_crashes_its_session_wherever_it_comes_to_life_fails_alone(
         .unwrap();
     let session = oracle.session("s").unwrap();
     let answer = session.ask("look it up").await.unwrap();
-    assert_eq!(answer.outcome.reason(), Some("budget_violated"));
+    assert_eq!(answer.outcome.reason(), Some("crash"));
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [3]);
     panics.set(0);
     let view = session.view().await.unwrap();
     assert_eq!((view.state.as_str(), view.quarantine), ("idle", None));
@@ -193,29 +195,33 @@ async fn a_budget_that_is_raised_is_raised_in_the_supervisors_books_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quarantined_session_refuses_by_reason_and_others_go_on() {
+async fn a_quarantined_session_refuses_by_reason_until_it_is_released_and_others_go_on() {
     let script = Scripted::new()
         .calls("Looking.", [("a", json!({}))])
-        .reply(done("Fine."));
-    let (panics, journal) = (Panics::default(), super::memory());
+        .reply(done("Fine."))
+        .reply(done("That as well."));
+    let journal = Obstructed::new(super::memory());
     let build = || {
-        shaky(script.clone(), &panics)
-            .tool(TestTool::new("a").hangs_once("found"))
-            .journal(journal.clone())
+        TestOracle::new(script.clone())
+            .tool(TestTool::new("a").hangs_once("found").repeatable())
+            .journal(Arc::new(journal.clone()))
     };
     let oracle = build().start().await.unwrap();
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("look")).await.unwrap();
     session.wait_for("tool.started").await.unwrap();
     oracle.die().await;
-    // In the next process it crashes as it comes to life: there is no restart to count that by.
-    panics.set(1);
+    // In the next process it crashes as it comes to life, before it knows that a query runs.
+    let known = journal.find(session.key().clone()).await.unwrap().unwrap();
+    journal.set(Obstacle::Panic(known.sid));
     let oracle = build().start().await.unwrap();
     let (session, other) = (
         oracle.session("s").unwrap(),
         oracle.session("other").unwrap(),
     );
-    let _ = session.command(Command::Pause).await;
+    while journal.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
     session.wait_for("session.quarantined").await.unwrap();
     let refused = session
         .submit(Submission::new("anything?"))
@@ -239,4 +245,39 @@ async fn a_quarantined_session_refuses_by_reason_and_others_go_on() {
         "its query no longer counts as running"
     );
     assert_eq!(end(&other.ask("look").await.unwrap()), answered("Fine."));
+
+    session.command(Command::Release).await.unwrap();
+    let finished = session.wait_for("query.finished").await.unwrap();
+    assert_eq!(
+        finished.payload["answer"], "Fine.",
+        "it goes on where it was"
+    );
+    let kinds = ["query.accepted", "session.quarantined", "session.released"];
+    assert_eq!(counts(&session, kinds).await, [1, 1, 1]);
+    let answer = session.ask("and?").await.unwrap();
+    assert_eq!(end(&answer), answered("That as well."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_could_not_be_read_comes_back_when_it_is_released_and_can_be() {
+    let journal = Obstructed::new(super::memory());
+    let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")).reply(done("Again.")))
+        .journal(Arc::new(journal.clone()))
+        .settings(|settings| settings.idle_timeout = std::time::Duration::ZERO)
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    assert_eq!(end(&session.ask("what?").await.unwrap()), answered("Fine."));
+    session.wait_for("session.passivated").await.unwrap();
+    let known = journal.find(session.key().clone()).await.unwrap().unwrap();
+    journal.set(Obstacle::Unreadable(known.sid));
+    let unreadable = |refused| matches!(refused, AskError::Refused(Refusal::Quarantined { .. }));
+    assert!(session.ask("what else?").await.is_err());
+    journal.set(Obstacle::None);
+    let refused = session.submit(Submission::new("and?")).await.unwrap_err();
+    assert!(unreadable(refused), "nobody has said that it is in order");
+    session.command(Command::Release).await.unwrap();
+    let answer = session.ask("and now?").await.unwrap();
+    assert_eq!(end(&answer), answered("Again."));
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    actor::AskError,
+    actor::{AskError, Recovery},
     journal::{
         Memory,
         faulty::{Failure, Faulty, Operation, Plan},
     },
-    kernel::Refusal,
+    kernel::{Command, Refusal},
     llm::Scripted,
     model::{Seq, SessionKey, SessionName, Submission},
     testkit::{Obstacle, Obstructed, TestOracle, TestSession, let_pass},
@@ -225,7 +225,12 @@ async fn unreadable_records_quarantine_that_session_by_name_and_no_other() {
 async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
     let memory = super::memory();
     let silent = Scripted::new().stall("").stall("").reply(done("From a."));
-    let system = |script: Scripted| TestOracle::new(script).journal(memory.clone()).start();
+    let system = |script: Scripted| {
+        TestOracle::new(script)
+            .journal(memory.clone())
+            .settings(|settings| settings.recovery = Recovery::OnDemand)
+            .start()
+    };
     let a = system(silent).await.unwrap();
     let b = system(script()).await.unwrap();
     let (in_a, in_b) = (a.session("s").unwrap(), b.session("s").unwrap());
@@ -234,7 +239,7 @@ async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
         .unwrap();
     in_a.wait_for("turn.started").await.unwrap();
     // The second owner takes the query up where it stands.
-    assert_eq!(in_b.view().await.unwrap().query, Some(watch.query()));
+    in_b.command(Command::Resume).await.unwrap();
     let answer = watch.answer().await.unwrap();
     assert_eq!(
         end(&answer),

@@ -1,0 +1,108 @@
+//! A session's state from its records. Nothing is decided and nothing is written.
+
+use std::time::Duration;
+
+use super::profile::{Profile, Profiles};
+use super::session::Opening;
+use crate::{
+    journal::{Error, Journal},
+    kernel::Session,
+    model::{
+        Record, Seq, Sid,
+        record::{Fact, Opened, SessionFact},
+    },
+};
+
+/// Records read at a time.
+const PAGE: usize = 512;
+
+/// A session as its records make it, and what it lives by.
+#[derive(Clone)]
+pub(super) struct Replayed {
+    pub session: Session,
+    pub opening: Opening,
+    pub profile: Profile,
+    /// The last record that was taken in.
+    pub last: Seq,
+}
+
+impl Replayed {
+    /// Without records, to be opened like this.
+    pub(super) fn new(opening: Opening, profiles: &Profiles) -> Self {
+        let profile = match &opening.parent {
+            Some(parent) => profiles.get(&opening.profile).for_child(parent),
+            None => profiles.get(&opening.profile).clone(),
+        };
+        Self {
+            session: Session::new(profile.policy.clone()),
+            opening,
+            profile,
+            last: Seq(0),
+        }
+    }
+
+    /// Takes in what stands in the journal up to `end`, each page within a deadline.
+    pub(super) async fn read(
+        mut self,
+        journal: &dyn Journal,
+        profiles: &Profiles,
+        (sid, end): (Sid, Seq),
+        deadline: Duration,
+    ) -> Result<Self, Error> {
+        while self.last < end {
+            let page = journal.read(sid, self.last, PAGE);
+            let page = within(deadline, page).await?;
+            if page.is_empty() {
+                let (expected, last) = (end, self.last);
+                return Err(Error::Conflict {
+                    sid,
+                    expected,
+                    last,
+                });
+            }
+            for entry in page {
+                self = self.adopting(&entry.record, profiles);
+                self.session.evolve(&entry.record);
+                self.last = entry.seq;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The first record says by what the session lives.
+    fn adopting(self, record: &Record, profiles: &Profiles) -> Self {
+        let Fact::Session(SessionFact::Opened(opened)) = &record.fact else {
+            return self;
+        };
+        let Opened {
+            profile, parent, ..
+        } = opened.clone();
+        Self::new(Opening { profile, parent }, profiles)
+    }
+}
+
+/// A journal that does not answer in time is one that is not available.
+pub(super) async fn within<T>(
+    deadline: Duration,
+    asked: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let silent = || Error::Unavailable(format!("no answer within {deadline:?}"));
+    tokio::time::timeout(deadline, asked)
+        .await
+        .unwrap_or_else(|_| Err(silent()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_journal_that_does_not_answer_is_not_available() {
+        let silent = std::future::pending::<Result<(), Error>>();
+        let answer = within(Duration::from_secs(10), silent).await;
+        let why = "no answer within 10s".to_owned();
+        assert_eq!(answer, Err(Error::Unavailable(why)));
+        let prompt = async { Ok::<_, Error>(7) };
+        assert_eq!(within(Duration::from_secs(10), prompt).await, Ok(7));
+    }
+}

@@ -1,0 +1,61 @@
+//! What can be seen of a session, live or not.
+
+use super::replay::Replayed;
+use crate::{
+    kernel::{Phase, Session},
+    model::{Limits, QueryId, Seq, SessionKey, Usage},
+};
+
+/// What can be seen of a session.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct SessionView {
+    /// Tenant and name.
+    pub key: SessionKey,
+    /// `idle`, `quarantined`, or the step of the running query.
+    pub state: String,
+    /// Whether new calls and tools are held back.
+    pub paused: bool,
+    /// Its last record.
+    pub last: Seq,
+    /// The running query.
+    pub query: Option<QueryId>,
+    /// Its completed turns.
+    pub turns: u32,
+    /// Its budgets.
+    pub limits: Option<Limits>,
+    /// What it used.
+    pub usage: Usage,
+    /// How many messages wait.
+    pub waiting: usize,
+    /// Why it was set aside, if it was (spec 10).
+    pub quarantine: Option<String>,
+}
+
+impl SessionView {
+    /// Of a session whose last record is `last`.
+    pub(super) fn of(key: SessionKey, session: &Session, last: Seq) -> Self {
+        let query = session.query();
+        let (state, quarantine) = match session.phase() {
+            Phase::Idle => ("idle", None),
+            Phase::Running(query) => (query.step().name(), None),
+            Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),
+        };
+        Self {
+            key,
+            state: state.to_owned(),
+            paused: session.is_paused(),
+            last,
+            query: query.map(|query| query.id()),
+            turns: query.map_or(0, |query| query.turns()),
+            limits: query.map(|query| query.limits()),
+            usage: query.map_or(session.usage_before(), |query| query.usage()),
+            waiting: session.waiting(),
+            quarantine,
+        }
+    }
+
+    /// Of a session that is not live, from its records.
+    pub(super) fn at_rest(key: SessionKey, replayed: &Replayed) -> Self {
+        Self::of(key, &replayed.session, replayed.last)
+    }
+}

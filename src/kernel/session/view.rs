@@ -1,0 +1,157 @@
+//! What can be seen of a session.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{Phase, Session};
+use crate::{
+    kernel::{
+        history::Transcript,
+        inbox::{KeyUse, Queued},
+        policy::Policy,
+        query::Query,
+    },
+    model::{
+        QueryId, Record, SessionKey, Usage,
+        record::{Accepted, Fact, QueryFact, SessionFact},
+    },
+};
+
+impl Session {
+    /// What it is at.
+    #[must_use]
+    pub const fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// The running query, if there is one.
+    #[must_use]
+    pub fn query(&self) -> Option<&Query> {
+        match &self.phase {
+            Phase::Running(query) => Some(query),
+            Phase::Idle | Phase::Quarantined(_) => None,
+        }
+    }
+
+    pub(in crate::kernel) const fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Whether new calls and tools are held back.
+    #[must_use]
+    pub const fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The conversation as a model gets it.
+    #[must_use]
+    pub const fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// Its tenant and name, once it is open.
+    #[must_use]
+    pub fn key(&self) -> Option<&SessionKey> {
+        self.opened.as_deref().map(|opened| &opened.key)
+    }
+
+    /// How many messages wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Whether a query will run once these records are taken in: each message that was accepted
+    /// runs or waits until its end is recorded.
+    #[must_use]
+    pub fn runs_after<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> bool {
+        let waiting = self.inbox.len();
+        let open = match self.phase {
+            Phase::Idle | Phase::Quarantined(_) => 0,
+            Phase::Running(_) => waiting + 1,
+        };
+        let open = records
+            .into_iter()
+            .fold(open, |open, record| match &record.fact {
+                Fact::Query(QueryFact::Accepted(_)) => open + 1,
+                Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
+                // What is set aside is not to be brought back by itself.
+                Fact::Session(SessionFact::Quarantined(_)) => 0,
+                Fact::Session(SessionFact::Released(_)) => {
+                    waiting + usize::from(self.was_running())
+                }
+                Fact::Query(QueryFact::Classified(_))
+                | Fact::Session(
+                    SessionFact::Opened(_) | SessionFact::Passivated(_) | SessionFact::Revived(_),
+                )
+                | Fact::Turn(_)
+                | Fact::Signal(_)
+                | Fact::Tool(_)
+                | Fact::Approval(_)
+                | Fact::Budget(_)
+                | Fact::Agent(_)
+                | Fact::Llm(_)
+                | Fact::Supervisor(_)
+                | Fact::Control(_) => open,
+            });
+        open > 0
+    }
+
+    /// Whether a query ran before it was set aside.
+    const fn was_running(&self) -> bool {
+        match &self.phase {
+            Phase::Quarantined(aside) => aside.before.is_some(),
+            Phase::Idle | Phase::Running(_) => false,
+        }
+    }
+
+    /// How deep it is below a session that people opened.
+    pub(in crate::kernel) fn depth(&self) -> u32 {
+        let parent = self
+            .opened
+            .as_deref()
+            .and_then(|opened| opened.parent.as_ref());
+        parent.map_or(0, |parent| parent.depth)
+    }
+
+    /// What it goes by.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(in crate::kernel) const fn inbox(&self) -> &VecDeque<Queued> {
+        &self.inbox
+    }
+
+    pub(in crate::kernel) fn key_use(&self, key: &str) -> Option<&KeyUse> {
+        self.keys.get(key)
+    }
+
+    pub(in crate::kernel) fn last_question(&self) -> Option<Arc<str>> {
+        self.last_question.clone()
+    }
+
+    pub(in crate::kernel) const fn next_query(&self) -> QueryId {
+        self.last_query.next()
+    }
+
+    /// What a message asks: that of the query which it continues, or its own text.
+    pub(in crate::kernel) fn question_of(&self, accepted: &Accepted) -> Arc<str> {
+        let from = self.forced.as_ref();
+        let from = from.filter(|from| accepted.continues == Some(from.query));
+        from.map_or_else(
+            || accepted.text.as_str().into(),
+            |from| Arc::clone(&from.text),
+        )
+    }
+
+    pub(in crate::kernel) fn forced(&self) -> Option<QueryId> {
+        self.forced.as_ref().map(|forced| forced.query)
+    }
+
+    /// What all ended queries used.
+    #[must_use]
+    pub const fn usage_before(&self) -> Usage {
+        self.usage
+    }
+}

@@ -1,0 +1,166 @@
+//! Sessions that leave memory and come back: nothing is lost by it and nothing else changes.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    kernel::Command,
+    llm::Scripted,
+    model::{Submission, record::ApprovalVerdict},
+    testkit::{TestOracle, TestTool, let_pass},
+};
+use serde_json::json;
+
+use super::{answered, counts, done, end};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Idle sessions leave memory after a minute.
+fn forgetful(script: &Scripted) -> TestOracle {
+    TestOracle::new(script.clone()).settings(|settings| settings.idle_timeout = MINUTE)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_session_leaves_and_its_next_message_finds_the_whole_conversation() {
+    let script = Scripted::new()
+        .reply(done("It is blue."))
+        .reply(done("Because of the air."));
+    let oracle = forgetful(&script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("What colour is the sky?").await.unwrap();
+    let_pass(MINUTE / 2).await;
+    assert_eq!(counts(&session, ["session.passivated"]).await, [0], "early");
+    let_pass(MINUTE).await;
+    assert_eq!(counts(&session, ["session.passivated"]).await, [1]);
+
+    let before = session.kinds().await.unwrap();
+    let view = session.view().await.unwrap();
+    assert_eq!(
+        (view.state.as_str(), view.last.0),
+        ("idle", before.len() as u64)
+    );
+    assert_eq!(
+        session.kinds().await.unwrap(),
+        before,
+        "a look wakes nobody"
+    );
+
+    let answer = session.ask("Why is that?").await.unwrap();
+    assert_eq!(end(&answer), answered("Because of the air."));
+    let after = session.kinds().await.unwrap();
+    assert_eq!(
+        after[before.len()..][..2],
+        ["session.revived", "query.accepted"]
+    );
+    let sent = script.requests().pop().unwrap();
+    let said = format!("{:?}", sent.messages);
+    assert!(said.contains("colour is the sky"), "{said}");
+    assert!(said.contains("It is blue"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_in_while_a_session_leaves_is_answered_once() {
+    let script = (0..40).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
+    let oracle = TestOracle::new(script)
+        .settings(|settings| settings.idle_timeout = Duration::ZERO)
+        .policy(|policy| policy.inbox_capacity = 40)
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let mut asked = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        let session = session.clone();
+        asked.spawn(async move {
+            // Some at once, some when it is about to leave, some when it has left.
+            for _ in 0..number * 7 {
+                tokio::task::yield_now().await;
+            }
+            session.ask(&format!("question {number}?")).await.unwrap()
+        });
+    }
+    while let Some(answer) = asked.join_next().await {
+        assert_eq!(end(&answer.unwrap()), answered("Yes."));
+    }
+    let kinds = ["query.accepted", "query.finished", "supervisor.restarted"];
+    assert_eq!(counts(&session, kinds).await, [40, 40, 0]);
+    let [left] = counts(&session, ["session.passivated"]).await;
+    let [came] = counts(&session, ["session.revived"]).await;
+    assert!(
+        left > 1 && left - came <= 1,
+        "{left} times gone, {came} times back"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_person_leaves_and_the_answer_brings_it_back() {
+    let script = Scripted::new()
+        .calls("May I?", [("deploy", json!({}))])
+        .reply(done("Deployed."));
+    let tool = TestTool::new("deploy").needs_approval();
+    let oracle = forgetful(&script).tool(tool.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let query = session.submit(Submission::new("deploy it")).await.unwrap();
+    session.wait_for("session.passivated").await.unwrap();
+    assert_eq!(oracle.oracle().running(), 0, "it holds up no shut-down");
+    let view = session.view().await.unwrap();
+    assert_eq!((view.state.as_str(), view.query), ("approval", Some(query)));
+
+    let waiting = session.wait_for("approval.requested").await.unwrap();
+    let call = waiting.payload["call"].as_str().unwrap();
+    let answer = Command::AnswerApproval {
+        call: oracle_agent::model::CallId::new(call),
+        verdict: ApprovalVerdict::Approved,
+    };
+    session.command(answer).await.unwrap();
+    let finished = session.wait_for("query.finished").await.unwrap();
+    assert_eq!(finished.payload["answer"], "Deployed.");
+    let kinds = [
+        "approval.requested",
+        "session.revived",
+        "supervisor.restarted",
+    ];
+    assert_eq!(counts(&session, kinds).await, [1, 1, 0]);
+    assert_eq!(tool.started(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_outlasts_memory() {
+    let script = Scripted::new().reply(done("Yes."));
+    let oracle = forgetful(&script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.command(Command::Pause).await.unwrap();
+    session.wait_for("session.passivated").await.unwrap();
+    session
+        .submit(Submission::new("are you there?"))
+        .await
+        .unwrap();
+    let_pass(MINUTE * 5).await;
+    assert_eq!(counts(&session, ["turn.started"]).await, [0]);
+    session.command(Command::Resume).await.unwrap();
+    session.wait_for("query.finished").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_too_many_live_sessions_the_longest_idle_ones_leave() {
+    let script = (0..5).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
+    let oracle = TestOracle::new(script)
+        .settings(|settings| {
+            (settings.shards, settings.max_live) = (1, 2);
+            settings.idle_timeout = MINUTE * 60;
+        })
+        .start()
+        .await
+        .unwrap();
+    let mut gone = Vec::new();
+    for number in 0..5 {
+        let session = oracle.session(&format!("s{number}")).unwrap();
+        session.ask("are you there?").await.unwrap();
+        gone.push(session);
+        let_pass(Duration::from_secs(10)).await;
+    }
+    let mut left = Vec::new();
+    for session in gone {
+        left.push(counts(&session, ["session.passivated"]).await[0]);
+    }
+    assert_eq!(left, [1, 1, 1, 0, 0]);
+}
