@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    actor::{Clock, Oracle, Profile, Profiles, StartError, System, SystemArgs},
+    actor::{Clock, Oracle, Profile, Profiles, Recovery, StartError, System, SystemArgs},
     config::Config,
     journal::{self, Journal},
     kernel::{FallbackClassifier, Policy, TurnPolicy},
@@ -69,6 +69,7 @@ pub struct Builder {
     clock: Clock,
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
+    short_lived: bool,
 }
 
 impl Oracle {
@@ -84,6 +85,7 @@ impl Oracle {
             clock: Clock::system(),
             fallback: None,
             turn: None,
+            short_lived: false,
         }
     }
 }
@@ -148,12 +150,23 @@ impl Builder {
         self
     }
 
+    /// For a process that does not last, or that shares its journal: sessions that were cut off are left
+    /// alone until somebody has something for them.
+    #[must_use]
+    pub fn short_lived(mut self) -> Self {
+        self.short_lived = true;
+        self
+    }
+
     /// Starts the system.
     ///
     /// # Errors
     /// See [`BuildError`].
     pub async fn start(self) -> Result<System, BuildError> {
-        let settings = settings::system(&self.config);
+        let mut settings = settings::system(&self.config);
+        if self.short_lived {
+            settings.recovery = Recovery::OnDemand;
+        }
         let profile = self.profile()?;
         let args = SystemArgs {
             settings,

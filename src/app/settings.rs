@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    actor::{GatewaySettings, SystemSettings, Timeouts},
+    actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
     config::{Config, OnMissingSignal, Share},
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model::Limits,
@@ -19,6 +19,11 @@ pub(super) fn system(config: &Config) -> SystemSettings {
         classifiers: config.actors.classifiers.size(),
         composers: config.actors.composers.size(),
         stall_limit: config.supervisor.stall_limit.get(),
+        idle_timeout: config.session.idle_timeout.get(),
+        max_live: config.session.max_live.size(),
+        recovery: Recovery::AtStart {
+            concurrency: config.supervisor.recovery_concurrency.size(),
+        },
         max_restarts: config.supervisor.max_crashes.get(),
         gateway: GatewaySettings {
             concurrency: config.actors.model_concurrency.size(),

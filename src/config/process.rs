@@ -12,12 +12,18 @@ use super::value::{Count, FilePath, SECOND, Span};
 pub struct Session {
     /// Most messages that wait while a query runs; more are refused.
     pub inbox_capacity: Count<1, 10_000>,
+    /// Idle for this long, a session leaves memory; the journal keeps it.
+    pub idle_timeout: Span<{ SECOND }, { 24 * 3_600 * SECOND }>,
+    /// With more sessions in memory than this, the longest idle ones leave.
+    pub max_live: Count<1, 10_000_000>,
 }
 
 impl Default for Session {
     fn default() -> Self {
         Self {
             inbox_capacity: Count::of::<32>(),
+            idle_timeout: Span::of::<{ 300 * SECOND }>(),
+            max_live: Count::of::<50_000>(),
         }
     }
 }
@@ -32,6 +38,8 @@ pub struct Supervisor {
     pub max_crashes: Count<1, 100>,
     /// Deaths of the process that fail a query.
     pub max_process_deaths: Count<1, 100>,
+    /// After a start: queries that may run before another one that was cut off is brought back.
+    pub recovery_concurrency: Count<1, 10_000>,
     /// How many actors the sessions are spread over.
     pub shards: Count<1, 64>,
 }
@@ -42,6 +50,7 @@ impl Default for Supervisor {
             stall_limit: Span::of::<{ 900 * SECOND }>(),
             max_crashes: Count::of::<3>(),
             max_process_deaths: Count::of::<10>(),
+            recovery_concurrency: Count::of::<32>(),
             shards: Count::of::<16>(),
         }
     }

@@ -113,7 +113,10 @@ fn script(scenario: &Scenario) -> Scripted {
 }
 
 fn builder(config: &Config, project: &Path) -> Builder {
-    Oracle::builder().config(config.clone()).project(project)
+    Oracle::builder()
+        .config(config.clone())
+        .project(project)
+        .short_lived()
 }
 
 /// The session that is named, or a new one.
