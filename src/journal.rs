@@ -25,6 +25,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
 
@@ -33,11 +34,13 @@ pub mod conformance;
 #[cfg(any(test, feature = "testkit"))]
 pub mod faulty;
 mod memory;
+#[cfg(unix)]
+pub mod shared;
 
 pub use memory::Memory;
 
 /// The right to append to a session, until somebody claims it anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The session inside.
     pub sid: Sid,
@@ -64,7 +67,8 @@ pub struct Append {
 
 /// Whether a session is in the middle of something, so that a start finds what was interrupted
 /// without reading any log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Nothing runs.
     #[default]
@@ -92,7 +96,7 @@ pub struct Entry {
 }
 
 /// A session that the journal knows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// Inside.
     pub sid: Sid,
@@ -107,7 +111,8 @@ pub struct Known {
 }
 
 /// Why the journal did not do it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Error {
     /// Somebody else has claimed the session since; this owner must stop at once.
     #[error("session {sid} belongs to epoch {current} now, this owner has {mine}: stop")]

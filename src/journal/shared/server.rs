@@ -1,0 +1,252 @@
+//! The end that has the journal.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    panic::AssertUnwindSafe,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio::{
+    net::{
+        UnixListener, UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::JoinSet,
+};
+use tokio_util::{
+    bytes::Bytes,
+    codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
+};
+
+use super::wire::{Answer, Call, Hello, PROTOCOL, Request, Response, codec, entries, raw};
+use crate::journal::{Append, Entry, Error, Journal, Snapshot};
+
+/// Processes served at a time; more wait to be let in.
+const CONNECTIONS: usize = 256;
+/// Calls of one process under way; more are read when these are answered.
+const CALLS: usize = 256;
+/// How long a process may take to take an answer.
+const WRITE: Duration = Duration::from_secs(30);
+/// Pause after a connection could not be taken, for want of file handles.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// A page is cut when its records are this large together, in bytes.
+const PAGE: usize = 4 * 1024 * 1024;
+/// Records in a page at most.
+const PAGE_RECORDS: usize = 4_096;
+
+/// The journal cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("the journal cannot be shared on `{path}`: {source}")]
+pub struct ServeError {
+    /// The socket.
+    pub path: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// Serves a journal until it is dropped, which ends every call under way.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+    _tasks: JoinSet<()>,
+}
+
+impl Server {
+    /// Listens on this path, which nobody but the owner of the process may connect to. What is left
+    /// there of a process that died is replaced: whoever calls this has made sure that no other is alive.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn listen(path: &Path, journal: Arc<dyn Journal>) -> Result<Self, ServeError> {
+        let bound = Self::bind(path).map_err(|source| ServeError {
+            path: path.to_path_buf(),
+            source,
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(bound?, journal));
+        Ok(Self {
+            path: path.to_path_buf(),
+            _tasks: tasks,
+        })
+    }
+
+    /// The directory keeps others out until the socket's own mode does.
+    fn bind(path: &Path) -> io::Result<UnixListener> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        Ok(listener)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nobody listens any more; a path that stays is replaced by the next one.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn accept(listener: UnixListener, journal: Arc<dyn Journal>) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(serve(stream, Arc::clone(&journal), permit));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection to the journal could not be taken");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: UnixStream, journal: Arc<dyn Journal>, _room: OwnedSemaphorePermit) {
+    let (read, write) = stream.into_split();
+    let (answers, answered) = mpsc::channel(CALLS);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(write_all(FramedWrite::new(write, codec()), answered));
+    let mut requests = FramedRead::new(read, codec());
+    if let Err(error) = read_all(&mut requests, &journal, &answers, &mut tasks).await {
+        tracing::warn!(%error, "a process that uses the journal is cut off");
+    }
+}
+
+async fn read_all(
+    requests: &mut FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+    journal: &Arc<dyn Journal>,
+    answers: &mpsc::Sender<Response>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), io::Error> {
+    let room = Arc::new(Semaphore::new(CALLS));
+    while let Some(frame) = requests.next().await {
+        let Request { id, call } = serde_json::from_slice(&frame?)?;
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+            break;
+        };
+        while tasks.try_join_next().is_some() {}
+        let (journal, answers) = (Arc::clone(journal), answers.clone());
+        tasks.spawn(async move {
+            let _permit = permit;
+            // Somebody waits for an answer, whatever becomes of the call.
+            let answer = AssertUnwindSafe(answer(&*journal, call))
+                .catch_unwind()
+                .await;
+            let crashed = |_| Err(Error::Unavailable("the call crashed it".into()));
+            let answer = answer.unwrap_or_else(crashed);
+            // A process that is gone needs no answer.
+            let _ = answers.send(Response { id, answer }).await;
+        });
+    }
+    Ok(())
+}
+
+async fn write_all(
+    mut frames: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
+    mut answered: mpsc::Receiver<Response>,
+) {
+    let hello = Hello {
+        protocol: PROTOCOL,
+        pid: std::process::id(),
+    };
+    let mut next = serde_json::to_vec(&hello);
+    loop {
+        let Ok(frame) = next else { return };
+        match tokio::time::timeout(WRITE, frames.send(Bytes::from(frame))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
+        }
+        let Some(response) = answered.recv().await else {
+            return;
+        };
+        next = serde_json::to_vec(&response);
+    }
+}
+
+async fn answer(journal: &dyn Journal, call: Call) -> Result<Answer, Error> {
+    Ok(match call {
+        Call::Claim(key) => Answer::Claim(journal.claim(key).await?),
+        Call::Append {
+            sid,
+            epoch,
+            after,
+            leaves,
+            records,
+        } => {
+            let records = entries(sid, after, &records)?;
+            let records = records.into_iter().map(|entry| entry.record).collect();
+            let append = Append {
+                sid,
+                epoch,
+                after,
+                records,
+                leaves,
+            };
+            Answer::Appended(journal.append(append).await?)
+        }
+        Call::Read { sid, after, limit } => {
+            let page = journal.read(sid, after, limit.min(PAGE_RECORDS)).await?;
+            let cut = page.len() == PAGE_RECORDS && limit > PAGE_RECORDS;
+            self::page(&page, cut)?
+        }
+        Call::Find(key) => Answer::Found(journal.find(key).await?),
+        Call::List {
+            tenant,
+            after,
+            limit,
+        } => Answer::Listed(journal.list(tenant, after, limit).await?),
+        Call::Unfinished { after, limit } => {
+            Answer::Listed(journal.unfinished(after, limit).await?)
+        }
+        Call::Save {
+            sid,
+            epoch,
+            seq,
+            body,
+        } => {
+            let body = body.into_bytes().into();
+            journal.save(sid, epoch, Snapshot { seq, body }).await?;
+            Answer::Done
+        }
+        Call::Snapshot(sid) => {
+            let kept = journal.snapshot(sid).await?;
+            let text =
+                |kept: Snapshot| Some((kept.seq, String::from_utf8(kept.body.to_vec()).ok()?));
+            Answer::Snapshot(kept.and_then(text))
+        }
+        Call::Delete { sid, epoch } => {
+            journal.delete(sid, epoch).await?;
+            Answer::Done
+        }
+    })
+}
+
+/// As much of a page as goes into one answer.
+fn page(entries: &[Entry], cut: bool) -> Result<Answer, Error> {
+    let (mut records, mut size) = (Vec::new(), 0);
+    for entry in entries {
+        if size > PAGE {
+            return Ok(Answer::Read {
+                records,
+                more: true,
+            });
+        }
+        let raw = raw(&entry.record).map_err(|error| Error::Unavailable(error.to_string()))?;
+        size += raw.get().len();
+        records.push(raw);
+    }
+    Ok(Answer::Read { records, more: cut })
+}

@@ -1,0 +1,222 @@
+use std::{os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
+
+use tokio::{io::AsyncWriteExt, net::UnixListener, runtime::Handle, task::block_in_place};
+
+use super::{wire::Hello, *};
+use crate::{
+    journal::{
+        Append, Error, Journal, Memory, Standing, conformance,
+        faulty::{Failure, Faulty, Operation, Plan},
+    },
+    model::{
+        Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
+        command::Author,
+        record::{ControlFact, Steered},
+    },
+};
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(name).unwrap())
+}
+
+fn words(text: String) -> Arc<Record> {
+    Arc::new(Record {
+        at: Timestamp::from_millis(0),
+        query: None,
+        turn: None,
+        fact: ControlFact::Steered(Steered {
+            text,
+            author: Author::User,
+            idempotency_key: None,
+        })
+        .into(),
+    })
+}
+
+/// The far end of a journal of its own.
+struct Far {
+    remote: Remote,
+    _server: Server,
+    _folder: tempfile::TempDir,
+}
+
+/// Everything goes through the socket.
+impl std::ops::Deref for Far {
+    type Target = Remote;
+    fn deref(&self) -> &Remote {
+        &self.remote
+    }
+}
+
+async fn far(journal: impl Journal) -> Far {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    let server = Server::listen(&path, Arc::new(journal)).unwrap();
+    Far {
+        remote: Remote::connect(&path).await.unwrap(),
+        _server: server,
+        _folder: folder,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_at_the_far_end_of_a_socket_keeps_the_contract() {
+    // Kept to the end: the suite takes only the far ends.
+    let folder = tempfile::tempdir().unwrap();
+    let servers = std::sync::Mutex::new(Vec::new());
+    let make = || {
+        let mut servers = servers.lock().unwrap();
+        let path = folder.path().join(format!("{}.sock", servers.len()));
+        servers.push(Server::listen(&path, Arc::new(Memory::new())).unwrap());
+        block_in_place(|| Handle::current().block_on(Remote::connect(&path)).unwrap())
+    };
+    conformance::check(make, 0..4).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_socket_is_for_its_owner_and_goes_with_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    std::fs::write(&path, "left by a process that died").unwrap();
+    let server = Server::listen(&path, Arc::new(Memory::new())).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let remote = Remote::connect(&path).await.unwrap();
+    assert_eq!(remote.pid(), std::process::id());
+    drop(server);
+    assert!(!path.exists());
+    let gone = Remote::connect(&path).await.unwrap_err();
+    assert!(
+        gone.to_string()
+            .starts_with("nobody shares a journal there"),
+        "{gone}"
+    );
+}
+
+#[tokio::test]
+async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    // Says who it is, takes one call, and hangs up.
+    let listener = UnixListener::bind(&path).unwrap();
+    let dies = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let hello = br#"{"protocol":1,"pid":7}"#;
+        let length = u32::try_from(hello.len()).unwrap();
+        stream.write_all(&length.to_be_bytes()).await.unwrap();
+        stream.write_all(hello).await.unwrap();
+        stream.readable().await.unwrap();
+    };
+    let asks = async {
+        let remote = Remote::connect(&path).await.unwrap();
+        let under_way = remote.find(key("s")).await.unwrap_err();
+        let later = remote.claim(key("s")).await.unwrap_err();
+        (under_way, later)
+    };
+    let ((), (under_way, later)) = tokio::join!(dies, asks);
+    let gone = Error::Unavailable("process 7, which has it open, is gone".into());
+    assert_eq!((under_way, later), (gone.clone(), gone));
+}
+
+#[tokio::test]
+async fn another_protocol_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let answers = |listener: UnixListener| async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let hello = Hello {
+            protocol: 99,
+            pid: 7,
+        };
+        let hello = serde_json::to_vec(&hello).unwrap();
+        let length = u32::try_from(hello.len()).unwrap();
+        stream.write_all(&length.to_be_bytes()).await.unwrap();
+        stream.write_all(&hello).await.unwrap();
+        stream
+    };
+    let (_stream, refused) = tokio::join!(answers(listener), Remote::connect(&path));
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "process 7 shares its journal by protocol 99, this program speaks 1: end it, or use the same version"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_listens_and_says_nothing_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let silent = Remote::connect(&path).await.unwrap_err();
+    assert_eq!(
+        silent.to_string(),
+        "whoever listens there did not answer within 5s"
+    );
+}
+
+#[tokio::test]
+async fn large_records_travel_in_pages() {
+    let far = far(Memory::new()).await;
+    let claim = far.claim(key("s")).await.unwrap();
+    let records: Vec<_> = (0..9).map(|_| words("x".repeat(1 << 20))).collect();
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: Seq(0),
+        records: records.clone(),
+        leaves: Standing::Busy,
+    };
+    assert_eq!(far.append(append).await, Ok(Seq(9)));
+    let all = far.read(claim.sid, Seq(0), 100).await.unwrap();
+    assert_eq!(all.len(), 9);
+    assert!(
+        all.iter()
+            .zip(&records)
+            .all(|(entry, sent)| entry.record == *sent)
+    );
+    let some = far.read(claim.sid, Seq(2), 6).await.unwrap();
+    assert_eq!(
+        some.iter().map(|entry| entry.seq.0).collect::<Vec<_>>(),
+        [3, 4, 5, 6, 7, 8]
+    );
+}
+
+#[tokio::test]
+async fn the_journals_own_errors_arrive_as_they_are() {
+    let plan = Plan::new().fail(Operation::List, 1, Failure::NotDone);
+    let far = far(Faulty::new(Memory::new(), plan)).await;
+    let failed = far.list(TenantId::local(), None, 3).await.unwrap_err();
+    assert_eq!(
+        failed,
+        Error::Unavailable("list number 1 fails by plan".into())
+    );
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_leaves_nothing_behind() {
+    let far = far(Memory::new()).await;
+    for _ in 0..3 {
+        let given_up = far.find(key("s"));
+        let at_once = tokio::time::timeout(Duration::ZERO, given_up).await;
+        assert!(at_once.is_err() || at_once.unwrap().is_ok());
+    }
+    assert_eq!(far.find(key("s")).await, Ok(None));
+    assert_eq!(far.waiting(), 0);
+}
+
+#[test]
+fn a_path_too_long_for_a_socket_is_named() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let _inside = runtime.enter();
+    let path = Path::new("/tmp").join("x".repeat(200));
+    let error = Server::listen(&path, Arc::new(Memory::new())).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("the journal cannot be shared on `/tmp/xxx"),
+        "{error}"
+    );
+}

@@ -1,0 +1,157 @@
+//! What goes over the socket: frames of JSON, each with its length before it.
+//!
+//! The server speaks first and says which protocol it speaks. Then each request has a number, and its
+//! answer the same; answers may come in another order.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio_util::codec::LengthDelimitedCodec;
+
+use crate::{
+    journal::{Append, Claim, Entry, Error, Known, Standing},
+    model::{
+        Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
+        record::codec::{decode, encode},
+    },
+};
+
+/// The protocol that this program speaks.
+pub(super) const PROTOCOL: u32 = 1;
+/// The longest frame. An append holds what one step of a session records, of which each text is bounded.
+pub(super) const MAX_FRAME: usize = 256 * 1024 * 1024;
+
+/// What the server says first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub protocol: u32,
+    /// The server's process.
+    pub pid: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Request {
+    pub id: u64,
+    pub call: Call,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Response {
+    pub id: u64,
+    pub answer: Result<Answer, Error>,
+}
+
+/// A call of the port.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Call {
+    Claim(SessionKey),
+    Append {
+        sid: Sid,
+        epoch: Epoch,
+        after: Seq,
+        leaves: Standing,
+        records: Vec<Box<RawValue>>,
+    },
+    Read {
+        sid: Sid,
+        after: Seq,
+        limit: usize,
+    },
+    Find(SessionKey),
+    List {
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    },
+    Unfinished {
+        after: Sid,
+        limit: usize,
+    },
+    Save {
+        sid: Sid,
+        epoch: Epoch,
+        seq: Seq,
+        body: String,
+    },
+    Snapshot(Sid),
+    Delete {
+        sid: Sid,
+        epoch: Epoch,
+    },
+}
+
+/// Its answer.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    Claim(Claim),
+    Appended(Seq),
+    Read {
+        /// In order, from the one that follows `after`.
+        records: Vec<Box<RawValue>>,
+        /// The page was cut: there is more within the limit.
+        more: bool,
+    },
+    Found(Option<Known>),
+    Listed(Vec<Known>),
+    Snapshot(Option<(Seq, String)>),
+    Done,
+}
+
+/// Frames of this protocol.
+pub(super) fn codec() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder()
+        .max_frame_length(MAX_FRAME)
+        .new_codec()
+}
+
+/// A record as it travels.
+pub(super) fn raw(record: &Record) -> Result<Box<RawValue>, serde_json::Error> {
+    RawValue::from_string(encode(record)?)
+}
+
+/// Records that follow `after`, as they arrived.
+pub(super) fn entries(
+    sid: Sid,
+    after: Seq,
+    records: &[Box<RawValue>],
+) -> Result<Vec<Entry>, Error> {
+    // Whoever asks may ask for what no journal has.
+    let numbers = (1..).map(|number| Seq(after.0.saturating_add(number)));
+    let entry = |(seq, raw): (Seq, &Box<RawValue>)| match decode(raw.get()) {
+        Ok(record) => Ok(Entry {
+            seq,
+            record: record.into(),
+        }),
+        Err(error) => Err(Error::Unreadable {
+            sid,
+            seq,
+            why: error.to_string(),
+        }),
+    };
+    numbers.zip(records).map(entry).collect()
+}
+
+impl Call {
+    /// An append as it travels.
+    pub(super) fn append(append: &Append) -> Result<Self, Error> {
+        let Append {
+            sid,
+            epoch,
+            after,
+            leaves,
+            ref records,
+        } = *append;
+        let records: Result<_, _> = records.iter().map(|record| raw(record)).collect();
+        let records = records.map_err(|error: serde_json::Error| {
+            Error::Unavailable(format!("a record cannot be sent: {error}"))
+        })?;
+        Ok(Self::Append {
+            sid,
+            epoch,
+            after,
+            leaves,
+            records,
+        })
+    }
+}
