@@ -8,7 +8,7 @@ use super::{
     phase::Step,
     retry, turn_end,
 };
-use crate::model::record::{RestartCause, Restarted, SupervisorFact, TurnRestartCause};
+use crate::model::record::{Ending, RestartCause, Restarted, SupervisorFact, TurnRestartCause};
 
 /// The supervisor brought the session back.
 pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: String) -> Decision {
@@ -29,9 +29,9 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
         detail,
     }));
     if count >= limit {
-        control::abort(&mut draft);
         let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
-        return draft.fail(code, detail);
+        let code = code.to_owned();
+        return control::end(draft, Ending::Failed { code, detail });
     }
     owed(draft)
 }
@@ -67,13 +67,19 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             child,
             scope,
             max_tokens,
+            max_cost,
         } => {
             draft.effect(Effect::StartChild {
                 query,
                 child,
                 scope,
                 max_tokens,
+                max_cost,
             });
+            draft.wait()
+        }
+        Step::Ending { child, .. } => {
+            draft.effect(Effect::CancelChild { query, child });
             draft.wait()
         }
     }

@@ -7,7 +7,7 @@ use ractor::{ActorProcessingErr, ActorRef};
 use super::{Activation, SessionMsg, state::SessionState};
 use crate::{
     journal::{Claim, Error as JournalError},
-    kernel::{Command, Decision, Moment, Report},
+    kernel::{Command, Decision, Effect, Moment, Report},
     model::record::{Fact, Opened, Quarantined, Record, SessionFact},
 };
 
@@ -36,7 +36,7 @@ impl SessionState {
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
-            Activation::Quarantine { reason } => Self::set_aside(reason, now),
+            Activation::Quarantine { reason } => self.set_aside(reason, now),
             Activation::BudgetViolated { query, detail } => self
                 .session
                 .observe(Report::BudgetViolated { query, detail }, now),
@@ -44,8 +44,12 @@ impl SessionState {
         self.step(me, decision).await
     }
 
-    /// Not the kernel's decision: it may be what crashes.
-    fn set_aside(reason: String, now: Moment) -> Decision {
+    /// Not the kernel's decision: it may be what crashes. Nobody will wait for a sub-agent any more.
+    fn set_aside(&self, reason: String, now: Moment) -> Decision {
+        let orphan = self.session.query().and_then(|query| {
+            let (query, child) = (query.id(), query.step().child()?.clone());
+            Some(Effect::CancelChild { query, child })
+        });
         let record = Record {
             at: now.at,
             query: None,
@@ -54,6 +58,7 @@ impl SessionState {
         };
         Decision {
             records: vec![record],
+            effects: orphan.into_iter().collect(),
             ..Decision::nothing()
         }
     }

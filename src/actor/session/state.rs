@@ -15,7 +15,7 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry},
     kernel::{Command, Decision, Phase, Refusal, Report, Session, Step},
-    model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey},
+    model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
 
@@ -33,9 +33,11 @@ pub(in crate::actor) struct SessionState {
     pub(super) last: Seq,
     /// The running query's prompt; composed anew after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
-    /// What the session waits for besides tools: preparation, a model call, a back-off or a child.
+    /// What the session waits for besides tools and children: preparation, a model call, a back-off.
     pub(super) work: Option<Task>,
     pub(super) tools: HashMap<CallId, Task>,
+    /// Followed to their ends, which may be after that of the query.
+    pub(super) children: HashMap<SessionName, Task>,
     /// What the shard was last told that runs.
     told: Option<Running>,
 }
@@ -67,6 +69,7 @@ impl SessionState {
             prompt: None,
             work: None,
             tools: HashMap::new(),
+            children: HashMap::new(),
             told: None,
         }
     }
@@ -99,6 +102,9 @@ impl SessionState {
     ) -> Result<(), ActorProcessingErr> {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
+        }
+        if let Report::ChildEnded { end, .. } = &report {
+            self.children.remove(&end.child);
         }
         let decision = self.session.observe(report, self.services.clock.moment());
         self.step(me, decision).await
@@ -219,7 +225,10 @@ impl SessionState {
             return Expected::Patience;
         }
         match query.step() {
-            Step::Ready | Step::BackingOff { .. } | Step::Delegating { .. } => Expected::Patience,
+            Step::Ready
+            | Step::BackingOff { .. }
+            | Step::Delegating { .. }
+            | Step::Ending { .. } => Expected::Patience,
             Step::Preparing | Step::Calling { .. } => Expected::Progress,
             // Approvals are waited for without limit.
             step @ Step::Tools { .. } if step.name() == "approval" => Expected::Patience,

@@ -11,10 +11,10 @@ use oracle_agent::{
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
         Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall, ToolResult,
-        ToolStatus,
+        ToolStatus, Usage,
         record::{
-            AgentFact, Fact, FallbackTriggered, Finished, LoopDetected, Opened, PromptSummary,
-            QueryFact, RestartCause, TurnFact, TurnMode, TurnStarted,
+            AgentFact, ChildEnd, Fact, FallbackTriggered, Finished, LoopDetected, Opened,
+            PromptSummary, QueryFact, RestartCause, TurnFact, TurnMode, TurnStarted,
         },
     },
 };
@@ -205,6 +205,19 @@ impl Play {
             turn,
             result,
         })
+    }
+
+    /// The sub-agent that the query waits for has ended.
+    pub(super) fn child_ends(&mut self, outcome: Outcome, answer: &str, usage: Usage) -> &mut Self {
+        let query = self.session.query().expect("a running query");
+        let (query, child) = (query.id(), query.step().child().expect("a child").clone());
+        let end = ChildEnd {
+            child,
+            outcome,
+            answer: answer.into(),
+            usage,
+        };
+        self.report(Report::ChildEnded { query, end })
     }
 
     /// A turn that calls one tool, which answers.
