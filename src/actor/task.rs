@@ -24,6 +24,11 @@ impl<T: Send + 'static> Task<T> {
         (&mut self.0).await.map_err(|error| error.to_string())
     }
 
+    /// Whether it has come to its end.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
+
     /// Ends it. Nothing of it happens after this has returned.
     pub(super) async fn stop(mut self) {
         self.0.abort();

@@ -23,6 +23,8 @@ pub enum Obstacle {
     Unreadable(Sid),
     /// Appends are done, but never answered.
     SilentAppends,
+    /// Appends to this session are neither done nor answered.
+    Stuck(Sid),
     /// Appends fail and are not done.
     RefusedAppends,
     /// Nothing works.
@@ -74,6 +76,7 @@ impl Obstructed {
             Obstacle::None
             | Obstacle::Unreadable(_)
             | Obstacle::SilentAppends
+            | Obstacle::Stuck(_)
             | Obstacle::RefusedAppends => Ok(()),
         }
     }
@@ -97,8 +100,12 @@ impl Journal for Obstructed {
                     self.inner.append(append).await?;
                     std::future::pending().await
                 }
+                Obstacle::Stuck(sid) if sid == append.sid => {
+                    self.hits.fetch_add(1, Ordering::Relaxed);
+                    std::future::pending().await
+                }
                 Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
-                Obstacle::None | Obstacle::Unreadable(_) | Obstacle::Down => {
+                Obstacle::None | Obstacle::Unreadable(_) | Obstacle::Stuck(_) | Obstacle::Down => {
                     self.inner.append(append).await
                 }
             }

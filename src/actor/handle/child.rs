@@ -47,8 +47,13 @@ impl Router {
 }
 
 impl Child {
-    /// Starts it, or finds it if it was started before, and follows it to its end.
-    pub(in crate::actor) async fn run(&self, scope: &str, limits: Limits) -> ChildEnd {
+    /// Starts it, or finds it if it was started before, follows it to its end and reports that.
+    pub(in crate::actor) async fn run(
+        &self,
+        scope: &str,
+        limits: Limits,
+        report: impl FnOnce(ChildEnd),
+    ) {
         let submission = Submission {
             idempotency_key: Some(KEY.into()),
             limits: Some(limits),
@@ -57,7 +62,7 @@ impl Child {
         let mut tries = 1;
         let error = loop {
             match self.session.answer(submission.clone()).await {
-                Ok(answer) => return self.ended(answer),
+                Ok(answer) => return report(self.ended(answer)),
                 Err(error) if may_pass(&error) && tries < TRIES => {}
                 Err(error) => break error,
             }
@@ -66,35 +71,35 @@ impl Child {
         };
         // It may run all the same.
         match self.take_back().await {
-            Ok(Some(answer)) if answer.outcome != Outcome::Cancelled => self.ended(answer),
+            Ok(Some(answer)) if answer.outcome != Outcome::Cancelled => report(self.ended(answer)),
             Ok(answer) => {
                 let usage = answer.map_or_else(Usage::default, |answer| answer.usage);
-                self.failed(error.to_string(), usage)
+                report(self.failed(error.to_string(), usage));
             }
-            Err(_) => self.lost(&error.to_string()).await,
+            Err(_) => self.give_up(&error.to_string(), report).await,
         }
     }
 
-    /// Takes it back, and follows it to its end.
-    pub(in crate::actor) async fn end(&self) -> ChildEnd {
+    /// Takes it back, follows it to its end and reports that; at the latest when patience has an end.
+    pub(in crate::actor) async fn end(&self, report: impl FnOnce(ChildEnd)) {
         match self.take_back().await {
-            Ok(Some(answer)) => self.ended(answer),
-            Ok(None) => self.with(Outcome::Cancelled, String::new(), Usage::default()),
-            Err(why) => self.lost(&why).await,
+            Ok(Some(answer)) => report(self.ended(answer)),
+            Ok(None) => report(self.with(Outcome::Cancelled, String::new(), Usage::default())),
+            Err(why) => self.give_up(&why, report).await,
         }
+    }
+
+    /// Reports that its end is not to be learnt. It is told all the same that nobody waits for it, when
+    /// it can be reached again.
+    async fn give_up(&self, why: &str, report: impl FnOnce(ChildEnd)) {
+        report(self.lost(why).await);
+        // How that ends makes no difference any more.
+        let _ = self.keep_taking_back().await;
     }
 
     /// Its end once it was taken back, none if it never began; why there is none in time.
     async fn take_back(&self) -> Result<Option<Answer>, String> {
-        let taken = async {
-            loop {
-                match self.try_to_take_back().await {
-                    Err(error) if may_pass(&error) => tokio::time::sleep(PAUSE).await,
-                    taken => return taken,
-                }
-            }
-        };
-        match tokio::time::timeout(self.patience, taken).await {
+        match tokio::time::timeout(self.patience, self.keep_taking_back()).await {
             Ok(taken) => taken.map_err(|error| error.to_string()),
             Err(_) => {
                 let patience = self.patience;
@@ -105,7 +110,17 @@ impl Child {
         }
     }
 
+    async fn keep_taking_back(&self) -> Result<Option<Answer>, AskError> {
+        loop {
+            match self.try_to_take_back().await {
+                Err(error) if may_pass(&error) => tokio::time::sleep(PAUSE).await,
+                taken => return taken,
+            }
+        }
+    }
+
     async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
+        // Where it is not on record yet, it is whatever the child is at when it hears of this.
         let query = delegated(&self.log().await?);
         match self.session.cancel(query).await {
             // It is about to end, or has ended, or never began.
@@ -135,7 +150,7 @@ impl Child {
         self.with(Outcome::Failed { code, detail }, String::new(), usage)
     }
 
-    /// How it ends is not to be learnt.
+    /// An end with what its log says it used, if that can be read.
     async fn lost(&self, why: &str) -> ChildEnd {
         let log = tokio::time::timeout(self.session.router.acknowledge, self.log()).await;
         match log {

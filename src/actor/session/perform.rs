@@ -10,7 +10,8 @@ use crate::{
     kernel::{CallToken, Effect, Report},
     model::{
         Fault, FaultClass, Limits, QueryClassification, QueryId, QueryType, SessionKey,
-        SessionName, Timestamp, record::Parent,
+        SessionName, Timestamp,
+        record::{ChildEnd, Parent},
     },
     prompt::{ComposeInput, ComposedPrompt, Prepared},
 };
@@ -56,25 +57,23 @@ impl SessionState {
                     max_cost,
                     ..self.profile.policy.limits
                 };
-                let (me, session) = (me.clone(), self.child(query, &child));
-                let task = Task::spawn(async move {
-                    let end = session.run(&scope, limits).await;
-                    let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
-                });
-                self.children.insert(child, task);
+                let session = self.child(query, &child);
+                let report = child_ended(me.clone(), query);
+                let task = Task::spawn(async move { session.run(&scope, limits, report).await });
+                self.follow_child(child, task);
             }
             Effect::CancelChild { query, child } => {
-                let (me, session) = (me.clone(), self.child(query, &child));
+                let session = self.child(query, &child);
+                let report = child_ended(me.clone(), query);
                 let before = self.children.remove(&child);
                 let task = Task::spawn(async move {
                     // So that what starts it does not come after what cancels it.
                     if let Some(before) = before {
                         before.stop().await;
                     }
-                    let end = session.end().await;
-                    let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
+                    session.end(report).await;
                 });
-                self.children.insert(child, task);
+                self.follow_child(child, task);
             }
         }
     }
@@ -101,6 +100,12 @@ impl SessionState {
             tokio::time::sleep(pause).await;
             let _ = me.cast(SessionMsg::Report(Report::RetryDue { token }));
         })
+    }
+
+    /// Of those that have ended nothing is kept.
+    fn follow_child(&mut self, child: SessionName, task: Task) {
+        self.children.retain(|_, task| !task.is_over());
+        self.children.insert(child, task);
     }
 
     /// A sub-agent of this session.
@@ -135,6 +140,12 @@ impl SessionState {
             .composer
             .compose(input, services.timeouts.prepare)
             .await
+    }
+}
+
+fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd) {
+    move |end| {
+        let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
     }
 }
 

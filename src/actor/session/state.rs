@@ -103,9 +103,6 @@ impl SessionState {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
         }
-        if let Report::ChildEnded { end, .. } = &report {
-            self.children.remove(&end.child);
-        }
         let decision = self.session.observe(report, self.services.clock.moment());
         self.step(me, decision).await
     }
