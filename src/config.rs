@@ -37,7 +37,7 @@ pub use value::{Count, FilePath, ModelChain, NotAllowed, Share, Span, Usd};
 pub struct Config {
     /// Turns, and when to warn.
     pub oracle: Oracle,
-    /// Tokens and money of a query.
+    /// Tokens and money of a query and of a session.
     pub budget: Budget,
     /// When to doubt the model.
     pub fallback: Fallback,

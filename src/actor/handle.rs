@@ -278,7 +278,8 @@ impl SessionHandle {
         Ok(Watch::new(self.clone(), query, filter, events))
     }
 
-    /// Takes back a query, or the one that runs.
+    /// Takes back a query, or the one that runs. Returns once that is durable; a query that waits for a
+    /// sub-agent ends when that has ended.
     ///
     /// # Errors
     /// See [`AskError`]; refused when nothing runs.

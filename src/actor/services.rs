@@ -19,6 +19,8 @@ pub struct Timeouts {
     pub tool: Duration,
     /// For a session to say that a command is durable.
     pub acknowledge: Duration,
+    /// For a sub-agent that was taken back to end, times the levels of sub-agents that there may be.
+    pub child: Duration,
 }
 
 impl Default for Timeouts {
@@ -28,6 +30,7 @@ impl Default for Timeouts {
             prepare: Duration::from_secs(10),
             tool: Duration::from_secs(30),
             acknowledge: Duration::from_secs(30),
+            child: Duration::from_secs(60),
         }
     }
 }

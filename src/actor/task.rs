@@ -23,6 +23,18 @@ impl<T: Send + 'static> Task<T> {
     pub(super) async fn join(mut self) -> Result<T, String> {
         (&mut self.0).await.map_err(|error| error.to_string())
     }
+
+    /// Whether it has come to its end.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Ends it. Nothing of it happens after this has returned.
+    pub(super) async fn stop(mut self) {
+        self.0.abort();
+        // Ended or cut off, it makes no difference.
+        let _ = (&mut self.0).await;
+    }
 }
 
 impl<T> Drop for Task<T> {

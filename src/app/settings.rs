@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
-    config::{Config, OnMissingSignal, Share},
+    config::{Config, OnMissingSignal, Share, Usd},
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model::Limits,
     prompt,
@@ -42,14 +42,16 @@ pub(super) fn system(config: &Config) -> SystemSettings {
 
 /// What decisions go by.
 pub(super) fn apply(config: &Config, policy: &mut Policy) {
+    let budget = &config.budget;
     policy.limits = Limits {
         max_turns: config.oracle.max_turns.get(),
-        max_tokens: config
-            .budget
-            .max_tokens
-            .map(|tokens| u64::from(tokens.get())),
-        max_cost: config.budget.max_cost_usd.as_ref().map(|cost| cost.nanos()),
+        max_tokens: budget.max_tokens.map(|tokens| u64::from(tokens.get())),
+        max_cost: budget.max_cost_usd.map(Usd::nanos),
     };
+    policy.session_tokens = budget
+        .session_max_tokens
+        .map(|tokens| u64::from(tokens.get()));
+    policy.session_cost = budget.session_max_cost_usd.map(Usd::nanos);
     policy.thresholds = Thresholds {
         iteration: share(config.oracle.iteration_warning_threshold),
         tokens: share(config.oracle.token_warning_threshold),

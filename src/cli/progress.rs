@@ -252,6 +252,8 @@ fn status(event: &Event) -> Option<String> {
         "turn.restarted" => Some(format!("turn {turn} · asking {} again", field("model"))),
         "signal.emitted" => Some(format!("turn {turn} · signal {}", field("type"))),
         "tool.started" => Some(format!("turn {turn} · {}", field("name"))),
+        "delegation.started" => Some(format!("turn {turn} · a sub-agent is at work")),
+        "delegation.cancelled" => Some(format!("turn {turn} · waiting for the sub-agent to end")),
         "llm.retried" => Some(format!("turn {turn} · waiting to ask again")),
         "supervisor.restarted" => Some(format!("turn {turn} · restarted")),
         _ => None,

@@ -188,7 +188,11 @@ mod tests {
             ("prompt", "dri", "`[prompt]` has dir, token_budget"),
             ("prompt", "dirs", "the nearest is `prompt.dir`"),
             ("data", "dirs", "the nearest is `data.dir`"),
-            ("budget", "xyzzy", "`[budget]` has max_tokens, max_cost_usd"),
+            (
+                "budget",
+                "xyzzy",
+                "`[budget]` has max_tokens, max_cost_usd, session_max_tokens, session_max_cost_usd",
+            ),
         ] {
             assert_eq!(key_remedy(section, wrong), remedy, "{section} {wrong}");
         }

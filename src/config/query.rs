@@ -29,7 +29,8 @@ impl Default for Oracle {
     }
 }
 
-/// `[budget]`: what a query may use besides turns; nothing is limited unless it is set.
+/// `[budget]`: what a query may use besides turns, and what a session may; nothing is limited unless it
+/// is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
@@ -37,6 +38,10 @@ pub struct Budget {
     pub max_tokens: Option<Count<1, 4_000_000_000>>,
     /// Most money of a query, in US dollars.
     pub max_cost_usd: Option<Usd>,
+    /// Most tokens of all queries of a session together.
+    pub session_max_tokens: Option<Count<1, 4_000_000_000>>,
+    /// Most money of all queries of a session together, in US dollars.
+    pub session_max_cost_usd: Option<Usd>,
 }
 
 /// `[fallback]`: when to doubt the model (spec 7).

@@ -255,7 +255,8 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
         | Step::Ready
         | Step::Calling { .. }
         | Step::BackingOff { .. }
-        | Step::Delegating { .. } => Vec::new(),
+        | Step::Delegating { .. }
+        | Step::Ending { .. } => Vec::new(),
     }
 }
 

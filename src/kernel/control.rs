@@ -4,66 +4,119 @@ use super::{
     calls,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Reply},
+    inbox,
     input::Refusal,
     phase::{CallState, Step},
     restart,
 };
 use crate::model::{
     CallId, ForcedBy, Limits, Outcome,
-    record::{ApprovalVerdict, BudgetSet, ControlFact, Noted, Steered},
+    command::Author,
+    record::{
+        Accepted, AgentFact, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact, Ending, Noted,
+        Place, Steered,
+    },
 };
 
-/// The running query is taken back: what it waits for is dropped, what it has is kept.
+/// The running query is taken back: what it waits for is dropped, what it has is kept. One that is to
+/// end already ends as was decided first.
 pub(super) fn cancel_running(mut draft: Draft<'_>) -> Decision {
+    if draft.query.ending().is_some() {
+        return draft.wait();
+    }
     draft.emit_query(ControlFact::Cancelled(Noted {}));
-    abort(&mut draft);
-    draft.finish(Outcome::Cancelled)
+    end(draft, Ending::Cancelled)
 }
 
-/// The running query ends with what there is.
+/// The running query ends with what there is, unless it is to end already.
 pub(super) fn finish_now(mut draft: Draft<'_>) -> Decision {
+    if draft.query.ending().is_some() {
+        return draft.wait();
+    }
     draft.emit_query(ControlFact::Finished(Noted {}));
-    abort(&mut draft);
-    draft.force(ForcedBy::Operator)
+    end(draft, Ending::Finished)
 }
 
-/// The supervisor counted more than the budget allows: it ends, without trusting the session.
-pub(super) fn budget_violated(mut draft: Draft<'_>, detail: String) -> Decision {
-    abort(&mut draft);
-    draft.fail("budget_violated", detail)
+/// The supervisor counted more than the budget allows. Nothing is started any more, but a sub-agent's
+/// end is waited for here too: it must not run on, and what it used counts. The wait is bounded, and
+/// a second violation ends it.
+pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
+    let code = "budget_violated".to_owned();
+    end(draft, Ending::Failed { code, detail })
 }
 
-/// Drops the model call or child that the query waits for; calls are dropped at its end.
-pub(super) fn abort(draft: &mut Draft<'_>) {
+/// Ends the query: at once, or when the sub-agent that it waits for has ended. If it waited for that
+/// already, it waits no longer.
+pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
+    let query = draft.query.id;
     match draft.query.step.clone() {
+        Step::Delegating { child, .. } => {
+            let cancel = ChildCancel {
+                child: child.clone(),
+                ending,
+            };
+            draft.emit(AgentFact::DelegationCancelled(cancel));
+            draft.effect(Effect::CancelChild { query, child });
+            return draft.wait();
+        }
+        Step::Ending { child, .. } => draft.effect(Effect::CancelChild { query, child }),
         Step::Calling { attempt, .. } => {
+            let turn = draft.query.turn;
             let token = CallToken {
-                query: draft.query.id,
-                turn: draft.query.turn,
+                query,
+                turn,
                 attempt,
             };
             draft.effect(Effect::AbortModel { token });
         }
-        Step::Delegating { child, .. } => draft.effect(Effect::CancelChild { child }),
+        // Calls are dropped at the end of the query.
         Step::Preparing | Step::Ready | Step::BackingOff { .. } | Step::Tools { .. } => {}
+    }
+    conclude(draft, ending)
+}
+
+/// Ends the query now.
+pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
+    match ending {
+        Ending::Cancelled => draft.finish(Outcome::Cancelled),
+        Ending::Finished => draft.force(ForcedBy::Operator),
+        Ending::Failed { code, detail } => draft.fail(&code, detail),
     }
 }
 
-/// Words for the running query; they go in before its next call.
-pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Decision {
+/// Words for the running query; they go in before its next call. Where there will be none, a user's
+/// words become the next query, and there is nobody left to hear an operator's.
+pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, Refusal> {
+    if draft.query.ending().is_some() {
+        return match steered.author {
+            Author::User => {
+                let accepted = Accepted {
+                    text: steered.text,
+                    limits: draft.policy().limits,
+                    idempotency_key: steered.idempotency_key,
+                    continues: None,
+                    place: Place::Front,
+                };
+                inbox::wait(draft.session, accepted, draft.now)
+            }
+            Author::Operator => Err(Refusal::NothingRunning),
+        };
+    }
     let query = draft.query.id;
     draft.emit_query(ControlFact::Steered(steered));
-    Decision {
+    Ok(Decision {
         reply: Reply::Query { query },
         ..draft.wait()
-    }
+    })
 }
 
 /// It goes on. The draft is made from the session as it will be: no longer paused.
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
     match draft.query.step.clone() {
         // What these wait for was not stopped by the pause.
-        Step::Preparing | Step::Calling { .. } | Step::Delegating { .. } => draft.wait(),
+        Step::Preparing | Step::Calling { .. } | Step::Delegating { .. } | Step::Ending { .. } => {
+            draft.wait()
+        }
         // Its end may have come during the pause, and then nothing was asked.
         Step::Ready | Step::BackingOff { .. } => restart::owed(draft),
         Step::Tools { .. } => calls::go_on(draft),

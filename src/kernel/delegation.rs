@@ -1,16 +1,17 @@
-//! Sub-agents: whether one may be started, and its start (spec 8 row 16, spec 11).
+//! Sub-agents: whether one may be started, its start and its end (spec 8 row 16, spec 11).
 
 use std::sync::Arc;
 
 use super::{
+    control,
     draft::Draft,
     effect::{Decision, Effect},
     guard, guidance,
     verdict::DelegationRoom,
 };
 use crate::model::{
-    SessionName, SignalFields,
-    record::{AgentFact, ChildStart},
+    NanoUsd, SessionName, SignalFields,
+    record::{AgentFact, AmountBudget, ChildEnd, ChildStart},
 };
 
 /// Whether a sub-agent could be started (row 16).
@@ -25,9 +26,9 @@ pub(super) fn room(draft: &Draft<'_>) -> DelegationRoom {
     }
 }
 
-/// What is left of the tightest token budget; none if there is no such budget.
-fn tokens_left(draft: &Draft<'_>) -> Option<u64> {
-    let budgets = guard::tokens(draft).into_iter();
+/// What is left of the tightest budget; none if there is no budget.
+fn left(budgets: Vec<AmountBudget>) -> Option<u64> {
+    let budgets = budgets.into_iter();
     budgets
         .map(|budget| budget.limit.saturating_sub(budget.used))
         .min()
@@ -51,7 +52,8 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
     let wanted = wish
         .estimated_tokens
         .unwrap_or(draft.policy().delegation.default_tokens);
-    let max_tokens = Some(tokens_left(&draft).map_or(wanted, |left| wanted.min(left)));
+    let max_tokens = Some(left(guard::tokens(&draft)).map_or(wanted, |left| wanted.min(left)));
+    let max_cost = left(guard::cost(&draft)).map(NanoUsd);
     let scope: Arc<str> = wish.scope.as_str().into();
     let Some(child) = child_name(&draft, number) else {
         return guard::begin_turn(draft, vec![guidance::NO_SUB_AGENT.into()]);
@@ -60,6 +62,7 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
         child: child.clone(),
         scope: scope.to_string(),
         max_tokens,
+        max_cost,
     };
     draft.emit(AgentFact::DelegationStarted(start));
     draft.effect(Effect::StartChild {
@@ -67,8 +70,20 @@ pub(super) fn start(mut draft: Draft<'_>) -> Decision {
         child,
         scope,
         max_tokens,
+        max_cost,
     });
     draft.wait()
+}
+
+/// The sub-agent's end is known. What it used counts, also where the query itself is to end.
+pub(super) fn ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
+    let ending = draft.query.ending().cloned();
+    draft.emit(AgentFact::DelegationFinished(end));
+    match ending {
+        Some(ending) => control::conclude(draft, ending),
+        None if draft.session.is_paused() => draft.wait(),
+        None => guard::begin_turn(draft, Vec::new()),
+    }
 }
 
 /// `PARENT.QUERY.NUMBER`; none if the parent's name leaves no room for that.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, QueryId, Record, SessionName, Timestamp, ToolCall, Turn, record::TurnMode,
+    Attempt, NanoUsd, QueryId, Record, SessionName, Timestamp, ToolCall, Turn, record::TurnMode,
 };
 
 /// Which try of which turn an asynchronous result belongs to.
@@ -77,9 +77,14 @@ pub enum Effect {
         scope: Arc<str>,
         /// Its token budget.
         max_tokens: Option<u64>,
+        /// Its cost budget.
+        max_cost: Option<NanoUsd>,
     },
-    /// Cancel a child's query; its end is reported as any other.
+    /// Cancel a child's query, if it was started, and report its end as any other: within a deadline,
+    /// whatever becomes of the child.
     CancelChild {
+        /// The parent's query.
+        query: QueryId,
         /// The child.
         child: SessionName,
     },

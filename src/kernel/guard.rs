@@ -131,7 +131,8 @@ pub(super) fn tokens(draft: &Draft<'_>) -> Vec<AmountBudget> {
     ])
 }
 
-fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
+/// The cost budgets that apply, in billionths of a dollar: the query's, the session's.
+pub(super) fn cost(draft: &Draft<'_>) -> Vec<AmountBudget> {
     let (query, policy) = (&draft.query, draft.policy());
     let before = draft.session.usage_before().cost.0;
     let session = before.saturating_add(query.own_usage().cost.0);

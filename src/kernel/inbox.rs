@@ -55,18 +55,17 @@ pub(super) fn submit(
         continues: None,
         place: Place::Back,
     };
-    if session.query().is_none() {
+    let Some(running) = session.query() else {
         return Ok(accept(session, accepted, now));
-    }
+    };
     match submission.busy {
-        BusyPolicy::Queue => {
-            let waiting = session.inbox().len();
-            if waiting >= session.policy().inbox_capacity {
-                return Err(Refusal::InboxFull { waiting });
-            }
-            Ok(accept(session, accepted, now))
-        }
+        BusyPolicy::Queue => wait(session, accepted, now),
         BusyPolicy::Reject => Err(Refusal::Busy),
+        // There is nothing left to cancel, and no call that words could go into: they come next (spec 8).
+        BusyPolicy::Interrupt | BusyPolicy::Steer if running.ending().is_some() => {
+            let place = Place::Front;
+            wait(session, Accepted { place, ..accepted }, now)
+        }
         BusyPolicy::Interrupt => {
             let mut draft = session.draft(now).ok_or(Refusal::Busy)?;
             let query = session.next_query();
@@ -92,7 +91,7 @@ pub(super) fn submit(
                 author: Author::User,
                 idempotency_key: accepted.idempotency_key,
             };
-            Ok(control::steer(draft, steered))
+            control::steer(draft, steered)
         }
     }
 }
@@ -123,6 +122,19 @@ pub(super) fn checked(limits: Limits) -> Result<Limits, Refusal> {
             found: limits.max_turns,
         })
     }
+}
+
+/// The message waits while a query runs, if there is room.
+pub(super) fn wait(
+    session: &Session,
+    accepted: Accepted,
+    now: Moment,
+) -> Result<Decision, Refusal> {
+    let waiting = session.inbox().len();
+    if waiting >= session.policy().inbox_capacity {
+        return Err(Refusal::InboxFull { waiting });
+    }
+    Ok(accept(session, accepted, now))
 }
 
 fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {

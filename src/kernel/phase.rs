@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::model::{Attempt, CallId, SessionName, Timestamp, ToolCall, ToolResult};
+use crate::model::{
+    Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult, record::Ending,
+};
 
 /// Where a query stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,16 @@ pub enum Step {
         scope: Arc<str>,
         /// Its token budget.
         max_tokens: Option<u64>,
+        /// Its cost budget.
+        max_cost: Option<NanoUsd>,
+    },
+    /// It is to end, and waits for the end of the sub-agent that was taken back: what that used
+    /// counts (spec 8).
+    Ending {
+        /// The child.
+        child: SessionName,
+        /// How it is to end.
+        ending: Ending,
     },
 }
 
@@ -95,6 +107,20 @@ impl Step {
                 }
             }
             Self::Delegating { .. } => "delegating",
+            Self::Ending { .. } => "ending",
+        }
+    }
+
+    /// The sub-agent that it waits for.
+    #[must_use]
+    pub const fn child(&self) -> Option<&SessionName> {
+        match self {
+            Self::Delegating { child, .. } | Self::Ending { child, .. } => Some(child),
+            Self::Preparing
+            | Self::Ready
+            | Self::Calling { .. }
+            | Self::BackingOff { .. }
+            | Self::Tools { .. } => None,
         }
     }
 
@@ -106,7 +132,8 @@ impl Step {
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
-            | Self::Delegating { .. } => &[],
+            | Self::Delegating { .. }
+            | Self::Ending { .. } => &[],
         }
     }
 
@@ -123,7 +150,8 @@ impl Step {
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
-            | Self::Delegating { .. } => None,
+            | Self::Delegating { .. }
+            | Self::Ending { .. } => None,
         }
     }
 }

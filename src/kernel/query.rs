@@ -10,7 +10,7 @@ use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
         Limits, QueryId, QueryType, SessionName, Signal, SignalFields, StopReason, Turn, Usage,
-        record::{Accepted, ChildEnd, Steered, TurnMode},
+        record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
 };
@@ -213,7 +213,20 @@ impl Query {
 
     /// Whether it waits for this sub-agent.
     pub(super) fn awaits_child(&self, name: &SessionName) -> bool {
-        matches!(&self.step, Step::Delegating { child, .. } if child == name)
+        self.step.child() == Some(name)
+    }
+
+    /// How it is to end, if that is decided and only a sub-agent's end is waited for.
+    pub(super) const fn ending(&self) -> Option<&Ending> {
+        match &self.step {
+            Step::Ending { ending, .. } => Some(ending),
+            Step::Preparing
+            | Step::Ready
+            | Step::Calling { .. }
+            | Step::BackingOff { .. }
+            | Step::Tools { .. }
+            | Step::Delegating { .. } => None,
+        }
     }
 
     /// What it leaves to a query that continues it.
@@ -239,7 +252,8 @@ impl Query {
             | Step::Ready
             | Step::Calling { .. }
             | Step::BackingOff { .. }
-            | Step::Delegating { .. } => false,
+            | Step::Delegating { .. }
+            | Step::Ending { .. } => false,
         }
     }
 

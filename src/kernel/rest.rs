@@ -54,7 +54,8 @@ impl Session {
                 Step::Preparing
                 | Step::Calling { .. }
                 | Step::BackingOff { .. }
-                | Step::Delegating { .. } => false,
+                | Step::Delegating { .. }
+                | Step::Ending { .. } => false,
             },
         }
     }

@@ -8,7 +8,7 @@ use super::{
     phase::Step,
     retry, turn_end,
 };
-use crate::model::record::{RestartCause, Restarted, SupervisorFact, TurnRestartCause};
+use crate::model::record::{Ending, RestartCause, Restarted, SupervisorFact, TurnRestartCause};
 
 /// The supervisor brought the session back: the count of that, and the query's end if it is one too
 /// many. What is owed is asked for when the count is durable: it may be what the session dies of.
@@ -30,20 +30,11 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
         detail,
     }));
     if count >= limit {
-        control::abort(&mut draft);
         let detail = format!("restarted {count} times, which is the limit; the last time: {seen}");
-        return recorded(draft.fail(code, detail));
+        let code = code.to_owned();
+        return control::end(draft, Ending::Failed { code, detail });
     }
-    recorded(draft.wait())
-}
-
-/// Only what is to be recorded.
-fn recorded(decision: Decision) -> Decision {
-    let effects = Vec::new();
-    Decision {
-        effects,
-        ..decision
-    }
+    draft.wait()
 }
 
 /// What the phase still owes; asked for again after a replay.
@@ -77,13 +68,19 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             child,
             scope,
             max_tokens,
+            max_cost,
         } => {
             draft.effect(Effect::StartChild {
                 query,
                 child,
                 scope,
                 max_tokens,
+                max_cost,
             });
+            draft.wait()
+        }
+        Step::Ending { child, .. } => {
+            draft.effect(Effect::CancelChild { query, child });
             draft.wait()
         }
     }

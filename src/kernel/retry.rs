@@ -21,7 +21,8 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         | Step::Ready
         | Step::BackingOff { .. }
         | Step::Tools { .. }
-        | Step::Delegating { .. } => return Decision::nothing(),
+        | Step::Delegating { .. }
+        | Step::Ending { .. } => return Decision::nothing(),
     };
     let policy = draft.policy();
     let may_pass = match fault.class {

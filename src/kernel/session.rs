@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    calls, control,
+    calls, control, delegation,
     draft::Draft,
     effect::Decision,
     guard,
@@ -22,8 +22,8 @@ use super::{
 use crate::model::{
     Fault, QueryClassification, QueryId, Record, Usage,
     record::{
-        AgentFact, ChildEnd, Classified, ControlFact, Fact, Noted, Opened, PromptSummary,
-        QueryFact, RestartCause, SessionFact, Steered,
+        Classified, ControlFact, Fact, Noted, Opened, PromptSummary, QueryFact, RestartCause,
+        SessionFact, Steered,
     },
 };
 
@@ -103,7 +103,7 @@ impl Session {
                     author,
                     idempotency_key,
                 };
-                Ok(control::steer(self.running(now)?, steered))
+                control::steer(self.running(now)?, steered)
             }
             Command::Pause => Ok(self.pause(now)),
             Command::Resume => Ok(self.unpause(now)),
@@ -152,7 +152,7 @@ impl Session {
             Report::ModelFailed { token, fault } => retry::failed(draft, token, fault),
             Report::RetryDue { token } => retry::due(draft, token),
             Report::ToolEnded { result, .. } => calls::ended(draft, result),
-            Report::ChildEnded { end, .. } => child_ended(draft, end),
+            Report::ChildEnded { end, .. } => delegation::ended(draft, end),
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             Report::BudgetViolated { detail, .. } => control::budget_violated(draft, detail),
         }
@@ -274,14 +274,5 @@ fn prepared(mut draft: Draft<'_>, result: Prepared) -> Decision {
             }
         }
         Err(fault) => draft.fail(&fault.code, fault.detail),
-    }
-}
-
-fn child_ended(mut draft: Draft<'_>, end: ChildEnd) -> Decision {
-    draft.emit(AgentFact::DelegationFinished(end));
-    if draft.session.is_paused() {
-        draft.wait()
-    } else {
-        guard::begin_turn(draft, Vec::new())
     }
 }

@@ -179,6 +179,7 @@ fn severity(fact: &Fact) -> Severity {
             AgentFact::CapabilityRequested(_)
             | AgentFact::DelegationRecommended(_)
             | AgentFact::DelegationStarted(_)
+            | AgentFact::DelegationCancelled(_)
             | AgentFact::DelegationFinished(_),
         )
         | Fact::Control(_) => Severity::Info,

@@ -23,8 +23,8 @@ mod tool;
 mod turn;
 
 pub use agent::{
-    AgentFact, CapabilityRequested, ChildEnd, ChildStart, EscalationRaised, FallbackAction,
-    FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
+    AgentFact, CapabilityRequested, ChildCancel, ChildEnd, ChildStart, Ending, EscalationRaised,
+    FallbackAction, FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
 };
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use control::{BudgetSet, ControlFact, Noted, Steered};

@@ -26,6 +26,8 @@ pub enum Obstacle {
     Panic(Sid),
     /// Appends are done, but never answered.
     SilentAppends,
+    /// Appends to this session are neither done nor answered.
+    Stuck(Sid),
     /// Appends fail and are not done.
     RefusedAppends,
     /// Nothing works.
@@ -78,6 +80,7 @@ impl Obstructed {
             | Obstacle::Unreadable(_)
             | Obstacle::Panic(_)
             | Obstacle::SilentAppends
+            | Obstacle::Stuck(_)
             | Obstacle::RefusedAppends => Ok(()),
         }
     }
@@ -101,10 +104,16 @@ impl Journal for Obstructed {
                     self.inner.append(append).await?;
                     std::future::pending().await
                 }
-                Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
-                Obstacle::None | Obstacle::Unreadable(_) | Obstacle::Panic(_) | Obstacle::Down => {
-                    self.inner.append(append).await
+                Obstacle::Stuck(sid) if sid == append.sid => {
+                    self.hits.fetch_add(1, Ordering::Relaxed);
+                    std::future::pending().await
                 }
+                Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
+                Obstacle::None
+                | Obstacle::Unreadable(_)
+                | Obstacle::Panic(_)
+                | Obstacle::Stuck(_)
+                | Obstacle::Down => self.inner.append(append).await,
             }
         }
         .boxed()

@@ -9,9 +9,12 @@ use oracle_agent::{
     testkit::TestSession,
 };
 
+mod budgets;
 mod busy;
+mod children;
 mod crashes;
 mod delegation;
+mod family;
 mod journals;
 mod models;
 mod passivation;

@@ -13,6 +13,7 @@ mod tables;
 mod budgets;
 mod commands;
 mod delegation;
+mod ending;
 mod fallback;
 mod faults;
 mod history;

@@ -1,80 +1,214 @@
-//! Running a sub-agent: a session of its own, whose answer comes back as data (spec 11).
+//! A sub-agent: a session of its own, whose answer comes back as data (spec 11).
+//!
+//! **Invariant:** both ways of following a child come to an end that can be recorded, and neither lets it
+//! run on unseen. One that was taken back is waited for within a deadline; one that cannot be reached
+//! counts with what its log says it used.
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Answer, AskError, Command, Router, ShardMsg};
+use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
 use crate::{
     actor::session::Opening,
+    journal::Entry,
+    kernel::Refusal,
     model::{
-        Limits, ProfileName, SessionKey, SessionName, Submission, TenantId,
-        record::{ChildEnd, Parent},
+        Limits, Outcome, ProfileName, QueryId, Seq, SessionKey, Submission, Usage,
+        record::{AgentFact, ChildEnd, Fact, Parent, QueryFact, TurnFact},
     },
 };
 
-/// What a child is to do.
-#[derive(Debug, Clone)]
+/// The delegated message is known by this key, however often the parent comes back to it.
+const KEY: &str = "delegation";
+/// How often it is handed in, where whether it was heard is not known.
+const TRIES: u32 = 3;
+/// Pause before something that may pass is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A child, whether or not it was started.
 pub(in crate::actor) struct Child {
-    pub name: SessionName,
-    pub scope: Arc<str>,
-    /// Its budgets.
-    pub limits: Limits,
+    session: SessionHandle,
+    /// How long its end is waited for once it was taken back.
+    patience: Duration,
 }
 
 impl Router {
-    /// Starts the child, or finds it if it was started before, and follows it to its end.
-    pub(in crate::actor) async fn run_child(
+    /// A child of a session; it comes into being with the first thing that is asked of it.
+    pub(in crate::actor) fn child(
         &self,
-        tenant: TenantId,
+        key: SessionKey,
         profile: ProfileName,
         parent: Parent,
-        child: Child,
-    ) -> Result<ChildEnd, AskError> {
-        let key = SessionKey {
-            tenant,
-            name: child.name.clone(),
-        };
-        let session = self.session(
-            key,
-            Opening {
-                profile,
-                parent: Some(parent),
-            },
-        );
-        let submission = Submission {
-            // The same message however often the parent comes back to it.
-            idempotency_key: Some("delegation".into()),
-            limits: Some(child.limits),
-            ..Submission::new(&*child.scope)
-        };
-        let Answer {
-            outcome,
-            text,
-            usage,
-            ..
-        } = session.answer(submission).await?;
-        Ok(ChildEnd {
-            child: child.name,
-            outcome,
-            answer: text,
-            usage,
-        })
+        patience: Duration,
+    ) -> Child {
+        let parent = Some(parent);
+        let session = self.session(key, Opening { profile, parent });
+        Child { session, patience }
     }
+}
 
-    /// Takes back what a child is doing, if it does anything. Sent at once and not waited for, so that
-    /// it does not end with whoever sends it.
-    pub(in crate::actor) fn cancel_child(&self, tenant: TenantId, child: SessionName) {
-        let key = SessionKey {
-            tenant,
-            name: child,
+impl Child {
+    /// Starts it, or finds it if it was started before, follows it to its end and reports that.
+    pub(in crate::actor) async fn run(
+        &self,
+        scope: &str,
+        limits: Limits,
+        report: impl FnOnce(ChildEnd),
+    ) {
+        let submission = Submission {
+            idempotency_key: Some(KEY.into()),
+            limits: Some(limits),
+            ..Submission::new(scope)
         };
-        let (nobody, _) = ractor::concurrency::oneshot();
-        if let Some(shard) = self.shards.at(self.shards.index_of(&key)) {
-            let _ = shard.cast(ShardMsg::Command {
-                key,
-                opening: Box::default(),
-                command: Box::new(Command::Cancel { query: None }),
-                reply: nobody.into(),
-            });
+        let mut tries = 1;
+        let error = loop {
+            match self.session.answer(submission.clone()).await {
+                Ok(answer) => return report(self.ended(answer)),
+                Err(error) if may_pass(&error) && tries < TRIES => {}
+                Err(error) => break error,
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        };
+        // It may run all the same.
+        match self.take_back().await {
+            Ok(Some(answer)) if answer.outcome != Outcome::Cancelled => report(self.ended(answer)),
+            Ok(answer) => {
+                let usage = answer.map_or_else(Usage::default, |answer| answer.usage);
+                report(self.failed(error.to_string(), usage));
+            }
+            Err(_) => self.give_up(&error.to_string(), report).await,
         }
     }
+
+    /// Takes it back, follows it to its end and reports that; at the latest when patience has an end.
+    pub(in crate::actor) async fn end(&self, report: impl FnOnce(ChildEnd)) {
+        match self.take_back().await {
+            Ok(Some(answer)) => report(self.ended(answer)),
+            Ok(None) => report(self.with(Outcome::Cancelled, String::new(), Usage::default())),
+            Err(why) => self.give_up(&why, report).await,
+        }
+    }
+
+    /// Reports that its end is not to be learnt. It is told all the same that nobody waits for it, when
+    /// it can be reached again.
+    async fn give_up(&self, why: &str, report: impl FnOnce(ChildEnd)) {
+        report(self.lost(why).await);
+        // How that ends makes no difference any more.
+        let _ = self.keep_taking_back().await;
+    }
+
+    /// Its end once it was taken back, none if it never began; why there is none in time.
+    async fn take_back(&self) -> Result<Option<Answer>, String> {
+        match tokio::time::timeout(self.patience, self.keep_taking_back()).await {
+            Ok(taken) => taken.map_err(|error| error.to_string()),
+            Err(_) => {
+                let patience = self.patience;
+                Err(format!(
+                    "it was taken back and did not end within {patience:?}"
+                ))
+            }
+        }
+    }
+
+    async fn keep_taking_back(&self) -> Result<Option<Answer>, AskError> {
+        loop {
+            match self.try_to_take_back().await {
+                Err(error) if may_pass(&error) => tokio::time::sleep(PAUSE).await,
+                taken => return taken,
+            }
+        }
+    }
+
+    async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
+        // Where it is not on record yet, it is whatever the child is at when it hears of this.
+        let query = delegated(&self.log().await?);
+        match self.session.cancel(query).await {
+            // It is about to end, or has ended, or never began.
+            Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+            Err(error) => return Err(error),
+        }
+        // What had been handed in before was heard before.
+        let Some(query) = delegated(&self.log().await?) else {
+            return Ok(None);
+        };
+        let filter = Detail::End.filter(self.session.key.clone());
+        let events = self.session.subscribe_to(filter.clone());
+        let watch = Watch::from_the_journal(self.session.clone(), query, filter, events).await?;
+        watch.answer().await.map(Some)
+    }
+
+    async fn log(&self) -> Result<Vec<Entry>, AskError> {
+        self.session.log(Seq(0)).await
+    }
+
+    fn ended(&self, answer: Answer) -> ChildEnd {
+        self.with(answer.outcome, answer.text, answer.usage)
+    }
+
+    fn failed(&self, detail: String, usage: Usage) -> ChildEnd {
+        let code = "child".into();
+        self.with(Outcome::Failed { code, detail }, String::new(), usage)
+    }
+
+    /// An end with what its log says it used, if that can be read.
+    async fn lost(&self, why: &str) -> ChildEnd {
+        let log = tokio::time::timeout(self.session.router.acknowledge, self.log()).await;
+        match log {
+            Ok(Ok(log)) => {
+                let detail = format!("{why}; what it recorded of its use until then counts");
+                self.failed(detail, used(&log))
+            }
+            Ok(Err(_)) | Err(_) => {
+                let detail = format!("{why}; what it used is not known and counts as nothing");
+                self.failed(detail, Usage::default())
+            }
+        }
+    }
+
+    fn with(&self, outcome: Outcome, answer: String, usage: Usage) -> ChildEnd {
+        ChildEnd {
+            child: self.session.key.name.clone(),
+            outcome,
+            answer,
+            usage,
+        }
+    }
+}
+
+/// Whether the same may be answered when it is asked again.
+fn may_pass(error: &AskError) -> bool {
+    match error {
+        AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => true,
+        AskError::Refused(_)
+        | AskError::EmptyQuestion
+        | AskError::QuestionTooLong { .. }
+        | AskError::Name(_)
+        | AskError::NoSession { .. } => false,
+    }
+}
+
+/// The query that was delegated, if it was accepted.
+fn delegated(log: &[Entry]) -> Option<QueryId> {
+    log.iter().find_map(|Entry { record, .. }| {
+        let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact else {
+            return None;
+        };
+        let mine = accepted.idempotency_key.as_deref() == Some(KEY);
+        record.query.filter(|_| mine)
+    })
+}
+
+/// What the delegated query used, children of its own included, as far as it is recorded.
+fn used(log: &[Entry]) -> Usage {
+    let query = delegated(log);
+    let mut usage = Usage::default();
+    for Entry { record, .. } in log.iter().filter(|entry| entry.record.query == query) {
+        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
+            usage += replied.usage;
+        }
+        if let Fact::Agent(AgentFact::DelegationFinished(end)) = &record.fact {
+            usage += end.usage;
+        }
+    }
+    usage
 }

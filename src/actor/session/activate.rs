@@ -8,7 +8,7 @@ use crate::{
         replay::{Replayed, within},
         shard::ShardMsg,
     },
-    kernel::{Command, Decision, Moment, Report},
+    kernel::{Command, Decision, Effect, Moment, Report},
     model::record::{Opened, Quarantined, Record, SessionFact},
 };
 
@@ -31,7 +31,7 @@ impl SessionState {
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
-            Activation::Quarantine { reason } => Self::set_aside(reason, now),
+            Activation::Quarantine { reason } => self.set_aside(reason, now),
             Activation::BudgetViolated { query, detail } => {
                 let violated = Report::BudgetViolated { query, detail };
                 let decision = self.session.observe(violated, now);
@@ -48,7 +48,9 @@ impl SessionState {
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.session.may_rest() {
+        // One that was taken back and not heard of may still have to be told.
+        self.children.retain(|_, task| !task.is_over());
+        if self.session.may_rest() && self.children.is_empty() {
             return self.leave(me).await;
         }
         let (key, actor) = (self.key.clone(), me.get_id());
@@ -63,14 +65,19 @@ impl SessionState {
     ) -> Result<(), ActorProcessingErr> {
         (self.work, self.prompt) = (None, None);
         self.tools.clear();
+        self.children.clear();
         let decision = self.session.leave(self.services.clock.moment());
         self.step(me, decision).await?;
         me.stop(None);
         Ok(())
     }
 
-    /// Not the kernel's decision: it may be what crashes.
-    fn set_aside(reason: String, now: Moment) -> Decision {
+    /// Not the kernel's decision: it may be what crashes. Nobody will wait for a sub-agent any more.
+    fn set_aside(&self, reason: String, now: Moment) -> Decision {
+        let orphan = self.session.query().and_then(|query| {
+            let (query, child) = (query.id(), query.step().child()?.clone());
+            Some(Effect::CancelChild { query, child })
+        });
         let record = Record {
             at: now.at,
             query: None,
@@ -79,6 +86,7 @@ impl SessionState {
         };
         Decision {
             records: vec![record],
+            effects: orphan.into_iter().collect(),
             ..Decision::nothing()
         }
     }

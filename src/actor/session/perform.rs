@@ -9,8 +9,8 @@ use crate::{
     actor::{handle::Child, services::Services, task::Task},
     kernel::{CallToken, Effect, Report},
     model::{
-        Fault, FaultClass, Limits, Outcome, QueryClassification, QueryId, QueryType, Timestamp,
-        Usage,
+        Fault, FaultClass, Limits, QueryClassification, QueryId, QueryType, SessionKey,
+        SessionName, Timestamp,
         record::{ChildEnd, Parent},
     },
     prompt::{ComposeInput, ComposedPrompt, Prepared},
@@ -49,22 +49,31 @@ impl SessionState {
                 child,
                 scope,
                 max_tokens,
+                max_cost,
             } => {
                 // The turns of the profile: a child's do not count in the parent (spec 11).
                 let limits = Limits {
                     max_tokens,
+                    max_cost,
                     ..self.profile.policy.limits
                 };
-                let child = Child {
-                    name: child,
-                    scope,
-                    limits,
-                };
-                self.work = Some(self.start_child(me, query, child));
+                let session = self.child(query, &child);
+                let report = child_ended(me.clone(), query);
+                let task = Task::spawn(async move { session.run(&scope, limits, report).await });
+                self.follow_child(child, task);
             }
-            Effect::CancelChild { child } => {
-                let tenant = self.key.tenant.clone();
-                self.services.router.cancel_child(tenant, child);
+            Effect::CancelChild { query, child } => {
+                let session = self.child(query, &child);
+                let report = child_ended(me.clone(), query);
+                let before = self.children.remove(&child);
+                let task = Task::spawn(async move {
+                    // So that what starts it does not come after what cancels it.
+                    if let Some(before) = before {
+                        before.stop().await;
+                    }
+                    session.end(report).await;
+                });
+                self.follow_child(child, task);
             }
         }
     }
@@ -93,34 +102,31 @@ impl SessionState {
         })
     }
 
-    fn start_child(&self, me: &ActorRef<SessionMsg>, query: QueryId, child: Child) -> Task {
-        let depth = self
-            .opening
-            .parent
-            .as_ref()
-            .map_or(0, |parent| parent.depth)
-            + 1;
+    /// Of those that have ended nothing is kept.
+    fn follow_child(&mut self, child: SessionName, task: Task) {
+        self.children.retain(|_, task| !task.is_over());
+        self.children.insert(child, task);
+    }
+
+    /// A sub-agent of this session.
+    fn child(&self, query: QueryId, name: &SessionName) -> Child {
+        let above = self.opening.parent.as_ref();
+        let depth = above.map_or(0, |parent| parent.depth);
         let parent = Parent {
             session: self.key.name.clone(),
             query,
-            depth,
+            depth: depth + 1,
         };
-        let (me, router) = (me.clone(), self.services.router.clone());
-        let (tenant, profile) = (self.key.tenant.clone(), self.opening.profile.clone());
-        Task::spawn(async move {
-            let name = child.name.clone();
-            let end = router.run_child(tenant, profile, parent, child).await;
-            let end = end.unwrap_or_else(|error| ChildEnd {
-                child: name,
-                outcome: Outcome::Failed {
-                    code: "child".into(),
-                    detail: error.to_string(),
-                },
-                answer: String::new(),
-                usage: Usage::default(),
-            });
-            let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
-        })
+        let key = SessionKey {
+            tenant: self.key.tenant.clone(),
+            name: name.clone(),
+        };
+        // One that is taken back may have to wait for one of its own.
+        let deepest = self.profile.policy.delegation.max_depth;
+        let below = deepest.saturating_sub(depth).max(1);
+        let patience = self.services.timeouts.child.saturating_mul(below);
+        let profile = self.opening.profile.clone();
+        self.services.router.child(key, profile, parent, patience)
     }
 
     /// The prompt of a query type, from a composer.
@@ -134,6 +140,12 @@ impl SessionState {
             .composer
             .compose(input, services.timeouts.prepare)
             .await
+    }
+}
+
+fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd) {
+    move |end| {
+        let _ = me.cast(SessionMsg::Report(Report::ChildEnded { query, end }));
     }
 }
 

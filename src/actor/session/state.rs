@@ -17,7 +17,7 @@ use crate::{
     },
     journal::{self, Append, Claim, Entry, Standing},
     kernel::{Command, Decision, Report, Session, Step},
-    model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey},
+    model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
 
@@ -35,9 +35,11 @@ pub(in crate::actor) struct SessionState {
     pub(super) last: Seq,
     /// The running query's prompt; composed anew after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
-    /// What the session waits for besides tools: preparation, a model call, a back-off or a child.
+    /// What the session waits for besides tools and children: preparation, a model call, a back-off.
     pub(super) work: Option<Task>,
     pub(super) tools: HashMap<CallId, Task>,
+    /// Followed to their ends, which may be after that of the query.
+    pub(super) children: HashMap<SessionName, Task>,
     /// What the shard was last told that runs.
     told: Option<Running>,
 }
@@ -73,6 +75,7 @@ impl SessionState {
             prompt: None,
             work: None,
             tools: HashMap::new(),
+            children: HashMap::new(),
             told: None,
         }
     }
@@ -235,7 +238,10 @@ impl SessionState {
             return Expected::Patience;
         }
         match query.step() {
-            Step::Ready | Step::BackingOff { .. } | Step::Delegating { .. } => Expected::Patience,
+            Step::Ready
+            | Step::BackingOff { .. }
+            | Step::Delegating { .. }
+            | Step::Ending { .. } => Expected::Patience,
             Step::Preparing | Step::Calling { .. } => Expected::Progress,
             Step::Tools { .. } => Expected::Progress,
         }

@@ -6,10 +6,19 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use super::*;
 use crate::{
-    actor::{Answer, AskError, gateway::Ticket, ledger::Ruling},
-    kernel::CallToken,
+    actor::{
+        Answer, AskError,
+        gateway::Ticket,
+        ledger::Ruling,
+        session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
+    },
+    kernel::{CallToken, DelegationPolicy},
     llm::{Delta, Request, Scripted, ToolChoice},
-    model::{Attempt, Fault, Outcome, QueryId, SessionKey, SessionName, Sid, Submission, Turn},
+    model::{
+        Attempt, Fault, Outcome, QueryId, Seq, SessionKey, SessionName, Sid, Submission, Turn,
+        Usage,
+        record::{Fact, QueryFact, TurnFact},
+    },
     testkit::{TestOracle, TestTool},
 };
 
@@ -207,6 +216,95 @@ async fn a_session_that_starts_more_turns_than_its_budget_is_ended_by_the_books(
         ledger.count_call(Sid(1), QueryId(1), Turn(0)),
         Ruling::NotLive
     );
+}
+
+/// A parent that waits for its child, which waits for its model.
+async fn delegating() -> (Parts, Scripted) {
+    let wish = "<signal type=\"delegation_recommended\"><reason>It is long</reason>\
+                <scope>Read the rest of it</scope></signal>";
+    let script = Scripted::new().reply(wish).stall("Reading");
+    let oracle = TestOracle::new(script.clone()).policy(|policy| {
+        policy.limits.max_turns = 3;
+        policy.delegation = DelegationPolicy {
+            max_depth: 1,
+            max_children: 1,
+            default_tokens: 5_000,
+        };
+    });
+    (parts(oracle).await, script)
+}
+
+/// How the child's query ended, and what it used.
+async fn child_end(oracle: &Oracle) -> (Outcome, Usage) {
+    let key = SessionKey::local(SessionName::new("s.1.1").unwrap());
+    let child = oracle.session(key);
+    loop {
+        for entry in child.log(Seq(0)).await.unwrap() {
+            if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
+                return (finished.outcome.clone(), finished.usage);
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_the_books_end_takes_its_child_back_first() {
+    let (parts, script) = delegating().await;
+    let running = {
+        let oracle = parts.oracle.clone();
+        async move { ask(&oracle, "s").await.unwrap() }
+    };
+    let rogue = async {
+        while script.requests().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        let (call, _pieces) = ticket(Sid(1), 3);
+        let shards = &parts.services.router.shards;
+        let shard = shards.at(shards.index_of(&call.key)).unwrap();
+        shard.cast(ShardMsg::Call(call)).unwrap();
+    };
+    let (answer, ()) = tokio::join!(running, rogue);
+    assert_eq!(answer.outcome.reason(), Some("budget_violated"));
+    let (outcome, used) = child_end(&parts.oracle).await;
+    assert_eq!(outcome, Outcome::Cancelled);
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let log = parts.oracle.session(key).log(Seq(0)).await.unwrap();
+    let own = log.iter().find_map(|entry| {
+        let Fact::Turn(TurnFact::Replied(replied)) = &entry.record.fact else {
+            return None;
+        };
+        Some(replied.usage)
+    });
+    let mut all = own.unwrap();
+    all += used;
+    assert_eq!(answer.usage, all, "the child's use counts");
+    assert_eq!(parts.oracle.running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_set_aside_leaves_no_child_running() {
+    let (parts, script) = delegating().await;
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let session = parts.oracle.session(key.clone());
+    session.submit(Submission::new("look it up")).await.unwrap();
+    while script.requests().len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let shards = &parts.services.router.shards;
+    let args = SessionArgs {
+        key: key.clone(),
+        opening: Opening::default(),
+        shard: shards.at(shards.index_of(&key)).unwrap(),
+        pulse: Arc::default(),
+        services: parts.services.clone(),
+    };
+    let (again, _) = Actor::spawn(None, SessionActor, args).await.unwrap();
+    let reason = "it crashed while coming to life".to_owned();
+    again
+        .cast(SessionMsg::Activate(Activation::Quarantine { reason }))
+        .unwrap();
+    assert_eq!(child_end(&parts.oracle).await.0, Outcome::Cancelled);
 }
 
 /// A host's actor with a system under it.

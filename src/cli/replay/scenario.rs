@@ -185,7 +185,9 @@ fn section_of(key: &str) -> Option<&'static str> {
         | "iteration_warning_threshold"
         | "token_warning_threshold"
         | "context_warning_threshold" => Some("oracle"),
-        "max_tokens" | "max_cost_usd" => Some("budget"),
+        "max_tokens" | "max_cost_usd" | "session_max_tokens" | "session_max_cost_usd" => {
+            Some("budget")
+        }
         "silence_turns" | "low_confidence" => Some("fallback"),
         "on_missing_signal" => Some("turn"),
         _ => None,

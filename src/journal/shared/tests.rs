@@ -1,3 +1,5 @@
+//! The socket: the contract holds through it, and a line that breaks is told.
+
 use std::{os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
 use tokio::{io::AsyncWriteExt, net::UnixListener, runtime::Handle, task::block_in_place};

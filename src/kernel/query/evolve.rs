@@ -211,6 +211,13 @@ impl Query {
                     child: start.child.clone(),
                     scope: start.scope.as_str().into(),
                     max_tokens: start.max_tokens,
+                    max_cost: start.max_cost,
+                };
+            }
+            AgentFact::DelegationCancelled(cancel) => {
+                self.step = Step::Ending {
+                    child: cancel.child.clone(),
+                    ending: cancel.ending.clone(),
                 };
             }
             AgentFact::DelegationFinished(end) => {
@@ -272,7 +279,11 @@ impl Query {
     fn tries(&self) -> u32 {
         match self.step {
             Step::Calling { tries, .. } | Step::BackingOff { tries, .. } => tries,
-            Step::Preparing | Step::Ready | Step::Tools { .. } | Step::Delegating { .. } => 0,
+            Step::Preparing
+            | Step::Ready
+            | Step::Tools { .. }
+            | Step::Delegating { .. }
+            | Step::Ending { .. } => 0,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{
     id::SessionName,
     outcome::Outcome,
     signal::{DelegationRecommended, NeedCapability, SignalType},
-    usage::Usage,
+    usage::{NanoUsd, Usage},
 };
 
 /// What went round in circles.
@@ -101,6 +101,36 @@ pub struct ChildStart {
     pub scope: String,
     /// Its token budget, if any.
     pub max_tokens: Option<u64>,
+    /// Its cost budget, if any. Records of before there was one have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<NanoUsd>,
+}
+
+/// How a query is to end that first waits for the end of its sub-agent (spec 8).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ending", rename_all = "snake_case")]
+pub enum Ending {
+    /// Somebody took it back.
+    Cancelled,
+    /// An operator said so: with what there is.
+    Finished,
+    /// It could not be carried out.
+    Failed {
+        /// Stable code, as in the outcome that follows.
+        code: String,
+        /// What happened, for people.
+        detail: String,
+    },
+}
+
+/// `delegation.cancelled`: the sub-agent is taken back. The query ends when its end is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildCancel {
+    /// The child.
+    pub child: SessionName,
+    /// How the query that waits for it is to end.
+    #[serde(flatten)]
+    pub ending: Ending,
 }
 
 /// `delegation.finished`
@@ -137,6 +167,8 @@ facts! {
         DelegationRecommended(DelegationRecommended) = "delegation.recommended",
         /// See [`ChildStart`].
         DelegationStarted(ChildStart) = "delegation.started",
+        /// See [`ChildCancel`].
+        DelegationCancelled(ChildCancel) = "delegation.cancelled",
         /// See [`ChildEnd`].
         DelegationFinished(ChildEnd) = "delegation.finished",
         /// See [`EscalationRaised`].

@@ -150,8 +150,8 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
 mod tests {
     use super::*;
     use crate::model::{
-        Limits, Outcome, Usage,
-        record::{Accepted, Finished, Place, Steered},
+        Limits, NanoUsd, Outcome, Usage,
+        record::{Accepted, ChildCancel, ChildStart, Ending, Finished, Place, Steered},
     };
 
     fn record(fact: impl Into<Fact>) -> Record {
@@ -189,6 +189,50 @@ mod tests {
             usage: Usage::default(),
         }));
         assert_eq!(decode(&encode(&finished).unwrap()).unwrap(), finished);
+    }
+
+    #[test]
+    fn a_delegation_from_before_children_had_cost_budgets_reads_as_one_without() {
+        let old = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"delegation.started","payload":{"child":"talk.1.1","scope":"all of src","max_tokens":4000}}"#;
+        let start = ChildStart {
+            child: "talk.1.1".parse().unwrap(),
+            scope: "all of src".into(),
+            max_tokens: Some(4_000),
+            max_cost: None,
+        };
+        let read = record(AgentFact::DelegationStarted(start.clone()));
+        assert_eq!(decode(old).unwrap(), read);
+        assert_eq!(encode(&read).unwrap(), old, "and nothing new is said of it");
+        let max_cost = Some(NanoUsd(5));
+        let new = record(AgentFact::DelegationStarted(ChildStart {
+            max_cost,
+            ..start
+        }));
+        let json = encode(&new).unwrap();
+        assert!(json.contains(r#""max_tokens":4000,"max_cost":5"#), "{json}");
+        assert_eq!(decode(&json).unwrap(), new);
+    }
+
+    #[test]
+    fn how_a_query_is_to_end_reads_back_as_it_was() {
+        let failed = Ending::Failed {
+            code: "crash".into(),
+            detail: "thrice".into(),
+        };
+        for (ending, json) in [
+            (Ending::Cancelled, r#"{"child":"c","ending":"cancelled"}"#),
+            (Ending::Finished, r#"{"child":"c","ending":"finished"}"#),
+            (
+                failed,
+                r#"{"child":"c","ending":"failed","code":"crash","detail":"thrice"}"#,
+            ),
+        ] {
+            let child = "c".parse().unwrap();
+            let cancel = AgentFact::DelegationCancelled(ChildCancel { child, ending });
+            let line = encode(&record(cancel.clone())).unwrap();
+            assert!(line.contains(json), "{line}");
+            assert_eq!(decode(&line).unwrap(), record(cancel));
+        }
     }
 
     #[test]

@@ -3,63 +3,34 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    kernel::{DelegationPolicy, Policy},
-    llm::{Backend, DeltaStream, Request, Scripted},
+    journal::{
+        Journal, Memory,
+        faulty::{Failure, Faulty, Operation, Plan},
+    },
+    llm::Scripted,
     model::Seq,
-    testkit::{Panics, Probe, Shaky, TestOracle, TestSession, TestSystem},
+    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSession, TestSystem, let_pass},
 };
 use serde_json::json;
 
-use super::{answered, counts, done, end, last};
+use super::{
+    answered, counts, done, end,
+    family::{Family, allow, delegate},
+    last,
+};
 
 const SCOPE: &str = "Read the manual of the frobnicator";
 
-/// One script for the child, which is known by its question, another for the parent.
-#[derive(Clone)]
-struct Family {
-    parent: Scripted,
-    child: Probe<Scripted>,
-}
-
-impl Backend for Family {
-    fn provider(&self) -> &'static str {
-        "scripted"
-    }
-
-    fn call(&self, request: Request) -> DeltaStream {
-        let first: String = request.messages[0].texts().collect();
-        if first == SCOPE {
-            self.child.call(request)
-        } else {
-            self.parent.call(request)
-        }
-    }
-}
-
 fn family(child: Scripted) -> Family {
-    let wish = format!(
-        "I will have that read.\n<signal type=\"delegation_recommended\"><reason>It is long</reason>\
-         <scope>{SCOPE}</scope><estimated_tokens>5000</estimated_tokens></signal>"
-    );
-    Family {
-        parent: Scripted::new()
-            .reply(wish)
-            .reply(done("It says: turn left.")),
-        child: Probe::new(child),
-    }
-}
-
-fn allow(policy: &mut Policy) {
-    policy.delegation = DelegationPolicy {
-        max_depth: 1,
-        max_children: 2,
-        default_tokens: 1_000,
-    };
+    let parent = Scripted::new()
+        .reply(delegate(SCOPE))
+        .reply(done("It says: turn left."));
+    Family::new(parent).child(SCOPE, child)
 }
 
 async fn start(family: &Family) -> (TestSystem, TestSession, TestSession) {
     let oracle = TestOracle::new(family.clone())
-        .policy(allow)
+        .policy(|policy| allow(policy, 1))
         .start()
         .await
         .unwrap();
@@ -87,7 +58,7 @@ async fn a_childs_answer_comes_back_as_data_and_its_usage_is_added() {
         accepted["limits"],
         json!({"max_turns": 30, "max_tokens": 5000})
     );
-    let requests = family.parent.requests();
+    let requests = family.parent().requests();
     let told = requests.last().unwrap().messages.last().unwrap();
     let told: String = told.texts().collect();
     assert!(told.contains("Turn left."), "{told}");
@@ -120,43 +91,6 @@ async fn a_child_cannot_have_children_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_the_parent_cancels_the_child() {
-    let family = family(Scripted::new().stall("Reading"));
-    let (oracle, parent, child) = start(&family).await;
-    let person = async {
-        child.wait_for("turn.started").await.unwrap();
-        parent.cancel(None).await.unwrap();
-    };
-    let (answer, ()) = tokio::join!(parent.ask("how does the code work?"), person);
-    assert_eq!(answer.unwrap().outcome.name(), "cancelled");
-    let finished = child.wait_for("query.finished").await.unwrap();
-    assert_eq!(finished.payload["outcome"], "cancelled");
-    while family.child.open() > 0 || oracle.oracle().running() > 0 {
-        tokio::task::yield_now().await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_that_interrupts_the_parent_leaves_no_orphan() {
-    let family = family(Scripted::new().stall("Reading"));
-    let (_oracle, parent, child) = start(&family).await;
-    let interrupt = oracle_agent::model::Submission {
-        busy: oracle_agent::model::BusyPolicy::Interrupt,
-        ..oracle_agent::model::Submission::new("never mind, tell me what else there is")
-    };
-    parent
-        .submit(oracle_agent::model::Submission::new(
-            "how does the code work?",
-        ))
-        .await
-        .unwrap();
-    child.wait_for("turn.started").await.unwrap();
-    parent.submit(interrupt).await.unwrap();
-    let finished = child.wait_for("query.finished").await.unwrap();
-    assert_eq!(finished.payload["outcome"], "cancelled");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_parent_that_is_brought_back_finds_its_child_and_starts_no_other() {
     let family = family(Scripted::new().stall("Reading").reply(done("Turn left.")));
     let panics = Panics::default();
@@ -165,7 +99,7 @@ async fn a_parent_that_is_brought_back_finds_its_child_and_starts_no_other() {
     let build = || {
         let crash = crash.clone();
         TestOracle::new(family.clone())
-            .policy(allow)
+            .policy(|policy| allow(policy, 1))
             .policy(move |policy| policy.turn = Arc::new(Shaky(crash)))
             .journal(memory.clone())
     };
@@ -208,4 +142,56 @@ async fn a_child_that_fails_is_told_to_the_parent_which_goes_on() {
     assert_eq!(end(&answer), answered("It says: turn left."));
     let finished = last(&parent, "delegation.finished").await;
     assert_eq!(finished["code"], "auth", "{finished}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whichever_append_of_a_child_fails_it_is_started_once_and_answers() {
+    // 1 to 4 are the parent's; 5 opens the child, 6 accepts its query, the last one ends it.
+    for number in 5..=8 {
+        for failure in [Failure::NotDone, Failure::DoneUnanswered] {
+            let name = format!("append {number} {failure:?}");
+            let plan = Plan::new().fail(Operation::Append, number, failure);
+            let family = family(Scripted::new().reply(done("Turn left.")));
+            let oracle = TestOracle::new(family.clone())
+                .policy(|policy| allow(policy, 1))
+                .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+                .start()
+                .await
+                .unwrap();
+            let parent = oracle.session("p").unwrap();
+            let child = oracle.session("p.1.1").unwrap();
+            let answer = parent.ask("how does the code work?").await.unwrap();
+            assert_eq!(end(&answer), answered("It says: turn left."), "{name}");
+            let kinds = ["session.opened", "query.accepted", "query.finished"];
+            assert_eq!(counts(&child, kinds).await, [1, 1, 1], "{name}");
+            let finished = last(&parent, "delegation.finished").await;
+            assert_eq!(finished["answer"], "Turn left.", "{name}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_cannot_be_started_is_not_left_to_start_later() {
+    let family = family(Scripted::new().reply(done("Turn left.")));
+    let journal = Obstructed::new(super::memory());
+    let oracle = TestOracle::new(family.clone())
+        .policy(|policy| allow(policy, 1))
+        .journal(Arc::new(journal.clone()))
+        .start()
+        .await
+        .unwrap();
+    let child = oracle.session("p.1.1").unwrap();
+    // It is known from before, and from now on nothing more can be recorded of it.
+    let _ = child.cancel(None).await;
+    let known = journal.find(child.key().clone()).await.unwrap().unwrap();
+    journal.set(Obstacle::Stuck(known.sid));
+    let parent = oracle.session("p").unwrap();
+    let answer = parent.ask("how does the code work?").await.unwrap();
+    assert_eq!(end(&answer), answered("It says: turn left."));
+    let finished = last(&parent, "delegation.finished").await;
+    assert_eq!(finished["code"], "child", "{finished}");
+    journal.set(Obstacle::None);
+    let_pass(super::HOUR).await;
+    let [begun, ended] = counts(&child, ["query.accepted", "query.finished"]).await;
+    assert_eq!((begun, family.of(SCOPE).opened()), (ended, 0));
 }

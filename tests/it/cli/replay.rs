@@ -196,6 +196,12 @@ fn the_scenario_wins_over_a_file_and_the_command_line_over_both() {
             "answered",
         ),
         (
+            "a session's budget, which needs no section either",
+            "",
+            json!({ "session_max_tokens": 1 }),
+            "forced",
+        ),
+        (
             "the command line over the scenario",
             " --max-turns 1",
             json!({ "max_turns": 9 }),

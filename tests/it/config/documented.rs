@@ -1,6 +1,6 @@
 //! The defaults, the file that documents them, and what is shown of a configuration.
 
-use oracle_agent::config::{Config, OnMissingSignal, Sources, load};
+use oracle_agent::config::{Budget, Config, OnMissingSignal, Sources, load};
 
 use super::{from_file, sources};
 
@@ -71,8 +71,13 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(config.oracle.token_warning_threshold.get(), 8_000);
     assert_eq!(config.oracle.context_warning_threshold.get(), 7_000);
     assert_eq!(
-        (config.budget.max_tokens, config.budget.max_cost_usd),
-        (None, None)
+        config.budget,
+        Budget {
+            max_tokens: None,
+            max_cost_usd: None,
+            session_max_tokens: None,
+            session_max_cost_usd: None,
+        }
     );
     // Spec 7
     assert_eq!(config.fallback.silence_turns.get(), 3);

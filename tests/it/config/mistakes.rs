@@ -50,6 +50,21 @@ fn mistakes_are_told_in_one_line_each() {
             "oracle.toml:1: `budget.max_cost_usd` is `0`, allowed is US dollars, more than 0 and up to 1000000, with at most 6 decimals",
         ),
         (
+            "no tokens for a session",
+            "budget.session_max_tokens = 0",
+            "oracle.toml:1: `budget.session_max_tokens` is `0`, allowed is a whole number from 1 to 4000000000",
+        ),
+        (
+            "too exact an amount for a session",
+            "budget.session_max_cost_usd = 0.0000001",
+            "oracle.toml:1: `budget.session_max_cost_usd` is `0.0000001`, allowed is US dollars, more than 0 and up to 1000000, with at most 6 decimals",
+        ),
+        (
+            "a session's key almost right",
+            "[budget]\nsession_max_cost = 5",
+            "oracle.toml:2: `budget.session_max_cost` is `5`, but there is no such key; the nearest is `budget.session_max_cost_usd`",
+        ),
+        (
             "an empty path",
             "[data]\ndir = ''",
             "oracle.toml:2: `data.dir` is `''`, allowed is a path as text, not empty",

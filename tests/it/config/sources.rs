@@ -173,6 +173,8 @@ fn every_kind_of_value_is_read_from_the_environment() {
         &[
             ("ORACLE_BUDGET__MAX_TOKENS", "200000"),
             ("ORACLE_BUDGET__MAX_COST_USD", "0.000001"),
+            ("ORACLE_BUDGET__SESSION_MAX_TOKENS", "3000000"),
+            ("ORACLE_BUDGET__SESSION_MAX_COST_USD", "12.5"),
             ("ORACLE_FALLBACK__LOW_CONFIDENCE", "0.25"),
             ("ORACLE_TURN__ON_MISSING_SIGNAL", "finish"),
             ("ORACLE_PROMPT__DIR", "5"),
@@ -186,6 +188,14 @@ fn every_kind_of_value_is_read_from_the_environment() {
     assert_eq!(
         config.budget.max_cost_usd.map(|usd| usd.nanos()),
         Some(NanoUsd(1_000))
+    );
+    assert_eq!(
+        config.budget.session_max_tokens,
+        Some(Count::of::<3_000_000>())
+    );
+    assert_eq!(
+        config.budget.session_max_cost_usd.map(|usd| usd.nanos()),
+        Some(NanoUsd(12_500_000_000))
     );
     assert_eq!(config.fallback.low_confidence, Share::of::<2_500>());
     assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Finish);

@@ -8,14 +8,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use oracle_agent::{
     kernel::{Effect, Phase, Policy, Session},
     model::{
-        Attempt, CallId, Message, Part, QueryId, Record, Role, Timestamp, Turn,
-        record::{ControlFact, Fact, QueryFact, TurnFact, codec},
+        Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
+        record::{AgentFact, ControlFact, Fact, QueryFact, TurnFact, codec},
     },
     signal::{self, Finding},
 };
 
 /// What the records have said of one query.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Seen {
     finished: bool,
     /// Replies so far, inherited ones included.
@@ -23,6 +23,12 @@ struct Seen {
     /// The turns that it is allowed.
     allowed: u32,
     attempt: Attempt,
+    /// Of the replies and of the children, what was inherited included.
+    usage: Usage,
+    /// The child that works for it.
+    child: Option<SessionName>,
+    /// Whether that was taken back.
+    cancelled: bool,
 }
 
 /// See the module.
@@ -31,6 +37,8 @@ pub(super) struct Audit {
     replayed: Session,
     queries: BTreeMap<QueryId, Seen>,
     last: Timestamp,
+    /// A child that was just taken back, which has to be told.
+    to_tell: Option<SessionName>,
 }
 
 impl Audit {
@@ -39,6 +47,7 @@ impl Audit {
             replayed: Session::new(policy),
             queries: BTreeMap::new(),
             last: Timestamp::from_millis(0),
+            to_tell: None,
         }
     }
 
@@ -64,9 +73,10 @@ impl Audit {
         if let Fact::Query(QueryFact::Accepted(accepted)) = &record.fact {
             let next = self.queries.keys().max().map_or(QueryId(1), |id| id.next());
             assert_eq!(id, next, "queries are numbered without gaps");
-            let from = accepted.continues.map(|from| self.queries[&from].turns);
+            let from = accepted.continues.map(|from| &self.queries[&from]);
             let seen = Seen {
-                turns: from.unwrap_or(0),
+                turns: from.map_or(0, |from| from.turns),
+                usage: from.map_or_else(Usage::default, |from| from.usage),
                 allowed: accepted.limits.max_turns,
                 ..Seen::default()
             };
@@ -77,6 +87,7 @@ impl Audit {
         assert!(!seen.finished, "nothing follows the end: {record:?}");
         match &record.fact {
             Fact::Turn(TurnFact::Started(started)) => {
+                assert_eq!(seen.child, None, "no turn while a child works");
                 assert_eq!(record.turn, Some(Turn(seen.turns)), "turns count on");
                 assert_eq!(started.attempt, Attempt(1));
                 assert!(seen.turns < seen.allowed, "no turn beyond the budget");
@@ -91,12 +102,38 @@ impl Audit {
                 assert_eq!(record.turn, Some(Turn(seen.turns)));
                 assert_eq!(replied.attempt, seen.attempt, "only the last try counts");
                 seen.turns += 1;
+                seen.usage += replied.usage;
             }
             Fact::Control(ControlFact::BudgetSet(set)) => {
                 seen.allowed = set.limits.max_turns;
             }
+            Fact::Agent(AgentFact::DelegationStarted(start)) => {
+                assert_eq!(seen.child, None, "one child at a time");
+                (seen.child, seen.cancelled) = (Some(start.child.clone()), false);
+            }
+            Fact::Agent(AgentFact::DelegationCancelled(cancel)) => {
+                assert_eq!(
+                    seen.child.as_ref(),
+                    Some(&cancel.child),
+                    "a child that works"
+                );
+                assert!(!seen.cancelled, "taken back once");
+                seen.cancelled = true;
+                self.to_tell = Some(cancel.child.clone());
+            }
+            Fact::Agent(AgentFact::DelegationFinished(end)) => {
+                assert_eq!(seen.child.take().as_ref(), Some(&end.child));
+                seen.usage += end.usage;
+            }
             Fact::Query(QueryFact::Finished(finished)) => {
                 assert_eq!(finished.turns, seen.turns, "the end tells the turns");
+                assert_eq!(finished.usage, seen.usage, "and all that was used");
+                let reason = finished.outcome.reason().unwrap_or_default();
+                let gave_up = ["crash", "stall", "process_death", "budget_violated"];
+                assert!(
+                    seen.child.is_none() || seen.cancelled && gave_up.contains(&reason),
+                    "no child is left behind: {finished:?}"
+                );
                 seen.finished = true;
             }
             Fact::Session(_)
@@ -105,7 +142,13 @@ impl Audit {
             | Fact::Tool(_)
             | Fact::Approval(_)
             | Fact::Budget(_)
-            | Fact::Agent(_)
+            | Fact::Agent(
+                AgentFact::LoopDetected(_)
+                | AgentFact::FallbackTriggered(_)
+                | AgentFact::CapabilityRequested(_)
+                | AgentFact::DelegationRecommended(_)
+                | AgentFact::EscalationRaised(_),
+            )
             | Fact::Llm(_)
             | Fact::Supervisor(_)
             | Fact::Control(
@@ -119,7 +162,11 @@ impl Audit {
     }
 
     /// After each step.
-    pub(super) fn step(&self, live: &Session, effects: &[Effect]) {
+    pub(super) fn step(&mut self, live: &Session, effects: &[Effect]) {
+        if let Some(told) = self.to_tell.take() {
+            let cancels = |effect: &Effect| matches!(effect, Effect::CancelChild { child, .. } if *child == told);
+            assert!(effects.iter().any(cancels), "{told} is told: {effects:?}");
+        }
         let open = self.queries.values().filter(|seen| !seen.finished).count();
         let running = match live.phase() {
             Phase::Idle => 0,

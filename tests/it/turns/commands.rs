@@ -46,12 +46,18 @@ fn cancel_ends_the_query_in_every_step() {
             }],
             "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
             "delegating" => vec![Effect::CancelChild {
+                query: QueryId(1),
                 child: "talk.1.1".parse().unwrap(),
             }],
             _ => Vec::new(),
         };
         play.command(CANCEL).unwrap();
         assert_eq!(play.effects, expected, "{name}");
+        let waits = play.session.query().is_some();
+        assert_eq!(waits, name == "delegating", "{name}");
+        if waits {
+            play.child_ends(Outcome::Cancelled, "", usage(1, 1, 1));
+        }
         assert_eq!(play.outcome(), &Outcome::Cancelled, "{name}");
         is_usable(&mut play, name);
     }
@@ -99,6 +105,9 @@ fn finish_now_ends_the_query_with_what_there_is_in_every_step() {
     for (name, mut play) in steps::each() {
         let text = name != "preparing" && name != "ready, paused";
         play.command(Command::FinishNow).unwrap();
+        if name == "delegating" {
+            play.child_ends(Outcome::Cancelled, "", usage(1, 1, 1));
+        }
         let stopped = "[Response stopped by operator]";
         let answer = if text {
             format!("Words.\n\n{stopped}")
@@ -150,14 +159,7 @@ fn go_on(play: &mut Play, name: &str) {
                 .unwrap();
         }
         "delegating" => {
-            let query = play.running();
-            let end = oracle_agent::model::record::ChildEnd {
-                child: "talk.1.1".parse().unwrap(),
-                outcome: Outcome::Answered,
-                answer: "Done.".into(),
-                usage: usage(1, 1, 1),
-            };
-            play.report(Report::ChildEnded { query, end });
+            play.child_ends(Outcome::Answered, "Done.", usage(1, 1, 1));
         }
         _ => {}
     }

@@ -1,10 +1,10 @@
 //! Sub-agents (spec 8 row 16, spec 11), as far as the parent's kernel goes.
 
 use oracle_agent::{
-    kernel::{Command, DelegationPolicy, Effect, Policy, Report},
+    kernel::{Command, DelegationPolicy, Effect, Policy},
     model::{
         Limits, NanoUsd, Outcome, ProfileName, SessionKey, SessionName,
-        record::{ChildEnd, Opened, Parent},
+        record::{Opened, Parent},
     },
 };
 
@@ -33,26 +33,28 @@ fn limited(limits: Limits) -> Policy {
 }
 
 fn started(play: &Play) -> Option<(String, Option<u64>)> {
+    let (child, max_tokens, _) = caps(play)?;
+    Some((child, max_tokens))
+}
+
+/// The child that was started, its token budget and its cost budget.
+fn caps(play: &Play) -> Option<(String, Option<u64>, Option<NanoUsd>)> {
     play.effects.iter().find_map(|effect| {
         let Effect::StartChild {
-            child, max_tokens, ..
+            child,
+            max_tokens,
+            max_cost,
+            ..
         } = effect
         else {
             return None;
         };
-        Some((child.to_string(), *max_tokens))
+        Some((child.to_string(), *max_tokens, *max_cost))
     })
 }
 
-fn child_ends(play: &mut Play, child: &str, answer: &str) {
-    let query = play.running();
-    let end = ChildEnd {
-        child: SessionName::new(child).unwrap(),
-        outcome: Outcome::Answered,
-        answer: answer.into(),
-        usage: usage(500, 50, 7_000),
-    };
-    play.report(Report::ChildEnded { query, end });
+fn child_ends(play: &mut Play, answer: &str) {
+    play.child_ends(Outcome::Answered, answer, usage(500, 50, 7_000));
 }
 
 #[test]
@@ -67,7 +69,7 @@ fn a_sub_agent_does_the_scope_and_its_answer_comes_back_as_data() {
     ];
     assert_eq!(play.kinds(), kinds);
     assert_eq!(started(&play), Some(("talk.1.1".into(), Some(4_000))));
-    child_ends(&mut play, "talk.1.1", &format!("It is in a.rs. {}", done()));
+    child_ends(&mut play, &format!("It is in a.rs. {}", done()));
     assert_eq!(play.kinds(), ["delegation.finished", "turn.started"]);
     let told = play.guidance().concat();
     assert!(
@@ -108,6 +110,100 @@ fn a_childs_budget_is_what_was_estimated_capped_by_what_is_left() {
             Some(("talk.1.1".into(), Some(budget))),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn a_childs_money_is_what_is_left_of_the_tightest_budget() {
+    let of_query = |limit| Limits {
+        max_cost: Some(NanoUsd(limit)),
+        ..Limits::default()
+    };
+    let of_session = |limits, limit| Policy {
+        session_cost: Some(NanoUsd(limit)),
+        ..limited(limits)
+    };
+    // The turn that delegates costs 1,000 nano-dollars.
+    for (name, policy, money) in [
+        ("no budget", open_to_children(), None),
+        ("of the query", limited(of_query(5_000)), Some(4_000)),
+        (
+            "of the session",
+            of_session(Limits::default(), 3_000),
+            Some(2_000),
+        ),
+        (
+            "the session's is tighter",
+            of_session(of_query(5_000), 3_000),
+            Some(2_000),
+        ),
+        (
+            "the query's is tighter",
+            of_session(of_query(1_001), 3_000),
+            Some(1),
+        ),
+    ] {
+        let mut play = Play::asked(policy);
+        play.says(&delegate("all of src"));
+        let (_, _, max_cost) = caps(&play).unwrap();
+        assert_eq!(max_cost, money.map(NanoUsd), "{name}");
+        play.revive();
+        let (_, _, again) = caps(&play).unwrap();
+        assert_eq!(again, max_cost, "{name}: owed again, the same");
+    }
+}
+
+#[test]
+fn a_session_budget_caps_the_children_of_its_later_queries_too() {
+    let mut play = Play::asked(Policy {
+        session_cost: Some(NanoUsd(5_000)),
+        session_tokens: Some(1_000),
+        ..open_to_children()
+    });
+    play.says(&done())
+        .ask(QUESTION)
+        .says(&delegate("all of src"));
+    let left = ("talk.2.1".to_owned(), Some(800), Some(NanoUsd(3_000)));
+    assert_eq!(caps(&play), Some(left));
+}
+
+#[test]
+fn a_child_that_spends_what_is_left_ends_the_query_at_the_next_check() {
+    let limits = |max_tokens, max_cost: Option<u64>| Limits {
+        max_tokens,
+        max_cost: max_cost.map(NanoUsd),
+        ..Limits::default()
+    };
+    for (name, limits, spent, end) in [
+        (
+            "money",
+            limits(None, Some(5_000)),
+            usage(10, 10, 4_000),
+            Some(("forced", "cost")),
+        ),
+        (
+            "money, by one call too much",
+            limits(None, Some(5_000)),
+            usage(10, 10, 4_900),
+            Some(("forced", "cost")),
+        ),
+        (
+            "tokens",
+            limits(Some(200), None),
+            usage(90, 10, 0),
+            Some(("forced", "tokens")),
+        ),
+        (
+            "less",
+            limits(Some(200), Some(5_000)),
+            usage(90, 9, 3_999),
+            None,
+        ),
+    ] {
+        let mut play = Play::asked(limited(limits));
+        play.says(&delegate("all of src"));
+        play.child_ends(Outcome::Answered, "Found.", spent);
+        assert_eq!(play.end(), end, "{name}");
     }
 }
 
@@ -188,7 +284,7 @@ fn a_query_starts_only_so_many() {
         play.says(&delegate(&format!("part number {number}")));
         let child = format!("talk.1.{number}");
         assert_eq!(started(&play).map(|(name, _)| name), Some(child.clone()));
-        child_ends(&mut play, &child, "Done.");
+        child_ends(&mut play, "Done.");
     }
     play.says(&delegate("part number three"));
     assert_eq!(play.guidance(), [ALONE]);
@@ -210,31 +306,9 @@ fn a_session_whose_name_leaves_no_room_for_a_childs_goes_on_alone() {
 fn an_answer_of_nothing_is_said_to_be_one() {
     let mut play = Play::asked(open_to_children());
     play.says(&delegate("all of src"));
-    child_ends(&mut play, "talk.1.1", "");
+    child_ends(&mut play, "");
     let told = ["The sub-agent ended (answered) without an answer. Go on without it."];
     assert_eq!(play.guidance(), told);
-}
-
-#[test]
-fn the_end_of_another_child_decides_nothing() {
-    let mut play = Play::asked(open_to_children());
-    play.says(&delegate("all of src"));
-    child_ends(&mut play, "talk.1.2", "Not asked.");
-    assert!(play.kinds().is_empty());
-}
-
-#[test]
-fn a_child_is_cancelled_with_its_parents_query() {
-    for (name, command) in [
-        ("cancel", Command::Cancel { query: None }),
-        ("finish now", Command::FinishNow),
-    ] {
-        let mut play = Play::asked(open_to_children());
-        play.says(&delegate("all of src"));
-        play.command(command).unwrap();
-        let child = SessionName::new("talk.1.1").unwrap();
-        assert_eq!(play.effects, [Effect::CancelChild { child }], "{name}");
-    }
 }
 
 #[test]
@@ -242,7 +316,7 @@ fn a_childs_end_during_a_pause_waits_for_the_resume() {
     let mut play = Play::asked(open_to_children());
     play.says(&delegate("all of src"));
     play.command(Command::Pause).unwrap();
-    child_ends(&mut play, "talk.1.1", "Found it.");
+    child_ends(&mut play, "Found it.");
     assert_eq!(play.kinds(), ["delegation.finished"]);
     play.command(Command::Resume).unwrap();
     assert_eq!(play.kinds(), ["control.resumed", "turn.started"]);

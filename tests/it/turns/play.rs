@@ -11,10 +11,11 @@ use oracle_agent::{
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
         Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall, ToolResult,
-        ToolStatus,
+        ToolStatus, Usage,
         record::{
-            AgentFact, Fact, FallbackTriggered, Finished, LoopDetected, Opened, PromptSummary,
-            Quarantined, QueryFact, RestartCause, SessionFact, TurnFact, TurnMode, TurnStarted,
+            AgentFact, ChildEnd, Fact, FallbackTriggered, Finished, LoopDetected, Opened,
+            PromptSummary, Quarantined, QueryFact, RestartCause, SessionFact, TurnFact, TurnMode,
+            TurnStarted,
         },
     },
 };
@@ -154,10 +155,11 @@ impl Play {
 
     /// What is owed, as part of the step before.
     fn go_on(&mut self) -> &mut Self {
-        let step = self.step;
+        let (step, effects) = (self.step, self.effects.clone());
         let decision = self.session.resume(self.now());
         self.apply(decision);
         self.step = step;
+        self.effects = [effects, self.effects.clone()].concat();
         self
     }
 
@@ -242,6 +244,19 @@ impl Play {
             turn,
             result,
         })
+    }
+
+    /// The sub-agent that the query waits for has ended.
+    pub(super) fn child_ends(&mut self, outcome: Outcome, answer: &str, usage: Usage) -> &mut Self {
+        let query = self.session.query().expect("a running query");
+        let (query, child) = (query.id(), query.step().child().expect("a child").clone());
+        let end = ChildEnd {
+            child,
+            outcome,
+            answer: answer.into(),
+            usage,
+        };
+        self.report(Report::ChildEnded { query, end })
     }
 
     /// A turn that calls one tool, which answers.

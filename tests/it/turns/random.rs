@@ -10,14 +10,14 @@ use oracle_agent::{
     },
     model::{
         Attempt, BusyPolicy, CallId, Fault, Limits, NanoUsd, Outcome, QueryId, QueryType, Reply,
-        StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn,
+        StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn, Usage,
         command::Author,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
 };
 use proptest::{collection::vec, prelude::*, test_runner::Config};
 
-use super::{play::Play, script::*};
+use super::{play::Play, script::*, steps};
 
 /// Something that happens: what, and two choices in how.
 type Happening = (u8, u8, u8);
@@ -45,6 +45,24 @@ proptest! {
         }
         come_to_rest(&mut play);
         prop_assert_eq!(play.count("query.accepted"), play.count("query.finished"));
+    }
+
+    #[test]
+    fn a_query_that_is_to_end_ends_once_its_child_has_whatever_comes(
+        first in 0..6_usize,
+        happenings in vec(any::<Happening>(), 1..40),
+    ) {
+        let mut all = steps::ending();
+        all.push(("delegating", steps::delegating()));
+        let (_, mut play) = all.swap_remove(first);
+        for happening in happenings {
+            happens(&mut play, happening);
+        }
+        come_to_rest(&mut play);
+        prop_assert_eq!(play.count("query.accepted"), play.count("query.finished"));
+        let started = play.count("delegation.started");
+        prop_assert!(play.count("delegation.finished") <= started);
+        prop_assert!(play.count("delegation.cancelled") <= started);
     }
 }
 
@@ -197,15 +215,50 @@ fn advance(play: &mut Play, a: u8, b: u8) {
                 play.ends(&call.to_string(), status(b), &texts(b));
             }
         }
-        Step::Delegating { child, .. } => {
-            let end = ChildEnd {
-                child,
-                outcome: Outcome::Answered,
-                answer: texts(b),
-                usage: usage(50, 50, 500),
-            };
-            play.report(Report::ChildEnded { query: id, end });
+        Step::Delegating { .. } if a < 96 => to_end(play, a, b),
+        Step::Delegating { .. } | Step::Ending { .. } => {
+            let (outcome, used) = child_end(b);
+            play.child_ends(outcome, &texts(b), used);
         }
+    }
+}
+
+/// One of the things that end a query while its sub-agent works.
+fn to_end(play: &mut Play, a: u8, b: u8) {
+    match a % 6 {
+        0 => drop(play.command(Command::Cancel { query: None })),
+        1 => drop(play.command(Command::FinishNow)),
+        2 => {
+            let busy = BusyPolicy::Interrupt;
+            let text = texts(b);
+            let limits = None;
+            let idempotency_key = None;
+            drop(play.submit(Submission {
+                text,
+                busy,
+                idempotency_key,
+                limits,
+            }));
+        }
+        3 => {
+            let (query, detail) = (play.running(), "too many turns".to_owned());
+            play.report(Report::BudgetViolated { query, detail });
+        }
+        _ => restarts(play, a, b),
+    }
+}
+
+/// The ways in which a sub-agent can end.
+fn child_end(b: u8) -> (Outcome, Usage) {
+    let lost = || Outcome::Failed {
+        code: "child".into(),
+        detail: "not to be reached".into(),
+    };
+    match b % 4 {
+        0 => (Outcome::Answered, usage(50, 50, 500)),
+        1 => (Outcome::Cancelled, usage(20, 0, 100)),
+        2 => (lost(), Usage::default()),
+        _ => (Outcome::Cancelled, Usage::default()),
     }
 }
 

@@ -137,6 +137,9 @@ fn the_third_crash_or_stall_fails_the_query_in_every_step() {
                 assert!(play.session.query().is_some(), "{name}: {number}");
                 play.restart(cause);
             }
+            if name == "delegating" {
+                play.child_ends(Outcome::Cancelled, "", usage(1, 1, 1));
+            }
             assert_eq!(play.end(), Some(("failed", code)), "{name}");
             assert!(play.messages().is_empty(), "{name}: it leaves the history");
             if play.session.is_paused() {
@@ -379,6 +382,7 @@ fn stale_reports_decide_nothing_in_any_step() {
     let mut idle = Play::asked(policy());
     idle.says(&done());
     let mut all = steps::each();
+    all.extend(steps::ending());
     all.push(("idle", idle));
     for (name, mut play) in all {
         for (what, report) in stale() {

@@ -1,8 +1,8 @@
 //! A query in each step that it can be in: what people do, they can do at any time.
 
 use oracle_agent::{
-    kernel::{Command, DelegationPolicy, ModelChoice, Policy},
-    model::{Fault, QueryType, Submission},
+    kernel::{Command, DelegationPolicy, ModelChoice, Policy, Report},
+    model::{BusyPolicy, Fault, QueryType, Submission, record::RestartCause},
 };
 
 use super::{play::Play, script::*};
@@ -35,8 +35,6 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
     tools.calls("Words.", vec![call("w", "write"), call("s", "search")]);
     let mut approval = fresh();
     approval.calls("Words.", vec![call("d", "deploy")]);
-    let mut delegating = fresh();
-    delegating.says(&format!("Words. {}", delegate("all of src")));
     let mut ready = Play::new(generous());
     ready.command(Command::Pause).unwrap();
     ready.ask_as(QueryType::Code, QUESTION);
@@ -49,8 +47,44 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
         ("backing off", backing_off),
         ("tools", tools),
         ("approval", approval),
-        ("delegating", delegating),
+        ("delegating", delegating()),
         ("ready, paused", ready),
         ("between turns, paused", ended),
+    ]
+}
+
+/// A query whose sub-agent `talk.1.1` is at work.
+pub(super) fn delegating() -> Play {
+    let mut play = Play::asked(generous());
+    play.says(&format!("Words. {}", delegate("all of src")));
+    play
+}
+
+/// A query that is to end and waits for the end of its sub-agent, by what it ends for.
+pub(super) fn ending() -> Vec<(&'static str, Play)> {
+    let mut cancelled = delegating();
+    cancelled.command(Command::Cancel { query: None }).unwrap();
+    let mut interrupted = delegating();
+    interrupted
+        .submit(Submission {
+            busy: BusyPolicy::Interrupt,
+            ..Submission::new("at once")
+        })
+        .unwrap();
+    let mut finished = delegating();
+    finished.command(Command::FinishNow).unwrap();
+    let mut crashed = delegating();
+    for _ in 0..3 {
+        crashed.restart(RestartCause::Crash);
+    }
+    let mut violated = delegating();
+    let (query, detail) = (violated.running(), "31 turns of 30".to_owned());
+    violated.report(Report::BudgetViolated { query, detail });
+    vec![
+        ("cancelled", cancelled),
+        ("interrupted", interrupted),
+        ("finished", finished),
+        ("crashed", crashed),
+        ("violated", violated),
     ]
 }

@@ -1,0 +1,99 @@
+//! Generations of sessions: each is known by the question that opens its conversation.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use oracle_agent::{
+    journal::{Append, Entry, Journal},
+    kernel::{DelegationPolicy, Policy},
+    llm::{Backend, DeltaStream, Request, Scripted},
+    model::{NanoUsd, Seq, Usage},
+    testkit::{Probe, TestSession},
+};
+
+/// A script for each question, and one for all others: the eldest's.
+#[derive(Clone)]
+pub(super) struct Family {
+    parent: Scripted,
+    children: BTreeMap<&'static str, Probe<Scripted>>,
+}
+
+impl Family {
+    pub(super) fn new(parent: Scripted) -> Self {
+        let children = BTreeMap::new();
+        Self { parent, children }
+    }
+
+    pub(super) fn child(mut self, scope: &'static str, script: Scripted) -> Self {
+        self.children.insert(scope, Probe::new(script));
+        self
+    }
+
+    pub(super) const fn parent(&self) -> &Scripted {
+        &self.parent
+    }
+
+    pub(super) fn of(&self, scope: &str) -> &Probe<Scripted> {
+        &self.children[scope]
+    }
+}
+
+impl Backend for Family {
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let first: String = request.messages[0].texts().collect();
+        match self.children.get(first.as_str()) {
+            Some(child) => child.call(request),
+            None => self.parent.call(request),
+        }
+    }
+}
+
+/// A reply that hands a scope to a sub-agent.
+pub(super) fn delegate(scope: &str) -> String {
+    format!(
+        "I will have that read.\n<signal type=\"delegation_recommended\"><reason>It is long</reason>\
+         <scope>{scope}</scope><estimated_tokens>5000</estimated_tokens></signal>"
+    )
+}
+
+/// Sub-agents, so many generations of them.
+pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
+    policy.delegation = DelegationPolicy {
+        max_depth,
+        max_children: 2,
+        default_tokens: 1_000,
+    };
+}
+
+/// So many tokens received, for so many billionths of a dollar.
+pub(super) fn cost(output_tokens: u64, nano: u64) -> Usage {
+    Usage {
+        output_tokens,
+        cost: NanoUsd(nano),
+        ..Usage::default()
+    }
+}
+
+/// What a session recorded, up to the first record of a type, in another journal: what the next process
+/// finds if this one had died right then.
+pub(super) async fn as_of(session: &TestSession, kind: &str, journal: &Arc<dyn Journal>) {
+    let log = session.log(Seq(0)).await.unwrap();
+    let is_it = |entry: &Entry| entry.record.fact.kind() == kind;
+    let end = log.iter().position(is_it).expect(kind);
+    let claim = journal.claim(session.key().clone()).await.unwrap();
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: claim.last,
+        records: log
+            .into_iter()
+            .take(end + 1)
+            .map(|entry| entry.record)
+            .collect(),
+        leaves: oracle_agent::journal::Standing::Busy,
+    };
+    journal.append(append).await.unwrap();
+}
