@@ -155,11 +155,18 @@ impl Play {
 
     /// What is owed, as part of the step before.
     fn go_on(&mut self) -> &mut Self {
-        let (step, effects) = (self.step, self.effects.clone());
+        let (step, mut effects) = (self.step, self.effects.clone());
         let decision = self.session.resume(self.now());
         self.apply(decision);
         self.step = step;
-        self.effects = [effects, self.effects.clone()].concat();
+        // What is asked for twice is done once.
+        let more = self
+            .effects
+            .iter()
+            .filter(|effect| !effects.contains(effect));
+        let more: Vec<_> = more.cloned().collect();
+        effects.extend(more);
+        self.effects = effects;
         self
     }
 
