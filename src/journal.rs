@@ -20,7 +20,8 @@
 //! - An error or a dropped future leaves it open whether an append landed, unless the error says
 //!   otherwise: repeat it, or claim anew and look.
 //!
-//! What this room does not do: decide. It stores what it is given and knows no record by meaning.
+//! What this room does not do: decide. It stores what it is given and knows no record by meaning; the
+//! words to find a record by it has from [`Record::said`].
 
 use std::sync::Arc;
 
@@ -34,10 +35,14 @@ pub mod conformance;
 #[cfg(any(test, feature = "testkit"))]
 pub mod faulty;
 mod memory;
+mod search;
 #[cfg(unix)]
 pub mod shared;
+pub mod sqlite;
 
 pub use memory::Memory;
+pub use search::Hit;
+pub use sqlite::Sqlite;
 
 /// The right to append to a session, until somebody claims it anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,4 +203,16 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Removes a session and all that was kept of it; only the owner may.
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>>;
+
+    /// Up to `limit` records of a tenant in which somebody said all of these words
+    /// ([`Record::said`]), the one that landed last first. A word is a run of letters and digits, and
+    /// is found as a whole, without regard to case; everything else in `words` only separates. The
+    /// first 32 different words count, each by its first 64 characters; without a word nothing is
+    /// found. A record that cannot be read is left out.
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>>;
 }

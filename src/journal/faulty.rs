@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Journal, Known, Snapshot};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 /// What a call asks of the journal.
@@ -32,10 +32,12 @@ pub enum Operation {
     Snapshot,
     /// [`Journal::delete`]
     Delete,
+    /// [`Journal::search`]
+    Search,
 }
 
 impl Operation {
-    const COUNT: usize = 9;
+    const COUNT: usize = 10;
 
     const fn name(self) -> &'static str {
         match self {
@@ -48,6 +50,7 @@ impl Operation {
             Self::Save => "save",
             Self::Snapshot => "snapshot",
             Self::Delete => "delete",
+            Self::Search => "search",
         }
     }
 }
@@ -211,6 +214,16 @@ impl<J: Journal> Journal for Faulty<J> {
 
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
         self.perform(Operation::Delete, self.inner.delete(sid, epoch))
+            .boxed()
+    }
+
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        self.perform(Operation::Search, self.inner.search(tenant, words, limit))
             .boxed()
     }
 }

@@ -7,14 +7,18 @@
 //! both locks are taken, that of the sessions comes first.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     ops::Bound,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Journal, Known, Snapshot, Standing};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Standing, search::Wanted};
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
 
 /// A journal that ends with the process.
@@ -24,6 +28,8 @@ pub struct Memory {
     // into being and never held across an await; the logs have locks of their own, so that an
     // append waits for nobody but another user of the same session.
     sessions: RwLock<Sessions>,
+    /// Counts the appends in which somebody says something, of all sessions.
+    landed: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +57,8 @@ struct Log {
     claimed_at: usize,
     standing: Standing,
     snapshot: Option<Snapshot>,
+    /// Where somebody says something, with the number of the append.
+    said: Vec<(u64, usize)>,
     deleted: bool,
 }
 
@@ -80,7 +88,7 @@ impl Memory {
             return Err(Error::Empty);
         }
         let log = self.log(append.sid)?;
-        lock(&log).append(append)
+        lock(&log).append(append, &self.landed)
     }
 
     fn read_now(&self, sid: Sid, after: Seq, limit: usize) -> Result<Vec<Entry>, Error> {
@@ -146,6 +154,19 @@ impl Memory {
         Ok(())
     }
 
+    fn search_now(&self, tenant: &TenantId, words: &str, limit: usize) -> Vec<Hit> {
+        let Some(wanted) = Wanted::of(words) else {
+            return Vec::new();
+        };
+        let sessions = read(&self.sessions);
+        let named = sessions.by_tenant.get(tenant);
+        let sids = named.into_iter().flat_map(BTreeMap::values);
+        let slots = sids.filter_map(|&sid| sessions.slot(sid));
+        let mut found: Vec<_> = slots.flat_map(|slot| slot.hits(&wanted)).collect();
+        found.sort_by_key(|&(landed, _)| Reverse(landed));
+        found.into_iter().map(|(_, hit)| hit).take(limit).collect()
+    }
+
     fn known(&self, sid: Sid) -> Option<Known> {
         Some(read(&self.sessions).slot(sid)?.known(sid))
     }
@@ -167,6 +188,19 @@ impl Slot {
             at: log.records.last().map(|record| record.at),
             standing: log.standing,
         }
+    }
+}
+
+impl Slot {
+    fn hits(&self, wanted: &Wanted) -> Vec<((u64, usize), Hit)> {
+        let log = lock(&self.log);
+        let hit = |&(landed, index): &(u64, usize)| {
+            let record = log.records.get(index)?.clone();
+            let seq = Seq(index as u64 + 1);
+            let hit = Hit::of(&self.key, &Entry { seq, record }, wanted)?;
+            Some(((landed, index), hit))
+        };
+        log.said.iter().filter_map(hit).collect()
     }
 }
 
@@ -213,7 +247,7 @@ impl Log {
         Seq(self.records.len() as u64)
     }
 
-    fn append(&mut self, append: &Append) -> Result<Seq, Error> {
+    fn append(&mut self, append: &Append, landed: &AtomicU64) -> Result<Seq, Error> {
         let Append {
             sid,
             epoch,
@@ -223,6 +257,7 @@ impl Log {
         } = *append;
         self.owned(sid, epoch)?;
         if after == self.last() {
+            self.note_what_is_said(records, landed);
             self.records.extend(records.iter().cloned());
             self.standing = leaves;
             return Ok(self.last());
@@ -235,6 +270,15 @@ impl Log {
             expected: after,
             last: self.last(),
         })
+    }
+
+    fn note_what_is_said(&mut self, records: &[Arc<Record>], landed: &AtomicU64) {
+        let says = |&(_, record): &(usize, &Arc<Record>)| record.said().is_some();
+        let mut behind = (self.records.len()..).zip(records).filter(says).peekable();
+        if behind.peek().is_some() {
+            let landed = landed.fetch_add(1, Ordering::Relaxed);
+            self.said.extend(behind.map(|(index, _)| (landed, index)));
+        }
     }
 
     /// No append that found the log before it was deleted may land in it.
@@ -336,6 +380,15 @@ impl Journal for Memory {
 
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
         async move { self.delete_now(sid, epoch) }.boxed()
+    }
+
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        async move { Ok(self.search_now(&tenant, &words, limit)) }.boxed()
     }
 }
 

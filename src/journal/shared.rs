@@ -7,12 +7,15 @@
 //! (mode 0600), and a line that breaks is an error of every call under way: whether an append
 //! landed is then open, as the port has it.
 
+mod address;
 mod client;
 mod server;
+mod store;
 mod wire;
 
 pub use client::{ConnectError, Remote};
 pub use server::{ServeError, Server};
+pub use store::Shared;
 
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,37 @@ pub struct Record {
     pub fact: Fact,
 }
 
+impl Record {
+    /// What somebody said in it, which is what a search over conversations looks through: a
+    /// question, words put in while it was answered, the answer.
+    #[must_use]
+    pub fn said(&self) -> Option<&str> {
+        let text = match &self.fact {
+            Fact::Query(QueryFact::Accepted(accepted)) => &accepted.text,
+            Fact::Query(QueryFact::Finished(finished)) => &finished.answer,
+            Fact::Control(ControlFact::Steered(steered)) => &steered.text,
+            Fact::Query(QueryFact::Classified(_))
+            | Fact::Control(
+                ControlFact::Paused(_)
+                | ControlFact::Resumed(_)
+                | ControlFact::Cancelled(_)
+                | ControlFact::Finished(_)
+                | ControlFact::BudgetSet(_),
+            )
+            | Fact::Session(_)
+            | Fact::Turn(_)
+            | Fact::Signal(_)
+            | Fact::Tool(_)
+            | Fact::Approval(_)
+            | Fact::Budget(_)
+            | Fact::Agent(_)
+            | Fact::Llm(_)
+            | Fact::Supervisor(_) => return None,
+        };
+        (!text.is_empty()).then_some(text)
+    }
+}
+
 /// What happened, by family.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]

@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -185,6 +185,19 @@ impl Journal for Obstructed {
         async move {
             self.up()?;
             self.inner.delete(sid, epoch).await
+        }
+        .boxed()
+    }
+
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        async move {
+            self.up()?;
+            self.inner.search(tenant, words, limit).await
         }
         .boxed()
     }

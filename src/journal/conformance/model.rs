@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Standing},
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -15,6 +15,11 @@ pub(super) enum Call {
     Read(Sid, Seq, usize),
     Find(SessionKey),
     List(TenantId, Option<SessionName>, usize),
+    Unfinished(Sid, usize),
+    Save(Sid, Epoch, Snapshot),
+    Snapshot(Sid),
+    Delete(Sid, Epoch),
+    Search(TenantId, String, usize),
 }
 
 /// What came back.
@@ -25,6 +30,11 @@ pub(super) enum Answer {
     Read(Result<Vec<Entry>, Error>),
     Find(Result<Option<Known>, Error>),
     List(Result<Vec<Known>, Error>),
+    Unfinished(Result<Vec<Known>, Error>),
+    Save(Result<(), Error>),
+    Snapshot(Result<Option<Snapshot>, Error>),
+    Delete(Result<(), Error>),
+    Search(Result<Vec<Hit>, Error>),
 }
 
 impl Call {
@@ -36,6 +46,17 @@ impl Call {
             Self::Find(key) => Answer::Find(journal.find(key).await),
             Self::List(tenant, after, limit) => {
                 Answer::List(journal.list(tenant, after, limit).await)
+            }
+            Self::Unfinished(after, limit) => {
+                Answer::Unfinished(journal.unfinished(after, limit).await)
+            }
+            Self::Save(sid, epoch, snapshot) => {
+                Answer::Save(journal.save(sid, epoch, snapshot).await)
+            }
+            Self::Snapshot(sid) => Answer::Snapshot(journal.snapshot(sid).await),
+            Self::Delete(sid, epoch) => Answer::Delete(journal.delete(sid, epoch).await),
+            Self::Search(tenant, words, limit) => {
+                Answer::Search(journal.search(tenant, words, limit).await)
             }
         }
     }
@@ -49,6 +70,7 @@ pub(super) struct Session {
     pub(super) epoch: Epoch,
     pub(super) log: Vec<(Epoch, Arc<Record>)>,
     pub(super) standing: Standing,
+    snapshot: Option<Snapshot>,
 }
 
 impl Session {
@@ -71,6 +93,10 @@ impl Session {
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) sessions: Vec<Session>,
+    /// The numbers of those that were deleted.
+    pub(super) gone: Vec<Sid>,
+    /// Every record, in the order in which they landed.
+    landed: Vec<(Sid, Seq, Arc<Record>)>,
 }
 
 impl Model {
@@ -88,6 +114,19 @@ impl Model {
             Call::List(tenant, after, limit) => {
                 Answer::List(Ok(self.list(tenant, after.as_ref(), *limit)))
             }
+            Call::Unfinished(after, limit) => {
+                Answer::Unfinished(Ok(self.unfinished(*after, *limit)))
+            }
+            Call::Save(sid, epoch, snapshot) => Answer::Save(self.save(*sid, *epoch, snapshot)),
+            Call::Snapshot(sid) => {
+                let found = self.sessions.iter().find(|session| session.sid == *sid);
+                let kept = found.map(|session| session.snapshot.clone());
+                Answer::Snapshot(kept.ok_or(Error::Unknown { sid: *sid }))
+            }
+            Call::Delete(sid, epoch) => Answer::Delete(self.delete(*sid, *epoch)),
+            Call::Search(tenant, words, limit) => {
+                Answer::Search(Ok(self.search(tenant, words, *limit)))
+            }
         }
     }
 
@@ -97,7 +136,8 @@ impl Model {
         } else {
             (Sid(0), Epoch(0))
         };
-        let free = self.sessions.iter().all(|session| session.sid != sid);
+        let given = |session: &Session| session.sid == sid;
+        let free = !self.sessions.iter().any(given) && !self.gone.contains(&sid);
         if let Some(session) = self.sessions.iter_mut().find(|session| session.key == *key) {
             session.epoch = epoch.max(session.epoch.next());
             return Claim {
@@ -106,12 +146,9 @@ impl Model {
                 last: session.last(),
             };
         }
-        let highest = self
-            .sessions
-            .iter()
-            .map(|session| session.sid)
-            .max()
-            .unwrap_or_default();
+        let there = self.sessions.iter().map(|session| session.sid);
+        let highest = there.chain(self.gone.iter().copied()).max();
+        let highest = highest.unwrap_or_default();
         let sid = if free { sid } else { highest.next() };
         let epoch = epoch.max(Epoch(1));
         self.sessions.push(Session {
@@ -120,6 +157,7 @@ impl Model {
             epoch,
             log: Vec::new(),
             standing: Standing::Resting,
+            snapshot: None,
         });
         Claim {
             sid,
@@ -139,15 +177,7 @@ impl Model {
         if records.is_empty() {
             return Err(Error::Empty);
         }
-        let found = self.sessions.iter_mut().find(|session| session.sid == sid);
-        let session = found.ok_or(Error::Unknown { sid })?;
-        if epoch != session.epoch {
-            return Err(Error::Fenced {
-                sid,
-                mine: epoch,
-                current: session.epoch,
-            });
-        }
+        let session = owned(&mut self.sessions, sid, epoch)?;
         let mine: Vec<_> = records
             .iter()
             .map(|record| (epoch, record.clone()))
@@ -159,6 +189,9 @@ impl Model {
             .take(mine.len())
             .collect();
         if after == session.last() {
+            let numbered = (after.0 + 1..).map(Seq).zip(records);
+            let landed = numbered.map(|(seq, record)| (sid, seq, record.clone()));
+            self.landed.extend(landed);
             session.log.extend(mine);
             session.standing = leaves;
             Ok(session.last())
@@ -198,6 +231,72 @@ impl Model {
         page.truncate(limit);
         page
     }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> Vec<Known> {
+        let mut busy: Vec<Known> = self.sessions.iter().map(Session::known).collect();
+        busy.retain(|known| known.standing == Standing::Busy && known.sid > after);
+        busy.sort_by_key(|known| known.sid);
+        busy.truncate(limit);
+        busy
+    }
+
+    fn save(&mut self, sid: Sid, epoch: Epoch, snapshot: &Snapshot) -> Result<(), Error> {
+        let session = owned(&mut self.sessions, sid, epoch)?;
+        let kept = session.snapshot.as_ref().map(|kept| kept.seq);
+        if kept.is_none_or(|kept| snapshot.seq > kept) && snapshot.seq <= session.last() {
+            session.snapshot = Some(snapshot.clone());
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, sid: Sid, epoch: Epoch) -> Result<(), Error> {
+        owned(&mut self.sessions, sid, epoch)?;
+        self.sessions.retain(|session| session.sid != sid);
+        self.landed.retain(|(landed, ..)| *landed != sid);
+        self.gone.push(sid);
+        Ok(())
+    }
+
+    /// For short texts in plain words, which is what the random records say.
+    fn search(&self, tenant: &TenantId, words: &str, limit: usize) -> Vec<Hit> {
+        let is_sign = |c: char| !c.is_ascii_alphanumeric();
+        let wanted = words.to_ascii_lowercase();
+        let wanted = wanted.split(is_sign).filter(|word| !word.is_empty());
+        let wanted: Vec<&str> = wanted.collect();
+        let mut hits = Vec::new();
+        for (sid, seq, record) in self.landed.iter().rev() {
+            let session = self.sessions.iter().find(|session| session.sid == *sid);
+            let key = session.map(|session| &session.key);
+            let key = key.filter(|key| key.tenant == *tenant);
+            if let (Some(key), Some(text)) = (key, record.said())
+                && !wanted.is_empty()
+                && wanted
+                    .iter()
+                    .all(|word| text.split(' ').any(|said| said == *word))
+            {
+                hits.push(Hit {
+                    key: key.clone(),
+                    seq: *seq,
+                    at: record.at,
+                    query: record.query,
+                    excerpt: text.to_owned(),
+                });
+            }
+        }
+        hits.truncate(limit);
+        hits
+    }
+}
+
+/// The session, if this is its owner.
+fn owned(sessions: &mut [Session], sid: Sid, mine: Epoch) -> Result<&mut Session, Error> {
+    let found = sessions.iter_mut().find(|session| session.sid == sid);
+    let session = found.ok_or(Error::Unknown { sid })?;
+    let current = session.epoch;
+    if mine == current {
+        return Ok(session);
+    }
+    Err(Error::Fenced { sid, mine, current })
 }
 
 fn to_usize(seq: Seq) -> usize {

@@ -8,12 +8,23 @@ use super::{
     same, sample,
 };
 use crate::{
-    journal::{Append, Journal, Standing},
+    journal::{Append, Journal, Snapshot, Standing},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
 /// How many calls a seed makes: enough for logs of some length under each of the names.
 const CALLS: usize = 400;
+
+/// What is searched for: some of what the records say.
+const WORDS: &[&str] = &[
+    "words",
+    "WORDS 1",
+    "2 words",
+    "\"words\" OR 1",
+    "word",
+    "1*",
+    "",
+];
 
 /// Makes the calls of this seed and compares every answer with the model's.
 pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
@@ -23,6 +34,20 @@ pub(super) async fn check<J: Journal>(journal: &J, seed: u64) -> Checked {
         let given = call.clone().on(journal).await;
         let want = model.answer(&call, &given);
         same(&format!("call {number}, {call:?}"), &given, &want)?;
+    }
+    Ok(())
+}
+
+/// Makes the calls of this seed on two journals and compares every answer, the numbers they give
+/// included.
+pub(super) async fn alike<J: Journal, K: Journal>(one: &J, other: &K, seed: u64) -> Checked {
+    let (mut model, mut draw) = (Model::default(), Draw::new(seed)?);
+    for number in 0..CALLS {
+        let call = draw.call(&model);
+        let want = call.clone().on(one).await;
+        let given = call.clone().on(other).await;
+        same(&format!("call {number}, {call:?}"), &given, &want)?;
+        model.answer(&call, &want);
     }
     Ok(())
 }
@@ -71,38 +96,68 @@ impl Draw {
     }
 
     fn call(&mut self, model: &Model) -> Call {
-        match self.below(20) {
-            0..2 => Call::Claim(self.key()),
-            2..11 => Call::Append(self.append(model)),
-            11..13 => Call::Append(self.again(model)),
-            13..16 => {
+        match self.below(60) {
+            0..6 => Call::Claim(self.key()),
+            6..26 => Call::Append(self.append(model)),
+            26..32 => Call::Append(self.again(model)),
+            32..38 => {
                 let sid = self.target(model).0;
                 Call::Read(sid, Seq(self.below(12)), self.below(6) as usize)
             }
-            16..18 => Call::Find(self.key()),
-            _ => {
+            38..41 => Call::Find(self.key()),
+            41..44 => {
                 let after = (self.below(2) == 0).then(|| self.key().name);
                 Call::List(self.key().tenant, after, self.below(6) as usize)
             }
+            44..47 => {
+                let after = (self.below(2) == 0).then(|| self.target(model).0);
+                Call::Unfinished(after.unwrap_or_default(), self.below(6) as usize)
+            }
+            47..51 => self.save(model),
+            51..54 => Call::Snapshot(self.target(model).0),
+            54 => {
+                let (sid, epoch, _) = self.target(model);
+                Call::Delete(sid, self.near(epoch))
+            }
+            _ => {
+                let words = self.one(WORDS).copied().unwrap_or_default();
+                Call::Search(self.key().tenant, words.into(), self.below(6) as usize)
+            }
+        }
+    }
+
+    fn save(&mut self, model: &Model) -> Call {
+        let (sid, epoch, last) = self.target(model);
+        let seq = Seq(self.below(last.0 + 3));
+        // So that it shows whose was kept.
+        let body = self.below(1_000).to_be_bytes()[..].into();
+        Call::Save(sid, self.near(epoch), Snapshot { seq, body })
+    }
+
+    /// An epoch, seldom that of another owner.
+    fn near(&mut self, epoch: Epoch) -> Epoch {
+        match self.below(10) {
+            0 => Epoch(epoch.0.saturating_sub(1)),
+            1 => epoch.next(),
+            _ => epoch,
         }
     }
 
     /// A session, its epoch and where it ends; seldom one that is not there.
     fn target(&mut self, model: &Model) -> (Sid, Epoch, Seq) {
-        let there = self.below(30) > 0;
+        let there = self.below(30);
         match self.one(&model.sessions) {
-            Some(session) if there => (session.sid, session.epoch, session.last()),
-            _ => (Sid(u64::MAX), Epoch(1), Seq(0)),
+            Some(session) if there > 1 => (session.sid, session.epoch, session.last()),
+            _ => {
+                let gone = self.one(&model.gone).filter(|_| there == 1);
+                (gone.copied().unwrap_or(Sid(u64::MAX)), Epoch(1), Seq(0))
+            }
         }
     }
 
     fn append(&mut self, model: &Model) -> Append {
         let (sid, epoch, last) = self.target(model);
-        let epoch = match self.below(10) {
-            0 => Epoch(epoch.0.saturating_sub(1)),
-            1 => epoch.next(),
-            _ => epoch,
-        };
+        let epoch = self.near(epoch);
         let after = match self.below(6) {
             0 => Seq(last.0.saturating_sub(1)),
             1 => Seq(self.below(last.0 + 3)),

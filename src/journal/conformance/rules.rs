@@ -1,23 +1,24 @@
 //! The contract, one named rule at a time.
 //!
-//! Each rule gets an empty journal and says in full what it must answer.
+//! Each rule gets an empty journal and says in full what it must answer. Here: who may append, and
+//! what is there afterwards.
 
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Checked, key, same, sample};
 use crate::{
     journal::{Append, Claim, Entry, Error, Journal, Known, Standing},
-    model::{Epoch, Seq, SessionKey, Sid, TenantId},
+    model::{Epoch, Seq, SessionKey, Sid},
 };
 
 type Rule<J> = for<'a> fn(&'a J) -> BoxFuture<'a, Checked>;
 
-/// Names each rule after its function.
+/// Lists the rules of a file, each named after its function.
 macro_rules! rules {
     ($($rule:ident),+ $(,)?) => {
-        /// All rules, by name.
-        pub(super) fn all<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
-            vec![$((stringify!($rule), |journal| $rule(journal).boxed())),+]
+        /// The rules of this file, by name.
+        pub(super) fn rules<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
+            vec![$((stringify!($rule), (|journal| $rule(journal).boxed()) as Rule<J>)),+]
         }
     };
 }
@@ -33,10 +34,26 @@ rules![
     an_owner_cannot_repeat_what_another_appended,
     an_empty_append_is_refused,
     an_unknown_session_is_named,
-    reads_are_bounded,
-    names_belong_to_their_tenant,
-    lists_go_on_behind_a_name,
 ];
+
+mod deleting;
+mod looking;
+mod searching;
+mod snapshots;
+mod standing;
+
+/// All rules, by name.
+pub(super) fn all<J: Journal>() -> Vec<(&'static str, Rule<J>)> {
+    [
+        rules::<J>(),
+        looking::rules(),
+        standing::rules(),
+        snapshots::rules(),
+        deleting::rules(),
+        searching::rules(),
+    ]
+    .concat()
+}
 
 async fn a_new_session_is_there_and_empty<J: Journal>(journal: &J) -> Checked {
     let key = key("default", "new")?;
@@ -239,106 +256,6 @@ async fn an_unknown_session_is_named<J: Journal>(journal: &J) -> Checked {
             &journal.read(sid, Seq(0), 1).await,
             &Err(Error::Unknown { sid }),
         )?;
-    }
-    Ok(())
-}
-
-async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
-    let claim = claim(journal, &key("default", "read")?).await?;
-    journal
-        .append(numbered(claim, 0, &[1, 2, 3, 4, 5]))
-        .await
-        .map_err(said)?;
-    for (after, limit, want) in [
-        (0, 5, &[1, 2, 3, 4, 5][..]),
-        (0, 2, &[1, 2]),
-        (2, 2, &[3, 4]),
-        (4, usize::MAX, &[5]),
-        (0, 0, &[]),
-        (5, 10, &[]),
-        (6, 10, &[]),
-        (u64::MAX, usize::MAX, &[]),
-    ] {
-        let answer = journal.read(claim.sid, Seq(after), limit).await;
-        same(
-            &format!("read after {after}, limit {limit}"),
-            &answer,
-            &Ok(entries(want)),
-        )?;
-    }
-    Ok(())
-}
-
-async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
-    let (here, there) = (key("here", "same")?, key("there", "same")?);
-    let (first, second) = (claim(journal, &here).await?, claim(journal, &there).await?);
-    same("two sessions", &(first.sid != second.sid), &true)?;
-    journal
-        .append(numbered(first, 0, &[1]))
-        .await
-        .map_err(said)?;
-    let first = Known {
-        last: Seq(1),
-        at: Some(sample::numbered(1).at),
-        ..empty(first.sid, here.clone())
-    };
-    let second = empty(second.sid, there.clone());
-    same(
-        "find here",
-        &journal.find(here.clone()).await,
-        &Ok(Some(first.clone())),
-    )?;
-    same(
-        "find there",
-        &journal.find(there.clone()).await,
-        &Ok(Some(second)),
-    )?;
-    same(
-        "find nowhere",
-        &journal.find(key("nowhere", "same")?).await,
-        &Ok(None),
-    )?;
-    same(
-        "list here",
-        &journal.list(here.tenant, None, 10).await,
-        &Ok(vec![first]),
-    )?;
-    let nowhere = key("nowhere", "same")?.tenant;
-    same(
-        "list nowhere",
-        &journal.list(nowhere, None, 10).await,
-        &Ok(vec![]),
-    )
-}
-
-async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
-    let (mut all, names) = (Vec::new(), ["b", "a", "B", "a-1", "a.1", "_", "9", "10"]);
-    for name in names {
-        let key = key("default", name)?;
-        let Claim { sid, .. } = claim(journal, &key).await?;
-        all.push(empty(sid, key));
-    }
-    claim(journal, &key("other", "a")?).await?;
-    // The order of bytes: - . 0-9 : A-Z _ a-z.
-    all.sort_by(|a, b| {
-        a.key
-            .name
-            .as_str()
-            .as_bytes()
-            .cmp(b.key.name.as_str().as_bytes())
-    });
-    let named = |name: &str| key("default", name).map(|key| key.name);
-    for (after, limit, want) in [
-        (None, 100, &all[..]),
-        (None, 3, &all[..3]),
-        (None, 0, &[]),
-        (Some(named("B")?), 2, &all[3..5]),
-        (Some(named("a-0")?), 100, &all[5..]),
-        (Some(named("b")?), 100, &[]),
-    ] {
-        let what = format!("list after {after:?}, limit {limit}");
-        let answer = journal.list(TenantId::local(), after, limit).await;
-        same(&what, &answer, &Ok(want.to_vec()))?;
     }
     Ok(())
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Limits, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn,
+    Limits, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn, Usage,
     command::Author,
     record::{
-        Accepted, BudgetFact, ControlFact, Fact, IterationWarning, Noted, Opened, Place, QueryFact,
-        SessionFact, Steered,
+        Accepted, BudgetFact, ControlFact, Fact, Finished, IterationWarning, Noted, Opened, Place,
+        QueryFact, SessionFact, Steered,
     },
 };
 
@@ -31,6 +31,28 @@ pub(super) fn steered(text: String) -> Arc<Record> {
         })
         .into(),
     )
+}
+
+/// A question, something that nobody says, and the answer.
+pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
+    let accepted = Accepted {
+        text: question.to_owned(),
+        limits: Limits::turns(5),
+        idempotency_key: None,
+        continues: None,
+        place: Place::Back,
+    };
+    let finished = Finished {
+        outcome: Outcome::Answered,
+        answer: answer.to_owned(),
+        turns: 1,
+        usage: Usage::default(),
+    };
+    vec![
+        record(QueryFact::Accepted(accepted).into()),
+        record(ControlFact::Paused(Noted {}).into()),
+        record(QueryFact::Finished(finished).into()),
+    ]
 }
 
 /// What an encoding could lose: absent fields, empty and large texts, every kind of character,

@@ -1,12 +1,12 @@
 //! That the suite finds what it is there to find: journals with one defect each.
 
-use std::sync::Mutex;
+use std::{collections::HashMap, sync::Mutex};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Known, Memory, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Snapshot, Standing},
     model::{Epoch, Seq, Sid},
 };
 
@@ -29,10 +29,28 @@ enum Defect {
     ListsAreBackwards,
     TenantsAreMixed,
     UnknownSessionsAreEmpty,
+    StandingsAreLost,
+    RepetitionsChangeTheStanding,
+    UnfinishedAreAll,
+    UnfinishedIgnoreTheLimit,
+    UnfinishedRepeatTheLast,
+    SnapshotsAreLost,
+    OlderSnapshotsAreKept,
+    SnapshotsMayBeAhead,
+    AnybodyMaySave,
+    AnybodyMayDelete,
+    NothingIsDeleted,
+    NumbersAreGivenAgain,
+    SnapshotsOutliveTheirSession,
+    AnyWordIsEnough,
+    PartsOfWordsAreFound,
+    SearchIsBackwards,
+    SearchIgnoresTheLimit,
+    SearchIgnoresTheTenant,
 }
 
 impl Defect {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 34] = [
         Self::StaleEpochsMayAppend,
         Self::RepetitionsAreConflicts,
         Self::RepetitionsAreNotCompared,
@@ -49,6 +67,24 @@ impl Defect {
         Self::ListsAreBackwards,
         Self::TenantsAreMixed,
         Self::UnknownSessionsAreEmpty,
+        Self::StandingsAreLost,
+        Self::RepetitionsChangeTheStanding,
+        Self::UnfinishedAreAll,
+        Self::UnfinishedIgnoreTheLimit,
+        Self::UnfinishedRepeatTheLast,
+        Self::SnapshotsAreLost,
+        Self::OlderSnapshotsAreKept,
+        Self::SnapshotsMayBeAhead,
+        Self::AnybodyMaySave,
+        Self::AnybodyMayDelete,
+        Self::NothingIsDeleted,
+        Self::NumbersAreGivenAgain,
+        Self::SnapshotsOutliveTheirSession,
+        Self::AnyWordIsEnough,
+        Self::PartsOfWordsAreFound,
+        Self::SearchIsBackwards,
+        Self::SearchIgnoresTheLimit,
+        Self::SearchIgnoresTheTenant,
     ];
 }
 
@@ -57,6 +93,14 @@ struct Defective {
     defect: Defect,
     /// What the defects need to know: who owns which session.
     owners: Mutex<Vec<(Sid, Epoch)>>,
+    /// Every name that was claimed.
+    keys: Mutex<Vec<SessionKey>>,
+    /// What the last append to a session, repeated or not, said of it.
+    standings: Mutex<HashMap<Sid, Standing>>,
+    snapshots: Mutex<HashMap<Sid, Snapshot>>,
+    /// Numbers of deleted sessions that are free to be given again, and those that were.
+    free: Mutex<Vec<Sid>>,
+    given_again: Mutex<HashMap<Sid, Sid>>,
 }
 
 impl Defective {
@@ -65,6 +109,11 @@ impl Defective {
             inner: Memory::new(),
             defect,
             owners: Mutex::default(),
+            keys: Mutex::default(),
+            standings: Mutex::default(),
+            snapshots: Mutex::default(),
+            free: Mutex::default(),
+            given_again: Mutex::default(),
         }
     }
 
@@ -81,7 +130,63 @@ impl Defective {
             .map(|owner| owner.1)
     }
 
+    /// The session inside that goes by this number.
+    fn inside(&self, sid: Sid) -> Sid {
+        *self.given_again.lock().unwrap().get(&sid).unwrap_or(&sid)
+    }
+
+    /// The owner's epoch instead of the caller's, where the defect is there.
+    fn forged(&self, sid: Sid, epoch: Epoch, defect: Defect) -> Epoch {
+        match self.owner(sid) {
+            Some(owner) if self.is(defect) => owner,
+            _ => epoch,
+        }
+    }
+
+    async fn last(&self, sid: Sid) -> Seq {
+        let log = self.inner.read(sid, Seq(0), usize::MAX).await;
+        Seq(log.unwrap_or_default().len() as u64)
+    }
+
+    async fn all(&self) -> Vec<Known> {
+        let keys = self.keys.lock().unwrap().clone();
+        let mut all = Vec::new();
+        for key in keys {
+            all.extend(self.inner.find(key).await.unwrap());
+        }
+        all.sort_by_key(|known| known.sid);
+        all.dedup();
+        all
+    }
+
+    async fn parts(&self, tenant: &TenantId, words: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for known in self.all().await {
+            let log = self
+                .inner
+                .read(known.sid, Seq(0), usize::MAX)
+                .await
+                .unwrap();
+            let there = |entry: &Entry| {
+                let text = entry.record.said().unwrap_or_default();
+                text.contains(words.trim()) && known.key.tenant == *tenant
+            };
+            hits.extend(log.into_iter().filter(there).map(|entry| Hit {
+                key: known.key.clone(),
+                seq: entry.seq,
+                at: entry.record.at,
+                query: entry.record.query,
+                excerpt: entry.record.said().unwrap_or_default().to_owned(),
+            }));
+        }
+        hits
+    }
+
     async fn append_badly(&self, mut append: Append) -> Result<Seq, Error> {
+        append.sid = self.inside(append.sid);
+        if self.is(Defect::StandingsAreLost) {
+            append.leaves = Standing::Resting;
+        }
         if self.is(Defect::EmptyAppendsAreFine) && append.records.is_empty() {
             return Ok(append.after);
         }
@@ -101,6 +206,9 @@ impl Defective {
         let last = Seq(log.len() as u64);
         let elsewhere = append.after != last;
         let answer = self.inner.append(append.clone()).await;
+        if answer.is_ok() {
+            self.standings.lock().unwrap().insert(sid, append.leaves);
+        }
         match (&answer, self.defect) {
             (Ok(_), Defect::RepetitionsAreConflicts) if elsewhere => Err(Error::Conflict {
                 sid,
@@ -138,6 +246,7 @@ impl Journal for Defective {
         if self.is(Defect::TenantsAreMixed) {
             key.tenant = TenantId::local();
         }
+        self.keys.lock().unwrap().push(key.clone());
         async move {
             let known = self.inner.find(key.clone()).await?;
             let owner = known.as_ref().and_then(|known| self.owner(known.sid));
@@ -154,6 +263,15 @@ impl Journal for Defective {
             self.owners.lock().unwrap().push((claim.sid, claim.epoch));
             if self.is(Defect::ClaimsForgetTheEnd) {
                 claim.last = Seq(0);
+            }
+            if self.is(Defect::NumbersAreGivenAgain) {
+                let mut given = self.given_again.lock().unwrap();
+                let outside = given.iter().find(|(_, inside)| **inside == claim.sid);
+                let outside = outside.map(|(outside, _)| *outside);
+                if let Some(sid) = outside.or_else(|| self.free.lock().unwrap().pop()) {
+                    given.insert(sid, claim.sid);
+                    claim.sid = sid;
+                }
             }
             Ok(claim)
         }
@@ -176,6 +294,7 @@ impl Journal for Defective {
         if self.is(Defect::ReadsStartOneEarly) {
             after.0 = after.0.saturating_sub(1);
         }
+        let sid = self.inside(sid);
         async move {
             match self.inner.read(sid, after, limit).await {
                 Err(Error::Unknown { .. }) if self.is(Defect::UnknownSessionsAreEmpty) => {
@@ -188,7 +307,16 @@ impl Journal for Defective {
     }
 
     fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        self.inner.find(key)
+        async move {
+            let mut found = self.inner.find(key).await?;
+            if let (true, Some(known)) = (self.is(Defect::RepetitionsChangeTheStanding), &mut found)
+                && let Some(standing) = self.standings.lock().unwrap().get(&known.sid)
+            {
+                known.standing = *standing;
+            }
+            Ok(found)
+        }
+        .boxed()
     }
 
     fn list(
@@ -216,20 +344,114 @@ impl Journal for Defective {
         .boxed()
     }
 
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.inner.unfinished(after, limit)
+    fn unfinished(
+        &self,
+        mut after: Sid,
+        mut limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        if self.is(Defect::UnfinishedIgnoreTheLimit) {
+            limit = usize::MAX;
+        }
+        if self.is(Defect::UnfinishedRepeatTheLast) {
+            after.0 = after.0.saturating_sub(1);
+        }
+        async move {
+            if self.is(Defect::UnfinishedAreAll) {
+                let mut all = self.all().await;
+                all.retain(|known| known.sid > after);
+                all.truncate(limit);
+                return Ok(all);
+            }
+            self.inner.unfinished(after, limit).await
+        }
+        .boxed()
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.save(sid, epoch, snapshot)
+        let sid = self.inside(sid);
+        let epoch = self.forged(sid, epoch, Defect::AnybodyMaySave);
+        async move {
+            self.inner.save(sid, epoch, snapshot.clone()).await?;
+            let there = snapshot.seq <= self.last(sid).await;
+            let mut kept = self.snapshots.lock().unwrap();
+            let newer = kept.get(&sid).is_none_or(|kept| kept.seq < snapshot.seq);
+            let keep = match self.defect {
+                Defect::OlderSnapshotsAreKept => there,
+                Defect::SnapshotsMayBeAhead => newer,
+                _ => there && newer,
+            };
+            if keep {
+                kept.insert(sid, snapshot);
+            }
+            Ok(())
+        }
+        .boxed()
     }
 
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        self.inner.snapshot(sid)
+        let sid = self.inside(sid);
+        async move {
+            let outlives = self.is(Defect::SnapshotsOutliveTheirSession);
+            match self.inner.snapshot(sid).await {
+                Err(Error::Unknown { .. }) if outlives => {}
+                answer => drop(answer?),
+            }
+            if self.is(Defect::SnapshotsAreLost) {
+                return Ok(None);
+            }
+            Ok(self.snapshots.lock().unwrap().get(&sid).cloned())
+        }
+        .boxed()
     }
 
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.inner.delete(sid, epoch)
+        let real = self.inside(sid);
+        let epoch = self.forged(real, epoch, Defect::AnybodyMayDelete);
+        async move {
+            if self.is(Defect::NothingIsDeleted) && self.owner(real) == Some(epoch) {
+                return Ok(());
+            }
+            self.inner.delete(real, epoch).await?;
+            self.given_again.lock().unwrap().remove(&sid);
+            self.free.lock().unwrap().push(sid);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn search(
+        &self,
+        mut tenant: TenantId,
+        words: String,
+        mut limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        if self.is(Defect::SearchIgnoresTheTenant) {
+            tenant = TenantId::local();
+        }
+        if self.is(Defect::SearchIgnoresTheLimit) {
+            limit = usize::MAX;
+        }
+        async move {
+            let found = self.inner.search(tenant.clone(), words.clone(), limit);
+            let mut hits = found.await?;
+            match self.defect {
+                Defect::SearchIsBackwards => hits.reverse(),
+                Defect::PartsOfWordsAreFound if hits.is_empty() => {
+                    hits = self.parts(&tenant, &words).await;
+                    hits.truncate(limit);
+                }
+                Defect::AnyWordIsEnough if hits.is_empty() => {
+                    for word in words.split_whitespace() {
+                        let found = self.inner.search(tenant.clone(), word.into(), limit);
+                        hits.extend(found.await?);
+                    }
+                    hits.truncate(limit);
+                }
+                _ => {}
+            }
+            Ok(hits)
+        }
+        .boxed()
     }
 }
 
@@ -272,4 +494,15 @@ async fn races_find_a_journal_that_does_not_fence() {
     let journal = Arc::new(Defective::new(Defect::StaleEpochsMayAppend));
     let found = race::two_owners(journal).await;
     assert!(found.is_err(), "two owners interleaved unseen");
+}
+
+#[tokio::test]
+async fn journals_that_differ_are_found() {
+    alike(Memory::new, Memory::new, 0..4).await.unwrap();
+    let other = || Defective::new(Defect::SearchIsBackwards);
+    let error = alike(Memory::new, other, 0..4).await.unwrap_err();
+    assert!(
+        error.check.starts_with("two journals alike, seed "),
+        "{error}"
+    );
 }

@@ -25,9 +25,10 @@ use tokio_util::{
     codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
 };
 
-use super::wire::{Answer, Call, Hello, PROTOCOL, Request, Response, codec, entries};
+use super::address::Address;
+use super::wire::{Answer, Body, Call, Hello, PROTOCOL, Request, Response, codec, entries};
 use crate::{
-    journal::{Append, Claim, Entry, Error, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -85,7 +86,9 @@ impl Remote {
     /// # Errors
     /// See [`ConnectError`].
     pub async fn connect(path: &Path) -> Result<Self, ConnectError> {
-        let (read, write) = UnixStream::connect(path).await?.into_split();
+        let (read, write) = UnixStream::connect(Address::of(path)?.path())
+            .await?
+            .into_split();
         let mut answers = FramedRead::new(read, codec());
         let hello = tokio::time::timeout(HELLO, answers.next()).await;
         let hello = hello.map_err(|_| ConnectError::Silent)?;
@@ -112,6 +115,12 @@ impl Remote {
     #[must_use]
     pub const fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Whether the line is broken.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        lock(&self.waiting).0.is_none()
     }
 
     /// Makes a call.
@@ -278,21 +287,14 @@ impl Journal for Remote {
     }
 
     fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        async move {
-            // A snapshot is a short cut: one that does not travel is done without.
-            let Ok(body) = String::from_utf8(snapshot.body.to_vec()) else {
-                return Ok(());
-            };
-            let seq = snapshot.seq;
-            let call = Call::Save {
-                sid,
-                epoch,
-                seq,
-                body,
-            };
-            self.ask(call, done).await
-        }
-        .boxed()
+        let (seq, body) = (snapshot.seq, Body::of(&snapshot.body));
+        let call = Call::Save {
+            sid,
+            epoch,
+            seq,
+            body,
+        };
+        self.ask(call, done).boxed()
     }
 
     fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
@@ -300,10 +302,24 @@ impl Journal for Remote {
             let kept = taken!(Answer::Snapshot)(answer)?;
             Some(kept.map(|(seq, body)| Snapshot {
                 seq,
-                body: body.into_bytes().into(),
+                body: body.bytes().into(),
             }))
         })
         .boxed()
+    }
+
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        let call = Call::Search {
+            tenant,
+            words,
+            limit,
+        };
+        self.ask(call, taken!(Answer::Hits)).boxed()
     }
 
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {

@@ -23,7 +23,8 @@ use tokio_util::{
     codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
 };
 
-use super::wire::{Answer, Call, Hello, PROTOCOL, Request, Response, codec, entries, raw};
+use super::address::Address;
+use super::wire::{Answer, Body, Call, Hello, PROTOCOL, Request, Response, codec, entries, raw};
 use crate::journal::{Append, Entry, Error, Journal, Snapshot};
 
 /// Processes served at a time; more wait to be let in.
@@ -81,7 +82,7 @@ impl Server {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let listener = UnixListener::bind(path)?;
+        let listener = UnixListener::bind(Address::of(path)?.path())?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         Ok(listener)
     }
@@ -211,21 +212,24 @@ async fn answer(journal: &dyn Journal, call: Call) -> Result<Answer, Error> {
         Call::Unfinished { after, limit } => {
             Answer::Listed(journal.unfinished(after, limit).await?)
         }
+        Call::Search {
+            tenant,
+            words,
+            limit,
+        } => Answer::Hits(journal.search(tenant, words, limit).await?),
         Call::Save {
             sid,
             epoch,
             seq,
             body,
         } => {
-            let body = body.into_bytes().into();
+            let body = body.bytes().into();
             journal.save(sid, epoch, Snapshot { seq, body }).await?;
             Answer::Done
         }
         Call::Snapshot(sid) => {
             let kept = journal.snapshot(sid).await?;
-            let text =
-                |kept: Snapshot| Some((kept.seq, String::from_utf8(kept.body.to_vec()).ok()?));
-            Answer::Snapshot(kept.and_then(text))
+            Answer::Snapshot(kept.map(|kept| (kept.seq, Body::of(&kept.body))))
         }
         Call::Delete { sid, epoch } => {
             journal.delete(sid, epoch).await?;

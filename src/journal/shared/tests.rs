@@ -7,7 +7,7 @@ use tokio::{io::AsyncWriteExt, net::UnixListener, runtime::Handle, task::block_i
 use super::{wire::Hello, *};
 use crate::{
     journal::{
-        Append, Error, Journal, Memory, Standing, conformance,
+        Append, Claim, Error, Journal, Memory, Standing, conformance,
         faulty::{Failure, Faulty, Operation, Plan},
     },
     model::{
@@ -206,19 +206,102 @@ async fn a_caller_that_gives_up_leaves_nothing_behind() {
     assert_eq!(far.waiting(), 0);
 }
 
-#[test]
-fn a_path_too_long_for_a_socket_is_named() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+async fn open(folder: &Path) -> Shared {
+    Shared::open(folder, |why| panic!("{why}")).await.unwrap()
+}
+
+fn one(claim: Claim, after: u64, text: &str) -> Append {
+    Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: Seq(after),
+        records: vec![words(text.to_owned())],
+        leaves: Standing::Resting,
+    }
+}
+
+#[tokio::test]
+async fn the_second_to_open_a_directory_uses_the_firsts_journal_and_inherits_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path()).await;
+    let second = open(folder.path()).await;
+    assert_eq!(
+        (first.owner(), second.owner()),
+        (None, Some(std::process::id()))
+    );
+    let claim = second.claim(key("s")).await.unwrap();
+    second
+        .append(one(claim, 0, "through the first"))
+        .await
         .unwrap();
-    let _inside = runtime.enter();
-    let path = Path::new("/tmp").join("x".repeat(200));
-    let error = Server::listen(&path, Arc::new(Memory::new())).unwrap_err();
+    let known = first.find(key("s")).await.unwrap().unwrap();
+    assert_eq!((known.sid, known.last), (claim.sid, Seq(1)));
+    drop(first);
+    second.append(one(claim, 1, "on its own")).await.unwrap();
+    assert_eq!(second.owner(), None);
+    let third = open(folder.path()).await;
+    let log = third.read(claim.sid, Seq(0), 10).await.unwrap();
+    assert_eq!(log.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_journal_changes_hands_nothing_is_lost_or_doubled() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut owner = Some(open(folder.path()).await);
+    let users = [open(folder.path()).await, open(folder.path()).await];
+    let write = |user: Shared, name: &'static str| {
+        tokio::spawn(async move {
+            let claim = user.claim(key(name)).await.unwrap();
+            for number in 0..300 {
+                let append = one(claim, number, &number.to_string());
+                assert_eq!(user.append(append).await, Ok(Seq(number + 1)));
+            }
+            (user, claim)
+        })
+    };
+    let [a, b] = users;
+    let (a, b) = (write(a, "a"), write(b, "b"));
+    let known = || async {
+        let found = owner.as_ref().unwrap().find(key("a")).await.unwrap();
+        found.map_or(0, |known| known.last.0)
+    };
+    while known().await < 20 {
+        tokio::task::yield_now().await;
+    }
+    drop(owner.take());
+    let (a, b) = (a.await.unwrap(), b.await.unwrap());
     assert!(
-        error
-            .to_string()
-            .starts_with("the journal cannot be shared on `/tmp/xxx"),
-        "{error}"
+        a.0.owner().is_none() || b.0.owner().is_none(),
+        "one of the two has it"
+    );
+    for (user, claim) in [a, b] {
+        let log = user.read(claim.sid, Seq(0), 1_000).await.unwrap();
+        let said: Vec<_> = log.iter().map(|entry| entry.record.clone()).collect();
+        let expected: Vec<_> = (0..300).map(|number| words(number.to_string())).collect();
+        assert_eq!(said, expected);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_directory_with_a_long_path_is_shared_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("d".repeat(120)).join("e".repeat(120));
+    let first = open(&deep).await;
+    let second = open(&deep).await;
+    assert_eq!(
+        (first.owner(), second.owner()),
+        (None, Some(std::process::id()))
+    );
+}
+
+#[tokio::test]
+async fn a_socket_that_cannot_be_made_is_named() {
+    let path = Path::new("/nowhere/at/all/journal.sock");
+    let error = Server::listen(path, Arc::new(Memory::new())).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the journal cannot be shared on `/nowhere"),
+        "{text}"
     );
 }

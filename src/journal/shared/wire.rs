@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio_util::codec::LengthDelimitedCodec;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Known, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Known, Standing},
     model::{
         Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
         record::codec::{decode, encode},
@@ -67,11 +67,16 @@ pub(super) enum Call {
         after: Sid,
         limit: usize,
     },
+    Search {
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    },
     Save {
         sid: Sid,
         epoch: Epoch,
         seq: Seq,
-        body: String,
+        body: Body,
     },
     Snapshot(Sid),
     Delete {
@@ -94,8 +99,34 @@ pub(super) enum Answer {
     },
     Found(Option<Known>),
     Listed(Vec<Known>),
-    Snapshot(Option<(Seq, String)>),
+    Hits(Vec<Hit>),
+    Snapshot(Option<(Seq, Body)>),
     Done,
+}
+
+/// What a snapshot holds: as a rule text, which is shorter as such.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Body {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Body {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let text = std::str::from_utf8(bytes);
+        text.map_or_else(
+            |_| Self::Bytes(bytes.to_vec()),
+            |text| Self::Text(text.into()),
+        )
+    }
+
+    pub(super) fn bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// Frames of this protocol.

@@ -1,0 +1,118 @@
+//! Rules of looking: reads, finds and lists.
+
+use futures_util::FutureExt;
+
+use super::{Rule, claim, empty, entries, numbered, said};
+use crate::{
+    journal::{
+        Claim, Journal, Known,
+        conformance::{Checked, key, same, sample},
+    },
+    model::{Seq, TenantId},
+};
+
+rules![
+    reads_are_bounded,
+    names_belong_to_their_tenant,
+    lists_go_on_behind_a_name,
+];
+
+async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
+    let claim = claim(journal, &key("default", "read")?).await?;
+    journal
+        .append(numbered(claim, 0, &[1, 2, 3, 4, 5]))
+        .await
+        .map_err(said)?;
+    for (after, limit, want) in [
+        (0, 5, &[1, 2, 3, 4, 5][..]),
+        (0, 2, &[1, 2]),
+        (2, 2, &[3, 4]),
+        (4, usize::MAX, &[5]),
+        (0, 0, &[]),
+        (5, 10, &[]),
+        (6, 10, &[]),
+        (u64::MAX, usize::MAX, &[]),
+    ] {
+        let answer = journal.read(claim.sid, Seq(after), limit).await;
+        same(
+            &format!("read after {after}, limit {limit}"),
+            &answer,
+            &Ok(entries(want)),
+        )?;
+    }
+    Ok(())
+}
+
+async fn names_belong_to_their_tenant<J: Journal>(journal: &J) -> Checked {
+    let (here, there) = (key("here", "same")?, key("there", "same")?);
+    let (first, second) = (claim(journal, &here).await?, claim(journal, &there).await?);
+    same("two sessions", &(first.sid != second.sid), &true)?;
+    journal
+        .append(numbered(first, 0, &[1]))
+        .await
+        .map_err(said)?;
+    let first = Known {
+        last: Seq(1),
+        at: Some(sample::numbered(1).at),
+        ..empty(first.sid, here.clone())
+    };
+    let second = empty(second.sid, there.clone());
+    same(
+        "find here",
+        &journal.find(here.clone()).await,
+        &Ok(Some(first.clone())),
+    )?;
+    same(
+        "find there",
+        &journal.find(there.clone()).await,
+        &Ok(Some(second)),
+    )?;
+    same(
+        "find nowhere",
+        &journal.find(key("nowhere", "same")?).await,
+        &Ok(None),
+    )?;
+    same(
+        "list here",
+        &journal.list(here.tenant, None, 10).await,
+        &Ok(vec![first]),
+    )?;
+    let nowhere = key("nowhere", "same")?.tenant;
+    same(
+        "list nowhere",
+        &journal.list(nowhere, None, 10).await,
+        &Ok(vec![]),
+    )
+}
+
+async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
+    let (mut all, names) = (Vec::new(), ["b", "a", "B", "a-1", "a.1", "_", "9", "10"]);
+    for name in names {
+        let key = key("default", name)?;
+        let Claim { sid, .. } = claim(journal, &key).await?;
+        all.push(empty(sid, key));
+    }
+    claim(journal, &key("other", "a")?).await?;
+    // The order of bytes: - . 0-9 : A-Z _ a-z.
+    all.sort_by(|a, b| {
+        a.key
+            .name
+            .as_str()
+            .as_bytes()
+            .cmp(b.key.name.as_str().as_bytes())
+    });
+    let named = |name: &str| key("default", name).map(|key| key.name);
+    for (after, limit, want) in [
+        (None, 100, &all[..]),
+        (None, 3, &all[..3]),
+        (None, 0, &[]),
+        (Some(named("B")?), 2, &all[3..5]),
+        (Some(named("a-0")?), 100, &all[5..]),
+        (Some(named("b")?), 100, &[]),
+    ] {
+        let what = format!("list after {after:?}, limit {limit}");
+        let answer = journal.list(TenantId::local(), after, limit).await;
+        same(&what, &answer, &Ok(want.to_vec()))?;
+    }
+    Ok(())
+}

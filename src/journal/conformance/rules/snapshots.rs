@@ -1,0 +1,93 @@
+//! Rules of snapshots: what is kept, what is ignored, and who may.
+
+use futures_util::FutureExt;
+
+use super::{Rule, claim, numbered, said, unknown};
+use crate::{
+    journal::{
+        Claim, Error, Journal, Snapshot,
+        conformance::{Checked, key, same},
+    },
+    model::Seq,
+};
+
+rules![
+    a_newer_snapshot_takes_the_place_of_an_older_one,
+    only_the_owner_may_save,
+    a_snapshot_outlives_its_owner,
+];
+
+async fn a_newer_snapshot_takes_the_place_of_an_older_one<J: Journal>(journal: &J) -> Checked {
+    let by = claim(journal, &key("default", "saved")?).await?;
+    let kept = journal.snapshot(by.sid).await;
+    same("before the first", &kept, &Ok(None))?;
+    journal
+        .append(numbered(by, 0, &[1, 2, 3, 4]))
+        .await
+        .map_err(said)?;
+    for (what, seq, body, kept) in [
+        ("ahead of the log", 5, "a", None),
+        ("the first", 2, "b", Some((2, "b"))),
+        ("of the same record", 2, "c", Some((2, "b"))),
+        ("older", 1, "d", Some((2, "b"))),
+        ("newer", 3, "\0\u{ff}", Some((3, "\0\u{ff}"))),
+        (
+            "ahead of the log again",
+            u64::MAX,
+            "f",
+            Some((3, "\0\u{ff}")),
+        ),
+        ("empty, of the last record", 4, "", Some((4, ""))),
+    ] {
+        let saved = journal.save(by.sid, by.epoch, taken(seq, body)).await;
+        same(what, &saved, &Ok(()))?;
+        let kept = kept.map(|(seq, body)| taken(seq, body));
+        same(what, &journal.snapshot(by.sid).await, &Ok(kept))?;
+    }
+    Ok(())
+}
+
+async fn only_the_owner_may_save<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "saved")?;
+    let old = claim(journal, &key).await?;
+    journal.append(numbered(old, 0, &[1])).await.map_err(said)?;
+    let new = claim(journal, &key).await?;
+    let fenced = Error::Fenced {
+        sid: new.sid,
+        mine: old.epoch,
+        current: new.epoch,
+    };
+    // One that would be ignored too: first of all the owner learns that it is none.
+    for seq in [0, 1, 2] {
+        let saved = journal.save(old.sid, old.epoch, taken(seq, "old")).await;
+        same("save by the old owner", &saved, &Err(fenced.clone()))?;
+    }
+    same("what is kept", &journal.snapshot(new.sid).await, &Ok(None))?;
+    let sid = unknown(new);
+    let saved = journal.save(sid, new.epoch, taken(1, "lost")).await;
+    same("save", &saved, &Err(Error::Unknown { sid }))?;
+    let kept = journal.snapshot(sid).await;
+    same("snapshot", &kept, &Err(Error::Unknown { sid }))
+}
+
+async fn a_snapshot_outlives_its_owner<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "saved")?;
+    let by = claim(journal, &key).await?;
+    journal.append(numbered(by, 0, &[1])).await.map_err(said)?;
+    let saved = journal.save(by.sid, by.epoch, taken(1, "mine")).await;
+    same("save", &saved, &Ok(()))?;
+    let Claim { sid, epoch, .. } = claim(journal, &key).await?;
+    let kept = journal.snapshot(sid).await;
+    same("after a claim", &kept, &Ok(Some(taken(1, "mine"))))?;
+    let saved = journal.save(sid, epoch, taken(1, "again")).await;
+    same("the same by another owner", &saved, &Ok(()))?;
+    let kept = journal.snapshot(sid).await;
+    same("what is kept", &kept, &Ok(Some(taken(1, "mine"))))
+}
+
+fn taken(seq: u64, body: &str) -> Snapshot {
+    Snapshot {
+        seq: Seq(seq),
+        body: body.as_bytes().into(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Rules of how a session stands, and of finding those in the middle of something.
+
+use futures_util::FutureExt;
+
+use super::{Rule, claim, empty, numbered, said};
+use crate::{
+    journal::{
+        Append, Claim, Journal, Known, Standing,
+        conformance::{Checked, key, same, sample},
+    },
+    model::{Seq, SessionKey, Sid},
+};
+
+rules![
+    a_session_stands_as_the_last_append_left_it,
+    a_repetition_leaves_the_standing_as_it_is,
+    unfinished_sessions_come_in_the_order_of_their_numbers,
+];
+
+async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "standing")?;
+    let by = claim(journal, &key).await?;
+    for (number, standing) in [
+        (1, Standing::Resting),
+        (2, Standing::Busy),
+        (3, Standing::Busy),
+        (4, Standing::Resting),
+        (5, Standing::Busy),
+    ] {
+        let answer = journal.append(left(by, number, standing)).await;
+        same("append", &answer, &Ok(Seq(number)))?;
+        let known = at(&key, by.sid, number, standing);
+        let what = format!("find after {number}");
+        same(&what, &journal.find(key.clone()).await, &Ok(Some(known)))?;
+    }
+    let again = claim(journal, &key).await?;
+    let refused = journal.append(left(by, 6, Standing::Resting)).await;
+    same("a fenced append is refused", &refused.is_err(), &true)?;
+    let known = at(&key, again.sid, 5, Standing::Busy);
+    same(
+        "find after a claim",
+        &journal.find(key).await,
+        &Ok(Some(known)),
+    )
+}
+
+async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> Checked {
+    let key = key("default", "repeated")?;
+    let by = claim(journal, &key).await?;
+    for (what, number, standing) in [
+        ("the first", 1, Standing::Busy),
+        ("the second", 2, Standing::Resting),
+        ("the first again", 1, Standing::Busy),
+    ] {
+        let answer = journal.append(left(by, number, standing)).await;
+        same(what, &answer, &Ok(Seq(number)))?;
+    }
+    let known = at(&key, by.sid, 2, Standing::Resting);
+    same("find", &journal.find(key).await, &Ok(Some(known)))?;
+    same(
+        "unfinished",
+        &journal.unfinished(Sid(0), 9).await,
+        &Ok(vec![]),
+    )
+}
+
+async fn unfinished_sessions_come_in_the_order_of_their_numbers<J: Journal>(
+    journal: &J,
+) -> Checked {
+    let mut busy = Vec::new();
+    for (tenant, name, standing) in [
+        ("default", "d", Some(Standing::Busy)),
+        ("other", "c", Some(Standing::Busy)),
+        ("default", "b", Some(Standing::Resting)),
+        ("other", "a", Some(Standing::Busy)),
+        ("default", "new", None),
+        ("default", "a", Some(Standing::Busy)),
+    ] {
+        let key = key(tenant, name)?;
+        let by = claim(journal, &key).await?;
+        if let Some(standing) = standing {
+            journal.append(left(by, 1, standing)).await.map_err(said)?;
+            let known = at(&key, by.sid, 1, standing);
+            busy.extend((standing == Standing::Busy).then_some(known));
+        }
+    }
+    busy.sort_by_key(|known| known.sid);
+    let second = busy.get(1).ok_or("fewer than two")?.sid;
+    for (after, limit, want) in [
+        (Sid(0), 100, &busy[..]),
+        (Sid(0), 2, &busy[..2]),
+        (second, 1, &busy[2..3]),
+        (second, usize::MAX, &busy[2..]),
+        (Sid(0), 0, &[]),
+        (Sid(u64::MAX), 9, &[]),
+    ] {
+        let what = format!("unfinished after {after}, limit {limit}");
+        let answer = journal.unfinished(after, limit).await;
+        same(&what, &answer, &Ok(want.to_vec()))?;
+    }
+    Ok(())
+}
+
+/// The append of one numbered record that leaves the session so.
+fn left(by: Claim, number: u64, leaves: Standing) -> Append {
+    Append {
+        leaves,
+        ..numbered(by, number - 1, &[number])
+    }
+}
+
+/// A session that ends with a numbered record.
+fn at(key: &SessionKey, sid: Sid, last: u64, standing: Standing) -> Known {
+    Known {
+        last: Seq(last),
+        at: Some(sample::numbered(last).at),
+        standing,
+        ..empty(sid, key.clone())
+    }
+}

@@ -1,0 +1,243 @@
+//! Search over what was said: what a word is, when a text has all of them, and what is shown of it.
+//!
+//! Shared by all journals, so that they find the same.
+
+use std::collections::HashSet;
+
+use super::Entry;
+use crate::model::{QueryId, Seq, SessionKey, Timestamp};
+
+/// Words are compared up to this length, in characters; what is longer is seldom a word.
+const LONGEST: usize = 64;
+
+/// A search takes this many words into account.
+const MOST: usize = 32;
+
+/// Longest excerpt, in characters, its marks aside.
+const EXCERPT: usize = 240;
+
+/// How much of an excerpt stands before the first word found, in characters, at most.
+const BEFORE: usize = 60;
+
+/// Stands where an excerpt leaves something out.
+const CUT: &str = "…";
+
+/// A record in which all words were found.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Hit {
+    /// Whose record.
+    pub key: SessionKey,
+    /// Which.
+    pub seq: Seq,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The query it belongs to, if any.
+    pub query: Option<QueryId>,
+    /// What stands around the first of the words; at most 240 characters, on one line.
+    pub excerpt: String,
+}
+
+impl Hit {
+    /// A record as a hit, if it is one.
+    pub(super) fn of(key: &SessionKey, entry: &Entry, wanted: &Wanted) -> Option<Self> {
+        let Entry { seq, record } = entry;
+        let text = record.said().filter(|text| wanted.all_in(text))?;
+        Some(Self {
+            key: key.clone(),
+            seq: *seq,
+            at: record.at,
+            query: record.query,
+            excerpt: wanted.excerpt(text),
+        })
+    }
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    words: Vec<String>,
+}
+
+impl Wanted {
+    /// The words of a search, the first 32 different ones; none if there is no word in it.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let words: Vec<String> = distinct(text).take(MOST).collect();
+        (!words.is_empty()).then_some(Self { words })
+    }
+
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Whether a text has all the words.
+    pub(super) fn all_in(&self, text: &str) -> bool {
+        let mut missing: HashSet<&str> = self.words.iter().map(String::as_str).collect();
+        spans(text).any(|(_, word)| {
+            missing.remove(folded(word).as_str());
+            missing.is_empty()
+        })
+    }
+
+    /// What a text says around the first of the words.
+    pub(super) fn excerpt(&self, text: &str) -> String {
+        let is_wanted = |word: &str| self.words.contains(&folded(word));
+        let found = spans(text).find(|(_, word)| is_wanted(word));
+        let found = found.map_or(0, |(at, _)| at);
+        let start = start_before(text, found);
+        let mut excerpt = String::new();
+        if start > 0 {
+            excerpt.push_str(CUT);
+        }
+        let mut rest = on_one_line(&text[start..]);
+        excerpt.extend(rest.by_ref().take(EXCERPT));
+        let ends = excerpt.trim_end().len();
+        excerpt.truncate(ends);
+        if rest.next().is_some() {
+            excerpt.push_str(CUT);
+        }
+        excerpt
+    }
+}
+
+/// The different words of a text as they are compared, in the order in which they come.
+pub(super) fn distinct(text: &str) -> impl Iterator<Item = String> {
+    let mut seen = HashSet::new();
+    spans(text)
+        .map(|(_, word)| folded(word))
+        .filter(move |word| seen.insert(word.clone()))
+}
+
+/// The words as they stand: letters and digits of any script, with their places in bytes.
+fn spans(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    text.split(|c: char| !c.is_alphanumeric())
+        .map(move |word| {
+            let start = at;
+            // A separator is one character, of which only the text knows the length.
+            at += word.len();
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
+            (start, word)
+        })
+        .filter(|(_, word)| !word.is_empty())
+}
+
+/// A word as it is compared.
+fn folded(word: &str) -> String {
+    let lower = word.chars().flat_map(char::to_lowercase);
+    lower.take(LONGEST).collect()
+}
+
+/// Where an excerpt begins: at a word, a little before the one found.
+fn start_before(text: &str, found: usize) -> usize {
+    let far = text[..found].char_indices().rev().nth(BEFORE - 1);
+    let Some((far, _)) = far else {
+        return 0;
+    };
+    let whole = |(at, c): (usize, char)| c.is_whitespace().then(|| far + at + c.len_utf8());
+    text[far..found]
+        .char_indices()
+        .find_map(whole)
+        .unwrap_or(far)
+}
+
+/// White space becomes single spaces; what cannot be seen is left out.
+fn on_one_line(text: &str) -> impl Iterator<Item = char> {
+    let mut after_space = true;
+    text.chars().filter_map(move |c| {
+        if c.is_whitespace() {
+            return (!std::mem::replace(&mut after_space, true)).then_some(' ');
+        }
+        if c.is_control() {
+            return None;
+        }
+        after_space = false;
+        Some(c)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<String> {
+        distinct(text).collect()
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_without_case() {
+        for (name, text, words) in [
+            ("none", " -- \"' \0 ", &[][..]),
+            (
+                "plain",
+                "Where is foo_bar()?",
+                &["where", "is", "foo", "bar"],
+            ),
+            ("once each", "a b A b", &["a", "b"]),
+            (
+                "any script",
+                "Über«Straße»—где 42漢字",
+                &["über", "straße", "где", "42漢字"],
+            ),
+            (
+                "query syntax",
+                "NEAR(a* OR words:b)",
+                &["near", "a", "or", "words", "b"],
+            ),
+        ] {
+            assert_eq!(all(text), words, "{name}");
+        }
+        assert_eq!(all(&"x".repeat(1_000)), ["x".repeat(LONGEST)]);
+    }
+
+    #[test]
+    fn a_text_must_have_every_word_and_the_whole_of_it() {
+        let text = "The quick brown fox; the LAZY dog.";
+        for (words, found) in [
+            ("fox", true),
+            ("lazy QUICK", true),
+            ("fo", false),
+            ("fox cat", false),
+            ("\"lazy\" -dog*", true),
+        ] {
+            assert_eq!(Wanted::of(words).unwrap().all_in(text), found, "{words}");
+        }
+        assert_eq!(Wanted::of("\"*-\""), None);
+    }
+
+    #[test]
+    fn a_search_takes_a_bounded_number_of_words() {
+        let words: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        assert_eq!(
+            Wanted::of(&words.join(" ")).unwrap().words(),
+            &words[..MOST]
+        );
+    }
+
+    #[test]
+    fn an_excerpt_shows_the_first_word_found_and_what_is_around_it() {
+        for (name, text, want) in [
+            ("short", "a needle", "a needle"),
+            (
+                "on one line",
+                "a\n\n \tneedle\r\n\u{1b}[1mbold\n",
+                "a needle [1mbold",
+            ),
+            ("not there", "nothing", "nothing"),
+        ] {
+            assert_eq!(Wanted::of("needle").unwrap().excerpt(text), want, "{name}");
+        }
+        let filler = "lorem ipsum ".repeat(40);
+        let long = format!("{filler}here is the needle in it {filler}");
+        let excerpt = Wanted::of("needle").unwrap().excerpt(&long);
+        assert!(excerpt.starts_with("…ipsum lorem ipsum "), "{excerpt}");
+        assert!(
+            excerpt.contains(" here is the needle in it lorem "),
+            "{excerpt}"
+        );
+        assert!(excerpt.ends_with(" lorem…"), "{excerpt}");
+        assert!(excerpt.chars().count() <= EXCERPT + 2, "{excerpt}");
+        let one_word = "漢".repeat(1_000);
+        let excerpt = Wanted::of(&one_word).unwrap().excerpt(&one_word);
+        assert_eq!(excerpt, format!("{}…", "漢".repeat(EXCERPT)));
+    }
+}

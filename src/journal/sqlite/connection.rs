@@ -1,0 +1,153 @@
+//! Connections to the database, with the settings that the journal's promises rest on.
+
+use std::{path::Path, time::Duration};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
+
+use super::{
+    Tuning,
+    error::OpenError,
+    files::{Files, Header},
+    schema,
+};
+
+/// The oldest SQLite that is used: earlier ones can lose what stands in a write-ahead log that two
+/// connections checkpoint at once.
+const OLDEST: (i32, &str) = (3_051_003, "3.51.3");
+
+/// What is read back, because a setting that SQLite does not take is no error to it.
+const IN_FORCE: [(&str, &str); 3] = [
+    ("journal_mode", "wal"),
+    ("synchronous", "2"),
+    ("secure_delete", "1"),
+];
+
+/// How long one connection waits for a lock of another; only the recovery of a log takes long.
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+
+/// For the connection that writes. Checkpoints are made by the writer itself, because SQLite keeps
+/// their failures to itself. `fullfsync` matters on macOS alone.
+const WRITING: &str = "
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = ON;
+    PRAGMA checkpoint_fullfsync = ON;
+    PRAGMA secure_delete = ON;
+    PRAGMA wal_autocheckpoint = 0;
+    PRAGMA journal_size_limit = 67108864;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA cell_size_check = ON;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -16384;
+";
+
+/// For those that read.
+const READING: &str = "
+    PRAGMA query_only = ON;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA cell_size_check = ON;
+    PRAGMA temp_store = MEMORY;
+";
+
+/// Opens the journal for writing, makes it if it is not there, and brings it to the present layout.
+pub(super) fn open(files: &Files, tuning: Tuning) -> Result<Connection, OpenError> {
+    check_version(rusqlite::version_number())?;
+    match files.header()? {
+        None => create(files, tuning)?,
+        Some(header) => check(files, header, tuning)?,
+    }
+    let mut connection = writing(&files.journal)?;
+    schema::migrate(&mut connection, tuning.steps)
+        .map_err(|error| refused(&files.journal, &error))?;
+    connection
+        .pragma_update(None, "max_page_count", tuning.most_pages)
+        .map_err(|error| refused(&files.journal, &error))?;
+    Ok(connection)
+}
+
+/// A connection that changes nothing.
+pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |error| refused(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    connection.execute_batch(READING).map_err(failed)?;
+    Ok(connection)
+}
+
+fn writing(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |error| refused(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    connection.execute_batch(WRITING).map_err(failed)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)
+        .map_err(failed)?;
+    for (name, want) in IN_FORCE {
+        let found = setting(&connection, name).map_err(failed)?;
+        if found != want {
+            return Err(OpenError::Setting { name, want, found });
+        }
+    }
+    Ok(connection)
+}
+
+fn setting(connection: &Connection, name: &str) -> rusqlite::Result<String> {
+    let value: Value = connection.pragma_query_value(None, name, |row| row.get(0))?;
+    Ok(match value {
+        Value::Integer(number) => number.to_string(),
+        Value::Text(text) => text,
+        other => format!("{other:?}"),
+    })
+}
+
+fn create(files: &Files, tuning: Tuning) -> Result<(), OpenError> {
+    files.start_draft()?;
+    let mut connection = writing(&files.draft)?;
+    let failed = |error| refused(&files.draft, &error);
+    schema::migrate(&mut connection, tuning.steps).map_err(failed)?;
+    connection.close().map_err(|(_, error)| failed(error))?;
+    files.finish_draft()
+}
+
+/// Refuses what is not ours or not for us, without a change to it. A log that is there may know
+/// better than the database, and only SQLite can read it.
+fn check(files: &Files, header: Header, tuning: Tuning) -> Result<(), OpenError> {
+    let path = files.journal.clone();
+    if header.application != schema::APPLICATION {
+        return Err(OpenError::NotAJournal { path });
+    }
+    let mut found = header.layout;
+    if files.has_log() {
+        let connection = reading(&path)?;
+        (_, found) = schema::header(&connection).map_err(|error| refused(&path, &error))?;
+    }
+    let known = tuning.steps.len() as u32;
+    if found > known {
+        return Err(OpenError::Newer { path, found, known });
+    }
+    Ok(())
+}
+
+fn check_version(found: i32) -> Result<(), OpenError> {
+    if found >= OLDEST.0 {
+        return Ok(());
+    }
+    Err(OpenError::OldSqlite {
+        found: format!(
+            "{}.{}.{}",
+            found / 1_000_000,
+            found / 1_000 % 1_000,
+            found % 1_000
+        ),
+        wanted: OLDEST.1.to_owned(),
+    })
+}
+
+fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
+    OpenError::Store {
+        path: path.to_owned(),
+        detail: error.to_string(),
+    }
+}

@@ -1,0 +1,238 @@
+//! What goes wrong with a journal in SQLite: when it is opened, and how far a later failure reaches.
+
+use std::{fmt, io, path::PathBuf};
+
+use rusqlite::{ErrorCode, ffi};
+
+use crate::journal::Error;
+
+/// Who holds a data directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The process of this number.
+    Process(u32),
+    /// One that has not said its number yet.
+    Unnamed,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(pid) => write!(f, "process {pid}"),
+            Self::Unnamed => f.write_str("another process"),
+        }
+    }
+}
+
+/// Why a journal was not opened. Whatever was there is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A file or the directory cannot be made, read or locked.
+    #[error("`{}` cannot be used: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// One process at a time owns a data directory.
+    #[error(
+        "the data directory `{}` is in use by {owner}: stop it, or use another directory",
+        directory.display()
+    )]
+    InUse {
+        /// Which directory.
+        directory: PathBuf,
+        /// By whom.
+        owner: Owner,
+    },
+    /// A file of that name is there, but nothing that an Oracle wrote.
+    #[error(
+        "`{}` is not a journal of Oracle and was left as it is: move it away, or use another data \
+         directory",
+        path.display()
+    )]
+    NotAJournal {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A later version has written it.
+    #[error(
+        "`{}` has layout {found}, this program knows layouts up to {known}, so it was left as it is: \
+         use the newer program",
+        path.display()
+    )]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Its layout.
+        found: u32,
+        /// The latest that is known here.
+        known: u32,
+    },
+    /// The journal is gone and its write-ahead log is not; a new journal would take that for its own.
+    #[error(
+        "`{}` is there without its journal: put the journal back, or move the log away too",
+        log.display()
+    )]
+    Orphaned {
+        /// The log.
+        log: PathBuf,
+    },
+    /// The SQLite that is linked has known faults in its write-ahead log.
+    #[error("SQLite {found} is too old: link {wanted} or a later one")]
+    OldSqlite {
+        /// The version linked.
+        found: String,
+        /// The oldest that will do.
+        wanted: String,
+    },
+    /// A setting that durability rests on is not in force.
+    #[error("SQLite has `{name}` at {found}, not at {want}: records would not be safe")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// As it must be.
+        want: &'static str,
+        /// As it is.
+        found: String,
+    },
+    /// SQLite refuses.
+    #[error("`{}` cannot be opened: {detail}", path.display())]
+    Store {
+        /// Which file.
+        path: PathBuf,
+        /// What it says.
+        detail: String,
+    },
+}
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It got the journal's own answer, and nothing was changed.
+    Refused(Error),
+    /// SQLite failed.
+    Store(rusqlite::Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Failed {
+    /// As those who only read are told: nothing that was durable is in question.
+    pub(super) fn of_reading(self) -> Error {
+        match self {
+            Self::Refused(error) => error,
+            Self::Store(error) => Error::Unavailable(error.to_string()),
+        }
+    }
+}
+
+/// How far a failure of SQLite reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// This request cannot be done; others can.
+    Request,
+    /// Nothing can be done now; later perhaps.
+    Batch,
+    /// What is on the disk may not be what was written.
+    Journal,
+}
+
+/// Failures of the I/O family after which nothing that was written is in doubt: memory, locks and
+/// the index in shared memory, which is made anew from the log.
+const PASSING_IO: &[i32] = &[
+    ffi::SQLITE_IOERR_NOMEM,
+    ffi::SQLITE_IOERR_BLOCKED,
+    ffi::SQLITE_IOERR_ACCESS,
+    ffi::SQLITE_IOERR_CHECKRESERVEDLOCK,
+    ffi::SQLITE_IOERR_LOCK,
+    ffi::SQLITE_IOERR_RDLOCK,
+    ffi::SQLITE_IOERR_UNLOCK,
+    ffi::SQLITE_IOERR_SHMOPEN,
+    ffi::SQLITE_IOERR_SHMSIZE,
+    ffi::SQLITE_IOERR_SHMLOCK,
+    ffi::SQLITE_IOERR_SHMMAP,
+    ffi::SQLITE_IOERR_GETTEMPPATH,
+];
+
+/// How far this failure of the writing connection reaches.
+pub(super) fn reach(error: &rusqlite::Error) -> Reach {
+    let rusqlite::Error::SqliteFailure(error, _) = error else {
+        return Reach::Request;
+    };
+    match error.code {
+        ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => Reach::Batch,
+        ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            Reach::Journal
+        }
+        ErrorCode::TooBig | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
+            Reach::Request
+        }
+        // Full, busy, locked, read-only, out of memory or files: SQLite's list is open.
+        _ => Reach::Batch,
+    }
+}
+
+/// Whether the file itself is damaged where this was read.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_reaches_as_far_as_what_it_puts_in_doubt() {
+        for (name, code, reach_of_it) in [
+            ("disk full", ffi::SQLITE_FULL, Reach::Batch),
+            ("busy", ffi::SQLITE_BUSY, Reach::Batch),
+            ("snapshot too old", ffi::SQLITE_BUSY_SNAPSHOT, Reach::Batch),
+            ("read-only", ffi::SQLITE_READONLY, Reach::Batch),
+            ("no file handle", ffi::SQLITE_CANTOPEN, Reach::Batch),
+            ("no memory", ffi::SQLITE_NOMEM, Reach::Batch),
+            ("no memory in I/O", ffi::SQLITE_IOERR_NOMEM, Reach::Batch),
+            (
+                "no room for the index of the log",
+                ffi::SQLITE_IOERR_SHMSIZE,
+                Reach::Batch,
+            ),
+            ("fsync", ffi::SQLITE_IOERR_FSYNC, Reach::Journal),
+            (
+                "fsync of the directory",
+                ffi::SQLITE_IOERR_DIR_FSYNC,
+                Reach::Journal,
+            ),
+            ("write", ffi::SQLITE_IOERR_WRITE, Reach::Journal),
+            ("read", ffi::SQLITE_IOERR_READ, Reach::Journal),
+            ("short read", ffi::SQLITE_IOERR_SHORT_READ, Reach::Journal),
+            ("truncate", ffi::SQLITE_IOERR_TRUNCATE, Reach::Journal),
+            ("corrupt", ffi::SQLITE_CORRUPT, Reach::Journal),
+            ("corrupt index", ffi::SQLITE_CORRUPT_INDEX, Reach::Journal),
+            ("no database", ffi::SQLITE_NOTADB, Reach::Journal),
+            ("too big", ffi::SQLITE_TOOBIG, Reach::Request),
+            (
+                "there already",
+                ffi::SQLITE_CONSTRAINT_UNIQUE,
+                Reach::Request,
+            ),
+        ] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            assert_eq!(reach(&error), reach_of_it, "{name}");
+        }
+    }
+}

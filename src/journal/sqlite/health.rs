@@ -1,0 +1,46 @@
+//! Whether the journal can still be trusted; once it cannot, it never can again.
+
+use std::{fmt, sync::OnceLock};
+
+use crate::journal::Error;
+
+/// Told once, with the reason, when what was to be durable may not be. It ends the process, and so
+/// must not wait for the journal nor hold a handle of it.
+pub type OnBroken = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Shared by all who use a journal.
+pub(super) struct Health {
+    why: OnceLock<String>,
+    on_broken: OnBroken,
+}
+
+impl Health {
+    pub(super) fn new(on_broken: OnBroken) -> Self {
+        Self {
+            why: OnceLock::new(),
+            on_broken,
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Broken`] from the first failure on.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.why.get() {
+            None => Ok(()),
+            Some(why) => Err(Error::Broken(why.clone())),
+        }
+    }
+
+    /// Gives it up.
+    pub(super) fn give_up(&self, why: String) {
+        if self.why.set(why).is_ok() {
+            (self.on_broken)(self.why.get().map_or("", String::as_str));
+        }
+    }
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Health").field(&self.why).finish()
+    }
+}

@@ -1,0 +1,87 @@
+//! The write-ahead log: kept short, and emptied when a deleted session's content stands in it.
+//!
+//! SQLite would do the first by itself, but keeps it to itself when that fails; and a failed fsync
+//! of the database must not be followed by a log that is written over.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, Row, Statement};
+
+use super::connection::BUSY;
+
+/// Pages in the log from which on they are moved to the database: 16 MiB.
+const LONG: i64 = 4_096;
+/// How many commits pass before the log's length is looked at again.
+const SELDOM: u32 = 16;
+
+/// The log's keeper.
+pub(super) struct Log<'c> {
+    connection: &'c Connection,
+    look: Statement<'c>,
+    shorten: Statement<'c>,
+    empty: Statement<'c>,
+    commits: u32,
+    owes: bool,
+}
+
+impl<'c> Log<'c> {
+    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            look: connection.prepare("PRAGMA wal_checkpoint(NOOP)")?,
+            shorten: connection.prepare("PRAGMA wal_checkpoint(PASSIVE)")?,
+            empty: connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?,
+            commits: 0,
+            owes: false,
+        })
+    }
+
+    /// Content was deleted: the log is to be emptied.
+    pub(super) const fn owe(&mut self) {
+        self.owes = true;
+    }
+
+    /// Whether it is still to be emptied, because somebody reads what was before.
+    pub(super) const fn owes(&self) -> bool {
+        self.owes
+    }
+
+    /// Does what is due.
+    ///
+    /// # Errors
+    /// What SQLite says, and nothing was moved.
+    pub(super) fn tidy(&mut self) -> rusqlite::Result<()> {
+        if self.owes {
+            return self.erase();
+        }
+        self.commits += 1;
+        if self.commits < SELDOM {
+            return Ok(());
+        }
+        self.commits = 0;
+        let (_, length) = run(&mut self.look)?;
+        if length >= LONG {
+            run(&mut self.shorten)?;
+        }
+        Ok(())
+    }
+
+    /// Readers of what was before hold it up; they are not waited for, because everybody else
+    /// would wait too.
+    fn erase(&mut self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let emptied = run(&mut self.empty);
+        self.connection.busy_timeout(BUSY)?;
+        let (busy, _) = emptied?;
+        self.owes = busy;
+        Ok(())
+    }
+}
+
+/// Whether it was held up, and how many pages the log has.
+fn run(checkpoint: &mut Statement<'_>) -> rusqlite::Result<(bool, i64)> {
+    checkpoint.query_row((), |row: &Row<'_>| {
+        let busy: i64 = row.get(0)?;
+        Ok((busy != 0, row.get(1)?))
+    })
+}

@@ -1,0 +1,217 @@
+//! What is asked of a reading connection.
+
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use super::{
+    error::{Failed, is_damage},
+    row::{self, COLUMNS, Stored},
+    sql::{bound, int, limit, standing, statements},
+};
+use crate::{
+    journal::{Entry, Error, Hit, Known, Snapshot, search::Wanted},
+    model::{Seq, SessionKey, SessionName, Sid, TenantId, Timestamp},
+};
+
+/// A reading connection with its statements.
+pub(super) struct Reader<'c> {
+    sql: Statements<'c>,
+}
+
+statements! {
+    begin: "BEGIN",
+    end: "COMMIT",
+    find: "SELECT sid, tenant, name, last, at, busy FROM session WHERE tenant = ?1 AND name = ?2",
+    list: "SELECT sid, tenant, name, last, at, busy FROM session
+        WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+    busy: "SELECT sid, tenant, name, last, at, busy FROM session
+        WHERE busy = 1 AND sid > ?1 ORDER BY sid LIMIT ?2",
+    last: "SELECT last FROM session WHERE sid = ?1",
+    records: &format!(
+        "SELECT {COLUMNS} FROM record WHERE sid = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
+    ),
+    snapshot: "SELECT seq, body, sum FROM snapshot WHERE sid = ?1",
+    search: "SELECT session.name, record.sid, record.seq, record.epoch, record.at, record.kind,
+            record.body, record.sum
+        FROM thread
+        CROSS JOIN record ON record.pos = thread.rowid
+        CROSS JOIN session ON session.sid = record.sid
+        WHERE thread MATCH ?1 AND session.tenant = ?2 ORDER BY thread.rowid DESC LIMIT ?3",
+}
+
+impl<'c> Reader<'c> {
+    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
+        let sql = Statements::prepare(connection)?;
+        Ok(Self { sql })
+    }
+
+    /// Does something that takes more than one statement, all of which see the same state.
+    fn at_one_time<T>(
+        &mut self,
+        look: impl FnOnce(&mut Self) -> Result<T, Failed>,
+    ) -> Result<T, Failed> {
+        self.sql.begin.execute(())?;
+        let seen = look(self);
+        self.sql.end.execute(())?;
+        seen
+    }
+
+    /// After a panic in the middle of something: ends what that began. There may be nothing.
+    pub(super) fn recover(&mut self) {
+        let _ = self.sql.end.execute(());
+    }
+
+    pub(super) fn find(&mut self, key: &SessionKey) -> Result<Option<Known>, Failed> {
+        let names = (key.tenant.as_str(), key.name.as_str());
+        let found = self.sql.find.query_row(names, known).optional()?;
+        Ok(found.flatten())
+    }
+
+    pub(super) fn list(
+        &mut self,
+        tenant: &TenantId,
+        after: Option<&SessionName>,
+        rows: usize,
+    ) -> Result<Vec<Known>, Failed> {
+        // Before all names: none is empty.
+        let after = after.map_or("", SessionName::as_str);
+        let arguments = (tenant.as_str(), after, limit(rows));
+        let found = self.sql.list.query_map(arguments, known)?;
+        Ok(found
+            .filter_map(Result::transpose)
+            .collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn unfinished(&mut self, after: Sid, rows: usize) -> Result<Vec<Known>, Failed> {
+        let arguments = (bound(after.0), limit(rows));
+        let found = self.sql.busy.query_map(arguments, known)?;
+        Ok(found
+            .filter_map(Result::transpose)
+            .collect::<Result<_, _>>()?)
+    }
+
+    /// Records in order; the first that is missing or damaged is told instead.
+    pub(super) fn read(&mut self, sid: Sid, after: Seq, rows: usize) -> Result<Vec<Entry>, Failed> {
+        self.at_one_time(|reader| {
+            let last = reader.last(sid)?;
+            reader
+                .records(sid, after, rows, last)
+                .map_err(|failed| damaged(failed, sid, after.next()))
+        })
+    }
+
+    fn records(
+        &mut self,
+        sid: Sid,
+        after: Seq,
+        rows: usize,
+        last: Seq,
+    ) -> Result<Vec<Entry>, Failed> {
+        let arguments = (int(sid.0), bound(after.0), limit(rows));
+        let mut found = self.sql.records.query(arguments)?;
+        let (mut entries, mut end) = (Vec::new(), after);
+        while let Some(row) = found.next()? {
+            let entry = Stored::of(row, 0)?.entry(sid)?;
+            if entry.seq != end.next() {
+                return Err(missing(sid, end.next()).into());
+            }
+            end = entry.seq;
+            entries.push(entry);
+        }
+        if end < last && entries.len() < rows {
+            return Err(missing(sid, end.next()).into());
+        }
+        Ok(entries)
+    }
+
+    fn last(&mut self, sid: Sid) -> Result<Seq, Failed> {
+        let last = |row: &Row<'_>| row.get(0).map(i64::cast_unsigned);
+        let last = self.sql.last.query_row([int(sid.0)], last).optional()?;
+        Ok(Seq(last.ok_or(Error::Unknown { sid })?))
+    }
+
+    /// The snapshot, unless it is damaged: then it is as good as none.
+    pub(super) fn snapshot(&mut self, sid: Sid) -> Result<Option<Snapshot>, Failed> {
+        self.at_one_time(|reader| {
+            reader.last(sid)?;
+            let kept = |row: &Row<'_>| {
+                let (seq, body, sum): (i64, Vec<u8>, i64) = row.try_into()?;
+                let seq = Seq(seq.cast_unsigned());
+                let whole = row::sum_of_snapshot(sid, seq, &body) == sum;
+                Ok(whole.then(|| Snapshot {
+                    seq,
+                    body: body.into(),
+                }))
+            };
+            let kept = reader.sql.snapshot.query_row([int(sid.0)], kept);
+            Ok(kept.optional()?.flatten())
+        })
+    }
+
+    pub(super) fn search(
+        &mut self,
+        tenant: &TenantId,
+        wanted: &Wanted,
+        rows: usize,
+    ) -> Result<Vec<Hit>, Failed> {
+        let arguments = (expression(tenant, wanted), tenant.as_str(), limit(rows));
+        let mut found = self.sql.search.query(arguments)?;
+        let mut hits = Vec::new();
+        while let Some(row) = found.next()? {
+            let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);
+            let entry = Stored::of(row, 2)?.entry(Sid(sid.cast_unsigned()));
+            let key = SessionName::new(&name).map(|name| SessionKey {
+                tenant: tenant.clone(),
+                name,
+            });
+            if let (Ok(key), Ok(entry)) = (key, entry) {
+                hits.extend(Hit::of(&key, &entry, wanted));
+            }
+        }
+        Ok(hits)
+    }
+}
+
+/// What the index is asked: its words have no other sign than letters and digits, so that none of
+/// them can be taken for syntax.
+fn expression(tenant: &TenantId, wanted: &Wanted) -> String {
+    let mut expression = format!("\"{}\"", row::word_of_tenant(tenant.as_str()));
+    for word in wanted.words() {
+        expression.push_str(" AND \"");
+        expression.push_str(word);
+        expression.push('"');
+    }
+    expression
+}
+
+/// A session; none if its name cannot be one, which only damage makes it. It does not hide the
+/// others; who verifies the journal is told.
+fn known(row: &Row<'_>) -> rusqlite::Result<Option<Known>> {
+    let (sid, tenant, name, last): (i64, String, String, i64) =
+        (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+    let at: Option<i64> = row.get(4)?;
+    let standing = standing(row.get(5)?);
+    let names = TenantId::new(&tenant).and_then(|tenant| Ok((tenant, SessionName::new(&name)?)));
+    Ok(names.ok().map(|(tenant, name)| Known {
+        sid: Sid(sid.cast_unsigned()),
+        key: SessionKey { tenant, name },
+        last: Seq(last.cast_unsigned()),
+        at: at.map(Timestamp::from_millis),
+        standing,
+    }))
+}
+
+fn missing(sid: Sid, seq: Seq) -> Error {
+    let why = "it is missing".to_owned();
+    Error::Unreadable { sid, seq, why }
+}
+
+/// Damage of the file where a session's records are is that session's.
+fn damaged(failed: Failed, sid: Sid, seq: Seq) -> Failed {
+    match failed {
+        Failed::Store(error) if is_damage(&error) => {
+            let why = error.to_string();
+            Error::Unreadable { sid, seq, why }.into()
+        }
+        Failed::Store(_) | Failed::Refused(_) => failed,
+    }
+}

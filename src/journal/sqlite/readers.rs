@@ -1,0 +1,115 @@
+//! A few threads that read, each with a connection of its own.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{self, JoinHandle},
+};
+
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{
+    connection,
+    error::{Failed, OpenError},
+    health::Health,
+    query::Reader,
+};
+use crate::journal::Error;
+
+/// Threads. A read takes microseconds where its pages are in memory, and waits for the disk
+/// where they are not.
+const THREADS: usize = 3;
+/// Questions that wait or are being answered; more wait for room outside.
+const QUEUE: usize = 1_024;
+
+type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
+
+/// The handle on the reading threads, which end when this is dropped.
+#[derive(Debug)]
+pub(super) struct Readers {
+    /// None once they are to end.
+    queue: Option<Sender<Question>>,
+    room: Arc<Semaphore>,
+    health: Arc<Health>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Readers {
+    /// Opens the connections and starts the threads.
+    pub(super) fn start(path: &Path, health: Arc<Health>) -> Result<Self, OpenError> {
+        let (queue, questions) = mpsc::channel();
+        // A lock, because whoever is free takes the next question; held while waiting for one.
+        let questions = Arc::new(Mutex::new(questions));
+        let mut readers = Self {
+            queue: Some(queue),
+            room: Arc::new(Semaphore::new(QUEUE)),
+            health,
+            threads: Vec::new(),
+        };
+        for number in 1..=THREADS {
+            let connection = connection::reading(path)?;
+            let questions = Arc::clone(&questions);
+            let thread = thread::Builder::new().name(format!("journal-reader-{number}"));
+            let thread = thread.spawn(move || serve(&connection, &questions));
+            let thread = thread.map_err(|source| OpenError::File {
+                path: path.to_owned(),
+                source,
+            })?;
+            readers.threads.push(thread);
+        }
+        Ok(readers)
+    }
+
+    /// Asks whoever is free.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.health.check()?;
+        let room = Arc::clone(&self.room).acquire_owned().await;
+        let (reply, answer) = oneshot::channel();
+        let question: Question = Box::new(move |reader| {
+            let _room = room;
+            // Nobody waits for a question whose future was dropped.
+            if !reply.is_closed() {
+                let _ = reply.send(look(reader).map_err(Failed::of_reading));
+            }
+        });
+        let gone = || Error::Unavailable("its readers have ended".to_owned());
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
+        queue.send(question).map_err(|_| gone())?;
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        for thread in self.threads.drain(..) {
+            // It catches the panics of its questions.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(connection: &Connection, questions: &Mutex<Receiver<Question>>) {
+    let Ok(mut reader) = Reader::new(connection) else {
+        return;
+    };
+    let next = || {
+        let questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.recv().ok()
+    };
+    while let Some(question) = next() {
+        // Whoever asked is told by the lost answer.
+        let asked = catch_unwind(AssertUnwindSafe(|| question(&mut reader)));
+        if asked.is_err() {
+            reader.recover();
+        }
+    }
+}

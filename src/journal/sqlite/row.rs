@@ -1,0 +1,194 @@
+//! Records as rows: their bytes, their checksums, and what is told when one cannot be read.
+
+use rusqlite::types::ValueRef;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    journal::{Append, Entry, Error, Standing, search},
+    model::{Epoch, Record, Seq, SessionKey, Sid, record::codec},
+};
+
+/// An append as it goes to the disk.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) sid: Sid,
+    pub(super) epoch: Epoch,
+    pub(super) after: Seq,
+    pub(super) rows: Vec<Row>,
+    pub(super) leaves: Standing,
+}
+
+/// A record of an append.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) at: i64,
+    pub(super) kind: &'static str,
+    pub(super) body: String,
+    pub(super) sum: i64,
+    /// The words to find it by, if anybody says anything in it.
+    pub(super) words: Option<String>,
+}
+
+impl Batch {
+    /// The work that needs no database, and so is done by the caller and not by the one writer.
+    pub(super) fn of(append: &Append) -> Result<Self, Error> {
+        let Append {
+            sid,
+            epoch,
+            after,
+            ref records,
+            leaves,
+        } = *append;
+        // A number that wraps belongs to an append that will be refused.
+        let numbers = (1..).map(|behind| Seq(after.0.wrapping_add(behind)));
+        let rows = records
+            .iter()
+            .zip(numbers)
+            .map(|(record, seq)| Row::of(record, sid, seq, epoch))
+            .collect::<Result<_, Error>>()?;
+        Ok(Self {
+            sid,
+            epoch,
+            after,
+            rows,
+            leaves,
+        })
+    }
+}
+
+impl Row {
+    fn of(record: &Record, sid: Sid, seq: Seq, epoch: Epoch) -> Result<Self, Error> {
+        let body = codec::encode(record).map_err(|error| {
+            let why = format!("it cannot be written: {error}");
+            Error::Unreadable { sid, seq, why }
+        })?;
+        let (at, kind) = (record.at.as_millis(), record.fact.kind());
+        let place = Place { sid, seq, epoch };
+        Ok(Self {
+            at,
+            kind,
+            sum: place.sum(at, kind.as_bytes(), body.as_bytes()),
+            body,
+            words: record.said().map(words),
+        })
+    }
+}
+
+/// The tenant as a word, so that a search goes through no other tenant's texts. No text has it: it
+/// begins with what is neither letter nor digit, and yet part of a word to the index.
+pub(super) fn word_of_tenant(tenant: &str) -> String {
+    let mut word = String::from("\u{2016}");
+    for byte in tenant.bytes() {
+        word.push(char::from(b"0123456789abcdef"[usize::from(byte >> 4)]));
+        word.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
+    }
+    word
+}
+
+/// What the index gets of a text: each word once, because it only has to know which are there.
+fn words(text: &str) -> String {
+    let mut words = String::new();
+    for word in search::distinct(text) {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(&word);
+    }
+    words
+}
+
+/// Where a record stands and who wrote it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) sid: Sid,
+    pub(super) seq: Seq,
+    pub(super) epoch: Epoch,
+}
+
+impl Place {
+    fn sum(self, at: i64, kind: &[u8], body: &[u8]) -> i64 {
+        let Self { sid, seq, epoch } = self;
+        let numbers = [sid.0, seq.0, epoch.0, at.cast_unsigned(), kind.len() as u64];
+        let numbers = numbers.map(u64::to_be_bytes);
+        sum(&[numbers.as_flattened(), kind, body])
+    }
+}
+
+/// The columns that [`decode`] and [`Stored::of`] take, in their order.
+pub(super) const COLUMNS: &str = "seq, epoch, at, kind, body, sum";
+
+/// A row as it was found.
+pub(super) struct Stored<'a> {
+    pub(super) seq: Seq,
+    pub(super) epoch: Epoch,
+    pub(super) at: i64,
+    kind: &'a [u8],
+    body: &'a [u8],
+    sum: i64,
+}
+
+impl<'a> Stored<'a> {
+    /// From the [`COLUMNS`], which begin at `first`.
+    pub(super) fn of(row: &'a rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        let number = |index| row.get::<_, i64>(first + index);
+        Ok(Self {
+            seq: Seq(number(0)?.cast_unsigned()),
+            epoch: Epoch(number(1)?.cast_unsigned()),
+            at: number(2)?,
+            kind: bytes(row.get_ref(first + 3)?),
+            body: bytes(row.get_ref(first + 4)?),
+            sum: number(5)?,
+        })
+    }
+
+    /// The record, if it is what was written.
+    pub(super) fn entry(&self, sid: Sid) -> Result<Entry, Error> {
+        let seq = self.seq;
+        let unreadable = |why| Error::Unreadable { sid, seq, why };
+        let place = Place {
+            sid,
+            seq,
+            epoch: self.epoch,
+        };
+        if place.sum(self.at, self.kind, self.body) != self.sum {
+            return Err(unreadable("its checksum does not fit".to_owned()));
+        }
+        let body = str::from_utf8(self.body).map_err(|error| unreadable(error.to_string()))?;
+        let record = codec::decode(body).map_err(|error| unreadable(error.to_string()))?;
+        Ok(Entry {
+            seq,
+            record: record.into(),
+        })
+    }
+}
+
+/// Text as bytes: damaged text need not be text.
+fn bytes(value: ValueRef<'_>) -> &[u8] {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => &[],
+    }
+}
+
+/// The checksum of a session's names.
+pub(super) fn sum_of_key(key: &SessionKey) -> i64 {
+    let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
+    // A name has no `/`.
+    sum(&[tenant.as_bytes(), b"/", name.as_bytes()])
+}
+
+/// The checksum of a snapshot.
+pub(super) fn sum_of_snapshot(sid: Sid, seq: Seq, body: &[u8]) -> i64 {
+    sum(&[&sid.0.to_be_bytes(), &seq.0.to_be_bytes(), body])
+}
+
+/// The first eight bytes of a SHA-256: enough to find damage, which is all that this is for.
+fn sum(parts: &[&[u8]]) -> i64 {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part);
+    }
+    let digest = digest.finalize();
+    let first = digest.iter().take(8);
+    first.fold(0, |sum, &byte| sum << 8 | i64::from(byte))
+}

@@ -1,0 +1,43 @@
+//! What the writing and the reading side share of SQL: prepared statements and the values in them.
+
+use crate::journal::Standing;
+
+/// Names each statement of a connection once, and prepares all of them.
+macro_rules! statements {
+    ($($name:ident: $sql:expr,)+) => {
+        struct Statements<'c> {
+            $($name: rusqlite::Statement<'c>,)+
+        }
+
+        impl<'c> Statements<'c> {
+            fn prepare(connection: &'c rusqlite::Connection) -> rusqlite::Result<Self> {
+                Ok(Self {
+                    $($name: connection.prepare($sql)?,)+
+                })
+            }
+        }
+    };
+}
+pub(super) use statements;
+
+/// Numbers as SQLite keeps them. None that was given out is large enough to become negative.
+pub(super) const fn int(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+/// A number to compare with: one that is too large for SQLite is larger than all that it has.
+pub(super) fn bound(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// How many rows at most.
+pub(super) fn limit(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
+}
+
+pub(super) const fn standing(busy: i64) -> Standing {
+    match busy {
+        0 => Standing::Resting,
+        _ => Standing::Busy,
+    }
+}

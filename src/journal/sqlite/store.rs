@@ -1,0 +1,269 @@
+//! What the writer does within a transaction: fencing, conflicts, and the changes themselves.
+//!
+//! **Invariant:** a request is judged before anything is changed for it, so one that is refused
+//! leaves nothing behind, and all others of its transaction stand.
+
+use std::{collections::HashMap, sync::Arc};
+
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use super::{
+    error::Failed,
+    row::{self, Batch},
+    sql::{int, standing, statements},
+};
+use crate::{
+    journal::{Claim, Error, Snapshot, Standing},
+    model::{Epoch, Seq, SessionKey, Sid},
+};
+
+/// How many sessions' heads are remembered: enough for all that write at one time.
+const HEADS: usize = 8_192;
+
+/// The end of a session's log.
+#[derive(Debug, Clone)]
+struct Head {
+    epoch: Epoch,
+    last: Seq,
+    standing: Standing,
+    /// The tenant as the index has it.
+    tenant: Arc<str>,
+}
+
+/// The writer's view of the database.
+pub(super) struct Store<'c> {
+    sql: Statements<'c>,
+    /// So that a session that writes much need not be looked up.
+    heads: HashMap<Sid, Head>,
+    /// Whether a session was deleted whose content may still stand in a file.
+    owes_erasure: bool,
+}
+
+statements! {
+    begin: "BEGIN IMMEDIATE",
+    commit: "COMMIT",
+    rollback: "ROLLBACK",
+    by_name: "SELECT sid, epoch, last, busy, tenant FROM session WHERE tenant = ?1 AND name = ?2",
+    by_sid: "SELECT sid, epoch, last, busy, tenant FROM session WHERE sid = ?1",
+    open: "INSERT INTO session (tenant, name, epoch, last, busy, sum) VALUES (?1, ?2, 1, 0, 0, ?3)",
+    own: "UPDATE session SET epoch = ?2 WHERE sid = ?1",
+    record: "INSERT INTO record (sid, seq, epoch, at, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    said: "INSERT INTO thread (rowid, words) VALUES (?1, ?2)",
+    ends: "UPDATE session SET last = ?2, at = ?3 WHERE sid = ?1",
+    stands: "UPDATE session SET busy = ?2 WHERE sid = ?1",
+    written: "SELECT epoch, body FROM record WHERE sid = ?1 AND seq = ?2",
+    snapshot: "SELECT seq FROM snapshot WHERE sid = ?1",
+    save: "INSERT OR REPLACE INTO snapshot (sid, seq, body, sum) VALUES (?1, ?2, ?3, ?4)",
+    forget_words: "DELETE FROM thread WHERE rowid IN (SELECT pos FROM record WHERE sid = ?1)",
+    forget_records: "DELETE FROM record WHERE sid = ?1",
+    forget_snapshot: "DELETE FROM snapshot WHERE sid = ?1",
+    forget_session: "DELETE FROM session WHERE sid = ?1",
+}
+
+impl<'c> Store<'c> {
+    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            sql: Statements::prepare(connection)?,
+            heads: HashMap::new(),
+            owes_erasure: false,
+        })
+    }
+
+    pub(super) fn begin(&mut self) -> rusqlite::Result<()> {
+        self.sql.begin.execute(()).map(drop)
+    }
+
+    pub(super) fn commit(&mut self) -> rusqlite::Result<()> {
+        self.sql.commit.execute(()).map(drop)
+    }
+
+    /// Takes back what the transaction did. SQLite may have done that itself, which is no failure.
+    pub(super) fn roll_back(&mut self) {
+        let _ = self.sql.rollback.execute(());
+        self.heads.clear();
+    }
+
+    /// Whether something was deleted since this was last asked.
+    pub(super) fn take_erasure(&mut self) -> bool {
+        std::mem::take(&mut self.owes_erasure)
+    }
+
+    pub(super) fn claim(&mut self, key: &SessionKey) -> Result<Claim, Failed> {
+        let names = (key.tenant.as_str(), key.name.as_str());
+        let found = self.sql.by_name.query_row(names, head).optional()?;
+        let (sid, head) = if let Some((sid, before)) = found {
+            let epoch = before.epoch.next();
+            self.sql.own.execute((int(sid.0), int(epoch.0)))?;
+            (sid, Head { epoch, ..before })
+        } else {
+            let (tenant, name) = names;
+            let sum = row::sum_of_key(key);
+            let sid = self.sql.open.insert((tenant, name, sum))?;
+            let head = Head {
+                epoch: Epoch(1),
+                last: Seq(0),
+                standing: Standing::Resting,
+                tenant: row::word_of_tenant(tenant).into(),
+            };
+            (Sid(sid.cast_unsigned()), head)
+        };
+        let Head { epoch, last, .. } = head;
+        self.remember(sid, head);
+        Ok(Claim { sid, epoch, last })
+    }
+
+    pub(super) fn append(&mut self, batch: &Batch) -> Result<Seq, Failed> {
+        let &Batch {
+            sid, epoch, after, ..
+        } = batch;
+        let head = self.owned(sid, epoch)?;
+        if after == head.last {
+            return self.land(batch, head);
+        }
+        if self.repeats(batch, head.last)? {
+            return Ok(Seq(after.0 + batch.rows.len() as u64));
+        }
+        let (expected, last) = (after, head.last);
+        Err(Error::Conflict {
+            sid,
+            expected,
+            last,
+        }
+        .into())
+    }
+
+    pub(super) fn save(
+        &mut self,
+        sid: Sid,
+        epoch: Epoch,
+        snapshot: &Snapshot,
+    ) -> Result<(), Failed> {
+        let head = self.owned(sid, epoch)?;
+        let kept = |row: &Row<'_>| row.get::<_, i64>(0).map(i64::cast_unsigned);
+        let kept = self.sql.snapshot.query_row([int(sid.0)], kept).optional()?;
+        let newer = kept.is_none_or(|kept| kept < snapshot.seq.0);
+        if newer && snapshot.seq <= head.last {
+            let Snapshot { seq, body } = snapshot;
+            let sum = row::sum_of_snapshot(sid, *seq, body);
+            let row = (int(sid.0), int(seq.0), &body[..], sum);
+            self.sql.save.execute(row)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, sid: Sid, epoch: Epoch) -> Result<(), Failed> {
+        self.owned(sid, epoch)?;
+        let sql = &mut self.sql;
+        // The words first: they are found by the records.
+        for statement in [
+            &mut sql.forget_words,
+            &mut sql.forget_records,
+            &mut sql.forget_snapshot,
+            &mut sql.forget_session,
+        ] {
+            statement.execute([int(sid.0)])?;
+        }
+        self.heads.remove(&sid);
+        self.owes_erasure = true;
+        Ok(())
+    }
+
+    /// The session's head, if this is its owner.
+    fn owned(&mut self, sid: Sid, mine: Epoch) -> Result<Head, Failed> {
+        let head = self.head(sid)?.ok_or(Error::Unknown { sid })?;
+        if head.epoch == mine {
+            return Ok(head);
+        }
+        let current = head.epoch;
+        Err(Error::Fenced { sid, mine, current }.into())
+    }
+
+    fn head(&mut self, sid: Sid) -> rusqlite::Result<Option<Head>> {
+        if let Some(head) = self.heads.get(&sid) {
+            return Ok(Some(head.clone()));
+        }
+        let found = self.sql.by_sid.query_row([int(sid.0)], head).optional()?;
+        Ok(found.map(|(sid, head)| {
+            self.remember(sid, head.clone());
+            head
+        }))
+    }
+
+    fn remember(&mut self, sid: Sid, head: Head) {
+        if self.heads.len() >= HEADS {
+            self.heads.clear();
+        }
+        self.heads.insert(sid, head);
+    }
+
+    fn land(&mut self, batch: &Batch, head: Head) -> Result<Seq, Failed> {
+        let (sid, epoch) = (int(batch.sid.0), int(batch.epoch.0));
+        let (mut seq, mut at) = (batch.after, None);
+        for row in &batch.rows {
+            seq = seq.next();
+            at = Some(row.at);
+            let (kind, body, sum) = (row.kind, row.body.as_str(), row.sum);
+            let pos = self
+                .sql
+                .record
+                .insert((sid, int(seq.0), epoch, row.at, kind, body, sum))?;
+            if let Some(words) = &row.words {
+                let words = format!("{} {words}", head.tenant);
+                self.sql.said.execute((pos, words))?;
+            }
+        }
+        self.sql.ends.execute((sid, int(seq.0), at))?;
+        if head.standing != batch.leaves {
+            self.sql.stands.execute((sid, busy(batch.leaves)))?;
+        }
+        let head = Head {
+            last: seq,
+            standing: batch.leaves,
+            ..head
+        };
+        self.remember(batch.sid, head);
+        Ok(seq)
+    }
+
+    /// Whether the owner has appended exactly this at this position before. Bytes are compared: the
+    /// same record is written in the same way by the same process, and no other has this epoch.
+    fn repeats(&mut self, batch: &Batch, last: Seq) -> rusqlite::Result<bool> {
+        let end = batch.after.0.checked_add(batch.rows.len() as u64);
+        if end.is_none_or(|end| end > last.0) {
+            return Ok(false);
+        }
+        let mut seq = batch.after;
+        for row in &batch.rows {
+            seq = seq.next();
+            let place = [int(batch.sid.0), int(seq.0)];
+            let is_same = |found: &Row<'_>| {
+                let epoch: i64 = found.get(0)?;
+                let body = found.get_ref(1)?.as_bytes()?;
+                Ok(epoch.cast_unsigned() == batch.epoch.0 && body == row.body.as_bytes())
+            };
+            let same = self.sql.written.query_row(place, is_same).optional()?;
+            if same != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn head(row: &Row<'_>) -> rusqlite::Result<(Sid, Head)> {
+    let number = |index: usize| row.get(index).map(i64::cast_unsigned);
+    let head = Head {
+        epoch: Epoch(number(1)?),
+        last: Seq(number(2)?),
+        standing: standing(row.get(3)?),
+        tenant: row::word_of_tenant(row.get_ref(4)?.as_str()?).into(),
+    };
+    Ok((Sid(number(0)?), head))
+}
+
+const fn busy(standing: Standing) -> i64 {
+    match standing {
+        Standing::Resting => 0,
+        Standing::Busy => 1,
+    }
+}
