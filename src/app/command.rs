@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod data;
 mod run;
 
 use super::BuildError;
@@ -42,8 +43,10 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Show => cli::config::show(&load()?, args.options.json, terminal),
             ConfigCommand::Check => return check(args, environment, terminal),
         },
-        Command::Ask(ask) => return run::ask(ask, args, &load()?.config, terminal),
-        Command::Chat(_) => return run::chat(args, &load()?.config, terminal),
+        Command::Ask(ask) => {
+            return run::ask(ask, args, &load()?.config, environment, terminal);
+        }
+        Command::Chat(_) => return run::chat(args, &load()?.config, environment, terminal),
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };
     done.map(|()| cli::exit::DONE)

@@ -17,6 +17,8 @@ pub const STUCK: u8 = 3;
 pub const FORCED: u8 = 4;
 /// The session is busy.
 pub const BUSY: u8 = 5;
+/// The journal failed to make records durable; the process ended at once.
+pub const BROKEN: u8 = 6;
 /// Cancelled; what shells give for a program that was interrupted.
 pub const CANCELLED: u8 = 130;
 

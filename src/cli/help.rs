@@ -14,6 +14,7 @@ Exit codes:
   3    stuck, or escalated to you
   4    forced to an end by a limit, a loop or an operator
   5    the session is busy
+  6    the journal could not be written for good
   130  cancelled"
     };
 }

@@ -1,6 +1,6 @@
 //! The commands that run queries: a system for as long as the command takes.
 
-use std::{path::Path, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -31,6 +31,7 @@ pub(super) fn ask(
     ask: &AskArgs,
     args: &Args,
     config: &Config,
+    environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let format = match (args.options.json, ask.events) {
@@ -45,13 +46,19 @@ pub(super) fn ask(
         format,
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
-    with_system(builder(config, &args.options.project), async |oracle| {
+    let (builder, data) = prepared(config, args, environment)?;
+    with_system(builder, Some(data), async |oracle| {
         ask::run(oracle, request, terminal).await
     })
 }
 
 /// `oracle chat`.
-pub(super) fn chat(args: &Args, config: &Config, terminal: &mut Terminal) -> Result<u8, Stop> {
+pub(super) fn chat(
+    args: &Args,
+    config: &Config,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
     let request = ChatRequest {
         session: session(args),
         format: if args.options.json {
@@ -61,7 +68,8 @@ pub(super) fn chat(args: &Args, config: &Config, terminal: &mut Terminal) -> Res
         },
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
-    with_system(builder(config, &args.options.project), async |oracle| {
+    let (builder, data) = prepared(config, args, environment)?;
+    with_system(builder, Some(data), async |oracle| {
         chat::run(oracle, request, terminal).await
     })
 }
@@ -93,7 +101,7 @@ pub(super) fn replay(
     let session = named
         .map_or_else(|| SessionName::new("replay"), Ok)
         .map_err(Stop::usage)?;
-    with_system(builder, async |oracle| {
+    with_system(builder, None, async |oracle| {
         replay::run(oracle, &scenario, session, format, terminal).await
     })
 }
@@ -112,11 +120,18 @@ fn script(scenario: &Scenario) -> Scripted {
     })
 }
 
-fn builder(config: &Config, project: &Path) -> Builder {
-    Oracle::builder()
+/// A system for one command, and the folder of its journal.
+fn prepared(
+    config: &Config,
+    args: &Args,
+    environment: &Environment,
+) -> Result<(Builder, PathBuf), Stop> {
+    let data = super::data::directory(config, environment)?;
+    let builder = Oracle::builder()
         .config(config.clone())
-        .project(project)
-        .short_lived()
+        .project(&args.options.project)
+        .short_lived();
+    Ok((builder, data))
 }
 
 /// The session that is named, or a new one.
@@ -125,9 +140,11 @@ fn session(args: &Args) -> SessionName {
     args.options.session.clone().unwrap_or_else(new)
 }
 
-/// Starts a system, does the work with it, and ends it, on a runtime of its own.
+/// Starts a system over the journal of a data directory, or one in memory, does the work with it, and
+/// ends it, on a runtime of its own.
 fn with_system(
     builder: Builder,
+    data: Option<PathBuf>,
     work: impl AsyncFnOnce(&Oracle) -> Result<u8, Stop>,
 ) -> Result<u8, Stop> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -136,6 +153,10 @@ fn with_system(
     let runtime = runtime
         .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
     let done = runtime.block_on(Box::pin(async {
+        let builder = match data {
+            Some(folder) => builder.journal(super::data::journal(&folder).await?),
+            None => builder,
+        };
         let system = builder.start().await?;
         let done = work(system.oracle()).await;
         system.shut_down(DRAIN).await;

@@ -1,0 +1,43 @@
+//! The data directory of a command, and the journal in it.
+
+use std::{
+    ffi::OsStr,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    cli::{Environment, Stop, exit},
+    config::Config,
+    journal::{shared::Shared, sqlite::OpenError},
+};
+
+/// Where things are kept (spec 13).
+pub(super) fn directory(config: &Config, environment: &Environment) -> Result<PathBuf, Stop> {
+    let xdg = environment.get("XDG_DATA_HOME").map(OsStr::new);
+    let home = environment.get("HOME").map(OsStr::new);
+    config.data.directory(xdg, home).map_err(Stop::usage)
+}
+
+/// The journal there, which other commands may use at the same time.
+pub(super) async fn journal(folder: &Path) -> Result<Shared, OpenError> {
+    Shared::open(folder, broken).await
+}
+
+/// What was said to be durable must be. From a journal that cannot be trusted nothing more is acknowledged:
+/// the process ends at once, and the next one starts from what is there.
+fn broken(why: &str) {
+    // Whether or not anybody reads it.
+    let _ = writeln!(
+        std::io::stderr(),
+        "oracle: the journal cannot be trusted any more, so this process ends: {why}"
+    );
+    std::process::exit(i32::from(exit::BROKEN));
+}
+
+/// The command did nothing wrong: the place is taken, or not in order.
+impl From<OpenError> for Stop {
+    fn from(error: OpenError) -> Self {
+        Self::failed(error)
+    }
+}
