@@ -123,7 +123,10 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
             let builder = Oracle::builder().config(config.clone());
             let builder = builder.project(&args.options.project);
             let checked = [
-                builder.models().map(drop),
+                builder
+                    .backends()
+                    .and_then(|backends| builder.models(&backends))
+                    .map(drop),
                 builder.registry().map(drop),
                 super::classifier(&config).map(drop),
                 super::composer(&config).map(drop),
@@ -161,6 +164,7 @@ impl From<BuildError> for Stop {
             | BuildError::LexiconFile { .. }
             | BuildError::Lexicon(_)
             | BuildError::Tools(_)
+            | BuildError::Script(_)
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }

@@ -22,6 +22,7 @@ mod config;
 mod help;
 mod prompt;
 mod replay;
+mod script;
 mod signal;
 mod streams;
 

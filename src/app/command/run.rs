@@ -2,7 +2,6 @@
 
 use std::{path::Path, time::Duration};
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{super::BuildError, More, find};
@@ -18,7 +17,7 @@ use crate::{
         terminal::Terminal,
     },
     config::Config,
-    llm::{Scripted, scripted::ScriptedReply},
+    llm::Scripted,
     model::SessionName,
     tool::ProjectRoot,
 };
@@ -82,7 +81,7 @@ pub(super) fn replay(
     let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
-        .backend(script(&scenario));
+        .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
     let format = if args.options.json {
         replay::Format::Json
@@ -95,20 +94,6 @@ pub(super) fn replay(
         .map_err(Stop::usage)?;
     with_system(builder, async |oracle| {
         replay::run(oracle, &scenario, session, format, terminal).await
-    })
-}
-
-/// The model that plays a scenario.
-fn script(scenario: &Scenario) -> Scripted {
-    scenario.turns.iter().fold(Scripted::new(), |script, turn| {
-        let reply = ScriptedReply::text(turn.reply.clone());
-        let calls = turn.tool_calls.iter();
-        script.play(calls.fold(reply, |reply, call| match &call.arguments {
-            None => reply.raw_call(&call.name, "{}"),
-            // As a provider would send it: text that should be JSON and may not be.
-            Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
-            Some(arguments) => reply.call(&call.name, arguments.clone()),
-        }))
     })
 }
 

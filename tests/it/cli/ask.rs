@@ -50,7 +50,7 @@ pub(super) fn cited(project: &Path, answer: &Value) -> Vec<String> {
     citations.iter().map(file).collect()
 }
 
-fn json_lines(bytes: &[u8]) -> Vec<Value> {
+pub(super) fn json_lines(bytes: &[u8]) -> Vec<Value> {
     let text = str::from_utf8(bytes).unwrap();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
