@@ -43,7 +43,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Check => return check(args, environment, terminal),
         },
         Command::Ask(ask) => return run::ask(ask, args, &load()?.config, terminal),
-        Command::Chat(_) => return run::chat(args, &load()?.config, terminal),
+        Command::Chat(chat) => return run::chat(chat, args, &load()?.config, terminal),
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };
     done.map(|()| cli::exit::DONE)

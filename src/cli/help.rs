@@ -54,6 +54,8 @@ Examples:
 
 pub(super) const CHAT: &str = concat!(
     "\
+Ctrl-C takes the running question back, a second one ends the program at once; Ctrl-D leaves.
+
 Examples:
   oracle chat
   oracle chat --session review --project ~/src/shop

@@ -20,6 +20,8 @@ mod chat;
 mod classify;
 mod config;
 mod help;
+#[cfg(unix)]
+mod interrupts;
 mod prompt;
 mod replay;
 mod script;

@@ -203,6 +203,10 @@ impl SessionState {
             && self.told != Some(running)
         {
             self.told = Some(running);
+            match running {
+                Some((query, _)) => tracing::info!(session = %self.key, %query, "a query runs"),
+                None => tracing::info!(session = %self.key, "no query runs"),
+            }
             let _ = self.shard.cast(ShardMsg::Running {
                 sid,
                 key: self.key.clone(),

@@ -9,7 +9,7 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, Environment, ReplayArgs, Stop,
+        Args, AskArgs, ChatArgs, Environment, ReplayArgs, Stop,
         ask::{self, AskRequest, Format},
         chat::{self, ChatRequest},
         input,
@@ -32,16 +32,10 @@ pub(super) fn ask(
     config: &Config,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let format = match (args.options.json, ask.events) {
-        (true, true) => Format::EventsThenJson,
-        (false, true) => Format::Events,
-        (true, false) => Format::Json,
-        (false, false) => Format::Text,
-    };
     let request = AskRequest {
         question: input::question(ask.question.as_deref(), &mut terminal.input)?,
         session: session(args),
-        format,
+        format: Format::of(&args.options, ask.events),
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
     with_system(builder(config, &args.options.project), async |oracle| {
@@ -50,14 +44,15 @@ pub(super) fn ask(
 }
 
 /// `oracle chat`.
-pub(super) fn chat(args: &Args, config: &Config, terminal: &mut Terminal) -> Result<u8, Stop> {
+pub(super) fn chat(
+    chat: &ChatArgs,
+    args: &Args,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
     let request = ChatRequest {
         session: session(args),
-        format: if args.options.json {
-            Format::Json
-        } else {
-            Format::Text
-        },
+        format: Format::of(&args.options, chat.events),
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
     with_system(builder(config, &args.options.project), async |oracle| {
@@ -120,7 +115,10 @@ fn with_system(
     let done = runtime.block_on(Box::pin(async {
         let system = builder.start().await?;
         let done = work(system.oracle()).await;
-        system.shut_down(DRAIN).await;
+        // Whoever does not want to wait does not wait for this either.
+        if !matches!(done, Err(Stop::Interrupted)) {
+            system.shut_down(DRAIN).await;
+        }
         done
     }));
     // Standard input may be waited for in a thread that nothing can wake.
