@@ -22,6 +22,8 @@ mod config;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+#[cfg(unix)]
+mod permissions;
 mod prompt;
 mod replay;
 mod script;
@@ -54,6 +56,7 @@ impl Place {
             last: None,
             stdin: b"",
             environment: Vec::new(),
+            program: env!("CARGO_BIN_EXE_oracle").into(),
         }
     }
 }
@@ -65,6 +68,7 @@ struct Run<'a> {
     last: Option<&'a OsStr>,
     stdin: &'a [u8],
     environment: Vec<(&'a str, OsString)>,
+    program: PathBuf,
 }
 
 impl<'a> Run<'a> {
@@ -85,7 +89,7 @@ impl<'a> Run<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_oracle"));
+        let mut command = Command::new(&self.program);
         command
             .args(self.line.split_whitespace())
             .args(self.last)
@@ -99,7 +103,11 @@ impl<'a> Run<'a> {
     }
 
     fn output(&self) -> Output {
-        let mut child = self.command().spawn().unwrap();
+        self.output_of(self.command())
+    }
+
+    fn output_of(&self, mut command: Command) -> Output {
+        let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         thread::scope(|scope| {
             // A program that does not read to the end closes the pipe.
@@ -109,7 +117,10 @@ impl<'a> Run<'a> {
     }
 
     fn transcript(&self) -> String {
-        let output = self.output();
+        self.transcript_of(&self.output())
+    }
+
+    fn transcript_of(&self, output: &Output) -> String {
         let here = self.place.0.path().canonicalize().unwrap();
         let shown = |bytes: &[u8]| {
             let text = String::from_utf8(bytes.to_vec()).unwrap();
