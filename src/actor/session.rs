@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg};
+use super::{
+    mailbox::Mailbox, message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg,
+};
 use crate::{
     kernel::{self, Command, Refusal, Report},
     model::{
@@ -114,7 +116,7 @@ local_messages!(SessionMsg);
 pub(super) struct SessionArgs {
     pub key: SessionKey,
     pub opening: Opening,
-    pub shard: ActorRef<ShardMsg>,
+    pub shard: Mailbox<ShardMsg>,
     pub pulse: Arc<Pulse>,
     pub services: Services,
 }

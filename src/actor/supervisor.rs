@@ -14,9 +14,11 @@ use super::{
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
+    depths::Gauges,
     gateway::{GatewayActor, GatewayArgs, GatewayMsg, GatewaySettings},
     handle::{Oracle, Router},
     ledger::Ledger,
+    mailbox::{self, Mailbox},
     message::local_messages,
     pool::Pool,
     profile::Profiles,
@@ -42,6 +44,8 @@ pub struct SystemSettings {
     pub buses: usize,
     /// Notices that may wait for a subscriber.
     pub subscriber_capacity: usize,
+    /// Messages from outside that may wait for one actor; more are refused with a hint when to retry.
+    pub mailbox_capacity: usize,
     /// No progress for this long is a stall; more than any model or tool may take.
     pub stall_limit: Duration,
     /// How often the supervisor looks.
@@ -66,6 +70,7 @@ impl Default for SystemSettings {
             composers: 2,
             buses: 4,
             subscriber_capacity: 1_024,
+            mailbox_capacity: mailbox::CAPACITY,
             stall_limit: Duration::from_secs(900),
             sweep: Duration::from_secs(1),
             restart_pause: Duration::from_millis(100),
@@ -109,7 +114,7 @@ enum Place {
 }
 
 /// The gateways, by provider.
-type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
+pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 
 pub(super) struct SupervisorActor;
 
@@ -123,15 +128,17 @@ pub(super) struct SupervisorState {
 
 impl SupervisorActor {
     fn gateways(args: &SystemArgs) -> Gateways {
-        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), Pool::new(1));
+        let pool = || Pool::new(1, args.settings.mailbox_capacity);
+        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), pool());
         Arc::new(args.backends.iter().map(provider).collect())
     }
 
     fn services(args: &SystemArgs) -> Services {
         let settings = args.settings;
-        let bus = BusHandle(Pool::new(settings.buses));
+        let capacity = settings.mailbox_capacity;
+        let bus = BusHandle(Pool::new(settings.buses, capacity));
         let router = Router {
-            shards: Pool::new(settings.shards.clamp(1, 64)),
+            shards: Pool::new(settings.shards.clamp(1, 64), capacity),
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
@@ -142,12 +149,19 @@ impl SupervisorActor {
         Services {
             clock: args.clock.clone(),
             journal: Arc::clone(&args.journal),
-            classifier: ClassifierHandle(Pool::new(settings.classifiers)),
-            composer: ComposerHandle(Pool::new(settings.composers)),
+            classifier: ClassifierHandle(Pool::new(settings.classifiers, capacity)),
+            composer: ComposerHandle(Pool::new(settings.composers, capacity)),
             bus,
             router,
             profiles: Arc::new(args.profiles.clone()),
             timeouts: settings.timeouts,
+        }
+    }
+
+    fn oracle(services: &Services, gateways: &Gateways) -> Oracle {
+        Oracle {
+            router: services.router.clone(),
+            gauges: Gauges::new(services, gateways),
         }
     }
 }
@@ -245,7 +259,8 @@ impl SupervisorState {
                 id
             }
             Place::Bus(index) => {
-                let (actor, _) = Actor::spawn_linked(None, BusActor, (), me).await?;
+                let depth = self.services.bus.0.depth(*index);
+                let (actor, _) = Actor::spawn_linked(None, BusActor, depth, me).await?;
                 let id = actor.get_id();
                 self.services.bus.0.put(*index, actor);
                 id
@@ -272,6 +287,7 @@ impl SupervisorState {
             settings: self.args.settings.gateway,
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
+            depth: pool.depth(0),
         };
         let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
         let id = actor.get_id();
@@ -284,6 +300,7 @@ impl SupervisorState {
         me: ActorCell,
         index: usize,
     ) -> Result<ActorId, ActorProcessingErr> {
+        let shards = &self.services.router.shards;
         let SystemSettings {
             stall_limit,
             sweep,
@@ -301,13 +318,14 @@ impl SupervisorState {
             services: self.services.clone(),
             ledger: self.services.router.ledger.clone(),
             gateways: Arc::clone(&self.gateways),
+            depth: shards.depth(index),
         };
         let (actor, _) = Actor::spawn_linked(None, ShardActor, args, me).await?;
         let id = actor.get_id();
-        let shards = &self.services.router.shards;
         let mut running = self.services.router.ledger.sessions();
         running.retain(|key| shards.index_of(key) == index);
-        actor.cast(ShardMsg::TakeOver(running))?;
+        let depth = shards.depth(index);
+        let _ = Mailbox::new(actor.clone(), depth).cast(ShardMsg::TakeOver(running));
         shards.put(index, actor);
         Ok(id)
     }
@@ -336,15 +354,15 @@ type Started = (ActorRef<SupervisorMsg>, JoinHandle<()>, Oracle);
 
 async fn start(args: SystemArgs, parent: Option<ActorCell>) -> Result<Started, StartError> {
     let services = SupervisorActor::services(&args);
-    let router = services.router.clone();
     let gateways = SupervisorActor::gateways(&args);
+    let oracle = SupervisorActor::oracle(&services, &gateways);
     let state = (args, services, gateways);
     let started = match parent {
         Some(parent) => Actor::spawn_linked(None, SupervisorActor, state, parent).await,
         None => Actor::spawn(None, SupervisorActor, state).await,
     };
     let (supervisor, ended) = started.map_err(|error| StartError(error.to_string()))?;
-    Ok((supervisor, ended, Oracle { router }))
+    Ok((supervisor, ended, oracle))
 }
 
 #[cfg(test)]

@@ -103,6 +103,7 @@ fn unreadable(error: io::Error) -> Stop {
 fn is_refusal(error: &AskError) -> bool {
     match error {
         AskError::Refused(_)
+        | AskError::Busy { .. }
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
         | AskError::Name(_) => true,

@@ -202,12 +202,19 @@ impl Watch {
         if !self.backlog.is_empty() {
             return Ok(());
         }
-        match self.session.view().await {
-            Err(AskError::Stopped) if !self.session.router.shards.is_closed() => {
-                tokio::task::yield_now().await;
-                Ok(())
-            }
-            looked => looked.map(drop),
+        loop {
+            return match self.session.view().await {
+                Err(AskError::Stopped) if !self.session.router.shards.is_closed() => {
+                    tokio::task::yield_now().await;
+                    Ok(())
+                }
+                // To be told again is not worth giving up a query for.
+                Err(AskError::Busy { retry_after, .. }) => {
+                    tokio::time::sleep(retry_after).await;
+                    continue;
+                }
+                looked => looked.map(drop),
+            };
         }
     }
 }

@@ -7,6 +7,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, SessionView};
 use crate::{
     actor::{
+        mailbox::Mailbox,
         profile::Profile,
         pulse::{Expected, Pulse, Stage},
         services::Services,
@@ -23,7 +24,7 @@ use crate::{
 pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
-    pub(super) shard: ActorRef<ShardMsg>,
+    pub(super) shard: Mailbox<ShardMsg>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
     pub(super) profile: Profile,
