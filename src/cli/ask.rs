@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Options, Stop, exit, interrupts::Interrupts, progress::Follower, terminal::Terminal};
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
-    model::{Event, Seq, SessionKey, SessionName, Submission},
+    model::{SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
 
@@ -92,9 +92,7 @@ async fn object(
     root: &ProjectRoot,
     answer: &Answer,
 ) -> Result<serde_json::Value, Stop> {
-    let events = session.events(Seq(0)).await?;
-    let mine = |event: &&Event| event.query.is_none_or(|query| query == answer.query);
-    let events: Vec<&Event> = events.iter().filter(mine).collect();
+    let events = session.events_of(answer.query).await?;
     Ok(json!({
         "session": session.key().name,
         "query": answer.query,
