@@ -11,18 +11,21 @@
 //! | `bus` | a few, by hash of the session | supervisor | restarted; subscribers are told to re-read |
 //!
 //! What holds for all of them, because of how ractor is: mailboxes are unbounded and a cast that
-//! returned is not delivery, so admission is ours and what must not be lost is journaled first; no
-//! model, tool or slow disk is awaited in a handler, but in a task behind an abort-on-drop guard
-//! that reports by message; the one deliberate await in a session is the journal, with a deadline;
-//! no actor is found by a registered name, so two systems in one process do not meet.
+//! returned is not delivery, so admission is ours (what waits for a shared actor is counted, and
+//! bounded where it comes from outside) and what must not be lost is journaled first; no model, tool or
+//! slow disk is awaited in a handler, but in a task behind an abort-on-drop guard that reports by
+//! message; the one deliberate await in a session is the journal, with a deadline; no actor is found by
+//! a registered name, so two systems in one process do not meet.
 
 mod bus;
 mod classifier;
 mod clock;
 mod composer;
+mod depths;
 mod gateway;
 mod handle;
 mod ledger;
+mod mailbox;
 mod message;
 mod pool;
 mod profile;
@@ -38,6 +41,7 @@ mod view;
 
 pub use bus::{Filter, Frame, Notice, Subscription};
 pub use clock::Clock;
+pub use depths::Depths;
 pub use gateway::GatewaySettings;
 pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
 pub use profile::{Profile, Profiles};

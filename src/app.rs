@@ -11,8 +11,8 @@ use crate::{
     actor::{Clock, Oracle, Profile, Profiles, Recovery, StartError, System, SystemArgs},
     config::Config,
     journal::{self, Journal},
-    kernel::{FallbackClassifier, Policy, TurnPolicy},
-    llm::{Backend, Offline},
+    kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
+    llm::{Backend, Offline, script::ScriptError, scripted::Scripts},
     prompt::{self, Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, LexiconError},
     tool::{CodeSearch, FileRead, ProjectRoot, Registry, RegistryError, RootError, Tool},
@@ -44,6 +44,9 @@ pub enum BuildError {
     /// Two tools of one name, or a name that cannot be one.
     #[error(transparent)]
     Tools(#[from] RegistryError),
+    /// The script of a scripted model cannot be played.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     /// A model that nobody serves.
     #[error(
         "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
@@ -167,12 +170,13 @@ impl Builder {
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
         }
-        let profile = self.profile()?;
+        let backends = self.backends()?;
+        let profile = self.profile(&backends)?;
         let args = SystemArgs {
             settings,
             clock: self.clock,
             journal: self.journal,
-            backends: self.backends,
+            backends,
             profiles: Profiles::new(profile),
             classifier: Arc::new(classifier(&self.config)?),
             composer: Arc::new(composer(&self.config)?),
@@ -180,9 +184,9 @@ impl Builder {
         Ok(System::start(args).await?)
     }
 
-    fn profile(&self) -> Result<Profile, BuildError> {
+    fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
         let tools = Arc::new(self.registry()?);
-        let mut policy = Policy::new(self.models()?, tools.specs());
+        let mut policy = Policy::new(self.models(backends)?, tools.specs());
         settings::apply(&self.config, &mut policy);
         if let Some(classifier) = &self.fallback {
             policy.classifier = Arc::clone(classifier);
@@ -208,34 +212,46 @@ impl Builder {
         Ok(Registry::new(tools)?)
     }
 
-    fn models(&self) -> Result<Vec<crate::kernel::ModelChoice>, BuildError> {
-        let served = |model: &str| {
-            let provider = model
-                .split_once('/')
-                .map_or(model, |(provider, _)| provider);
-            self.backends
-                .iter()
-                .any(|backend| backend.provider() == provider)
+    /// Those of the host and the built-in ones, scripts read.
+    fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BuildError> {
+        let mut backends = self.backends.clone();
+        if !serves(&backends, Scripts::PROVIDER) {
+            let models = self.config.model.chain.models().iter();
+            let parts = models.filter_map(|model| model.split_once('/'));
+            let scripts = parts.filter(|(provider, _)| *provider == Scripts::PROVIDER);
+            let scripts = Scripts::read(scripts.map(|(_, file)| file))?;
+            backends.push(Arc::new(scripts));
+        }
+        Ok(backends)
+    }
+
+    fn models(&self, backends: &[Arc<dyn Backend>]) -> Result<Vec<ModelChoice>, BuildError> {
+        let provider = |model: &String| {
+            let name = model.split_once('/').map(|(provider, _)| provider);
+            name.unwrap_or(model).to_owned()
         };
         let chain = self.config.model.chain.models();
-        match chain.iter().find(|model| !served(model)) {
-            None => Ok(chain
-                .iter()
-                .map(|model| crate::kernel::ModelChoice::new(model))
-                .collect()),
+        let unknown = |model: &&String| !serves(backends, &provider(model));
+        match chain.iter().find(unknown) {
+            None => Ok(chain.iter().map(|model| ModelChoice::new(model)).collect()),
             Some(model) => {
-                let known = self
-                    .backends
-                    .iter()
-                    .map(|backend| format!("`{}`", backend.provider()));
-                let known = known.collect::<Vec<_>>().join(", ");
+                let known = self.backends.iter().map(|backend| backend.provider());
+                let scripts =
+                    (!serves(&self.backends, Scripts::PROVIDER)).then_some("scripted/FILE");
+                let known = known.chain(scripts).map(|name| format!("`{name}`"));
                 Err(BuildError::UnknownModel {
                     model: model.to_string(),
-                    known,
+                    known: known.collect::<Vec<_>>().join(", "),
                 })
             }
         }
     }
+}
+
+fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
+    backends
+        .iter()
+        .any(|backend| backend.provider() == provider)
 }
 
 /// The tools over a project folder.

@@ -21,6 +21,7 @@ mod environment;
 pub mod exit;
 mod help;
 pub mod input;
+mod interrupts;
 mod options;
 mod progress;
 pub mod prompt;

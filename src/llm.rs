@@ -17,6 +17,7 @@ pub mod conformance;
 mod estimate;
 pub mod offline;
 mod pieces;
+pub mod script;
 pub mod scripted;
 
 pub use estimate::{estimate_tokens, estimate_usage};

@@ -4,7 +4,8 @@
 //! keep their order. A subscriber has a bounded queue. One that does not keep up slows nobody: its
 //! events are dropped, and it gets a gap marker with the sequence number to read on from in the
 //! journal (spec 9). Frames (text as it arrives) are dropped without a marker: the whole text is in
-//! `turn.replied`. A restart of a bus closes its subscriptions, which then read on from the journal.
+//! `turn.replied`, so they are also dropped where a bus itself does not keep up. A restart of a bus
+//! closes its subscriptions, which then read on from the journal.
 //!
 //! **Invariant:** what a subscriber gets of a session is in order, and every hole in it is marked.
 
@@ -13,7 +14,11 @@ use std::{collections::HashMap, sync::Arc};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
-use super::{message::local_messages, pool::Pool};
+use super::{
+    mailbox::{Counted, Depth, Mailbox},
+    message::local_messages,
+    pool::Pool,
+};
 use crate::{
     journal::Entry,
     model::{Attempt, Event, QueryId, Seq, SessionKey, Severity, Turn},
@@ -125,10 +130,11 @@ impl BusHandle {
         );
     }
 
-    /// Publishes text as it arrives.
+    /// Publishes text as it arrives. Where too much waits already, it is not shown.
     pub(super) fn show(&self, frame: Frame) {
-        let key = frame.session.clone();
-        self.send(&key, BusMsg::Frame(Arc::new(frame)));
+        if let Some(bus) = self.0.at(self.0.index_of(&frame.session)) {
+            let _ = bus.offer(BusMsg::Frame(Arc::new(frame)));
+        }
     }
 
     /// Ends the subscriptions to this one session: there will be no more of it.
@@ -195,28 +201,32 @@ pub(super) struct BusState {
 }
 
 impl Actor for BusActor {
-    type Msg = BusMsg;
-    type State = BusState;
-    type Arguments = ();
+    type Msg = Counted<BusMsg>;
+    type State = (Mailbox<BusMsg>, BusState);
+    type Arguments = Depth;
 
-    async fn pre_start(&self, _: ActorRef<BusMsg>, (): ()) -> Result<BusState, ActorProcessingErr> {
-        Ok(BusState::default())
+    async fn pre_start(
+        &self,
+        me: ActorRef<Self::Msg>,
+        depth: Depth,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok((Mailbox::new(me, depth), BusState::default()))
     }
 
     async fn handle(
         &self,
-        me: ActorRef<BusMsg>,
-        message: BusMsg,
-        state: &mut BusState,
+        _: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        (me, state): &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        match message {
+        match message.taken() {
             BusMsg::Subscribe { filter, sender } => state.subscribe(filter, sender),
             BusMsg::Records { key, entries } => state.records(&key, &entries),
             BusMsg::Frame(frame) => state.frame(&frame),
             BusMsg::Close(key) => drop(state.by_session.remove(&key)),
             BusMsg::CatchUp => state.catch_up(),
         }
-        state.catch_up_later(&me);
+        state.catch_up_later(me);
         Ok(())
     }
 }
@@ -315,10 +325,10 @@ impl BusState {
     }
 
     /// Somebody who fell behind and gets no further events must still hear of the gap.
-    fn catch_up_later(&mut self, me: &ActorRef<BusMsg>) {
+    fn catch_up_later(&mut self, me: &Mailbox<BusMsg>) {
         if self.behind && !self.catching_up {
             self.catching_up = true;
-            me.send_after(CATCH_UP, || BusMsg::CatchUp);
+            me.cast_after(CATCH_UP, || BusMsg::CatchUp);
         }
     }
 }

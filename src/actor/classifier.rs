@@ -5,9 +5,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, rpc::CallResult};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{message::local_messages, pool::Pool};
+use super::{
+    mailbox::{Admission, Counted, Unanswered},
+    message::local_messages,
+    pool::Pool,
+};
 use crate::{
     model::{Fault, QueryClassification},
     query::{Classifier, Context},
@@ -31,10 +35,11 @@ impl ClassifierHandle {
             previous,
             reply,
         };
-        match actor.call(ask, Some(within)).await {
-            Ok(CallResult::Success(classification)) => Ok(classification),
-            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(restarting()),
-        }
+        let answer = actor.ask(ask, Admission::IfRoom, within).await;
+        answer.map_err(|unanswered| match unanswered {
+            Unanswered::Full(full) => full.fault("classifier", "the classifier"),
+            Unanswered::Timeout | Unanswered::Stopped => restarting(),
+        })
     }
 }
 
@@ -58,13 +63,13 @@ local_messages!(ClassifierMsg);
 pub(super) struct ClassifierActor;
 
 impl Actor for ClassifierActor {
-    type Msg = ClassifierMsg;
+    type Msg = Counted<ClassifierMsg>;
     type State = Arc<Classifier>;
     type Arguments = Arc<Classifier>;
 
     async fn pre_start(
         &self,
-        _: ActorRef<ClassifierMsg>,
+        _: ActorRef<Self::Msg>,
         snapshot: Arc<Classifier>,
     ) -> Result<Arc<Classifier>, ActorProcessingErr> {
         Ok(snapshot)
@@ -72,11 +77,11 @@ impl Actor for ClassifierActor {
 
     async fn handle(
         &self,
-        _: ActorRef<ClassifierMsg>,
-        message: ClassifierMsg,
+        _: ActorRef<Self::Msg>,
+        message: Self::Msg,
         snapshot: &mut Arc<Classifier>,
     ) -> Result<(), ActorProcessingErr> {
-        match message {
+        match message.taken() {
             ClassifierMsg::Classify {
                 text,
                 previous,

@@ -5,9 +5,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, rpc::CallResult};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{message::local_messages, pool::Pool};
+use super::{
+    mailbox::{Admission, Counted, Unanswered},
+    message::local_messages,
+    pool::Pool,
+};
 use crate::{
     model::Fault,
     prompt::{Cache, ComposeInput, ComposedPrompt, Composer, Error},
@@ -31,14 +35,11 @@ impl ComposerHandle {
             )
         };
         let actor = self.0.any().ok_or_else(silent)?;
-        match actor
-            .call(|reply| ComposerMsg::Compose { input, reply }, Some(within))
-            .await
-        {
-            Ok(CallResult::Success(composed)) => {
-                composed.map_err(|error| Fault::permanent("prompt", error.to_string()))
-            }
-            Ok(CallResult::Timeout | CallResult::SenderError) | Err(_) => Err(silent()),
+        let ask = |reply| ComposerMsg::Compose { input, reply };
+        match actor.ask(ask, Admission::IfRoom, within).await {
+            Ok(composed) => composed.map_err(|error| Fault::permanent("prompt", error.to_string())),
+            Err(Unanswered::Full(full)) => Err(full.fault("composer", "the composer")),
+            Err(Unanswered::Timeout | Unanswered::Stopped) => Err(silent()),
         }
     }
 }
@@ -55,13 +56,13 @@ local_messages!(ComposerMsg);
 pub(super) struct ComposerActor;
 
 impl Actor for ComposerActor {
-    type Msg = ComposerMsg;
+    type Msg = Counted<ComposerMsg>;
     type State = Cache;
     type Arguments = Arc<Composer>;
 
     async fn pre_start(
         &self,
-        _: ActorRef<ComposerMsg>,
+        _: ActorRef<Self::Msg>,
         snapshot: Arc<Composer>,
     ) -> Result<Cache, ActorProcessingErr> {
         Ok(Cache::new(snapshot))
@@ -69,11 +70,11 @@ impl Actor for ComposerActor {
 
     async fn handle(
         &self,
-        _: ActorRef<ComposerMsg>,
-        message: ComposerMsg,
+        _: ActorRef<Self::Msg>,
+        message: Self::Msg,
         cache: &mut Cache,
     ) -> Result<(), ActorProcessingErr> {
-        match message {
+        match message.taken() {
             ComposerMsg::Compose { input, reply } => {
                 // Whoever asked may have given up; that is its right.
                 let _ = reply.send(cache.compose(&input));

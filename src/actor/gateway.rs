@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use super::{
     clock::Clock,
     ledger::Ledger,
+    mailbox::{Counted, Depth, Full, Mailbox},
     message::local_messages,
     pulse::{Place, Pulse},
     task::Task,
@@ -27,7 +28,7 @@ use super::{
 use crate::{
     kernel::CallToken,
     llm::{Backend, Delta, Request},
-    model::{Fault, FaultClass, SessionKey, Sid},
+    model::{Fault, SessionKey, Sid},
 };
 
 mod pump;
@@ -85,6 +86,11 @@ impl Ticket {
     pub(super) fn refuse(self, fault: Fault) {
         let _ = self.deltas.try_send(Err(fault));
     }
+
+    /// The same for one call too many.
+    pub(super) fn refuse_for_now(self, full: Full) {
+        self.refuse(full.fault("overloaded", "this model"));
+    }
 }
 
 pub(super) enum GatewayMsg {
@@ -100,28 +106,31 @@ pub(super) struct GatewayArgs {
     pub settings: GatewaySettings,
     pub ledger: Ledger,
     pub clock: Clock,
+    pub depth: Depth,
 }
 
 pub(super) struct GatewayActor;
 
 pub(super) struct GatewayState {
     args: GatewayArgs,
+    me: Mailbox<GatewayMsg>,
     running: HashMap<u64, Task>,
     waiting: VecDeque<Box<Ticket>>,
     next: u64,
 }
 
 impl Actor for GatewayActor {
-    type Msg = GatewayMsg;
+    type Msg = Counted<GatewayMsg>;
     type State = GatewayState;
     type Arguments = GatewayArgs;
 
     async fn pre_start(
         &self,
-        _: ActorRef<GatewayMsg>,
+        me: ActorRef<Self::Msg>,
         args: GatewayArgs,
     ) -> Result<GatewayState, ActorProcessingErr> {
         Ok(GatewayState {
+            me: Mailbox::new(me, args.depth.clone()),
             args,
             running: HashMap::new(),
             waiting: VecDeque::new(),
@@ -131,38 +140,31 @@ impl Actor for GatewayActor {
 
     async fn handle(
         &self,
-        me: ActorRef<GatewayMsg>,
-        message: GatewayMsg,
+        _: ActorRef<Self::Msg>,
+        message: Self::Msg,
         state: &mut GatewayState,
     ) -> Result<(), ActorProcessingErr> {
-        match message {
-            GatewayMsg::Call(ticket) => state.admit(&me, ticket),
-            GatewayMsg::Ended(call) => state.ended(&me, call),
+        match message.taken() {
+            GatewayMsg::Call(ticket) => state.admit(ticket),
+            GatewayMsg::Ended(call) => state.ended(call),
         }
         Ok(())
     }
 }
 
 impl GatewayState {
-    fn admit(&mut self, me: &ActorRef<GatewayMsg>, ticket: Box<Ticket>) {
+    fn admit(&mut self, ticket: Box<Ticket>) {
         if !self.args.ledger.is_live(ticket.sid, ticket.token.query) {
             let detail = "the supervisor knows of no such running query";
             return ticket.refuse(Fault::permanent("not_live", detail));
         }
         if self.running.len() < self.args.settings.concurrency {
-            return self.start(me, ticket);
+            return self.start(ticket);
         }
         self.waiting.retain(|waiting| !waiting.deltas.is_closed());
         if self.waiting.len() >= self.args.settings.queue {
-            let class = FaultClass::Overloaded {
-                after_ms: Some(1_000),
-            };
-            let detail = format!("{} calls are waiting for this model", self.waiting.len());
-            return ticket.refuse(Fault {
-                class,
-                code: "overloaded".into(),
-                detail,
-            });
+            let waiting = self.waiting.len();
+            return ticket.refuse_for_now(Full { waiting });
         }
         // A place in a queue is nobody's stall.
         ticket
@@ -171,14 +173,14 @@ impl GatewayState {
         self.waiting.push_back(ticket);
     }
 
-    fn start(&mut self, me: &ActorRef<GatewayMsg>, ticket: Box<Ticket>) {
+    fn start(&mut self, ticket: Box<Ticket>) {
         let call = self.next;
         self.next += 1;
         ticket
             .pulse
             .queue(Place::Left, self.args.clock.monotonic_millis());
         let ended = Ended {
-            gateway: me.clone(),
+            gateway: self.me.clone(),
             call,
         };
         let backend = Arc::clone(&self.args.backend);
@@ -191,14 +193,14 @@ impl GatewayState {
         self.running.insert(call, Task::spawn(work));
     }
 
-    fn ended(&mut self, me: &ActorRef<GatewayMsg>, call: u64) {
+    fn ended(&mut self, call: u64) {
         self.running.remove(&call);
         while self.running.len() < self.args.settings.concurrency {
             let Some(next) = self.waiting.pop_front() else {
                 return;
             };
             if !next.deltas.is_closed() {
-                self.start(me, next);
+                self.start(next);
             }
         }
     }
@@ -206,7 +208,7 @@ impl GatewayState {
 
 /// Reports the end of a call's task when it is dropped.
 struct Ended {
-    gateway: ActorRef<GatewayMsg>,
+    gateway: Mailbox<GatewayMsg>,
     call: u64,
 }
 

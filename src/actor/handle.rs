@@ -11,70 +11,36 @@ use std::{
     time::Duration,
 };
 
-use ractor::{RpcReplyPort, rpc::CallResult};
+use ractor::RpcReplyPort;
 
 use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
+    depths::{Depths, Gauges},
     ledger::Ledger,
+    mailbox::{Admission, RETRY_AFTER, Unanswered},
     pool::Pool,
     profile::Profiles,
     session::Opening,
     shard::ShardMsg,
 };
 use crate::{
-    journal::{self, Journal},
+    journal::Journal,
     kernel::{Command, Refusal, Reply},
     model::{
-        IdError, Limits, Outcome, ProfileName, QueryId, SessionKey, SessionName, Submission, Usage,
+        Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
         command::MAX_QUESTION, record::Finished,
     },
 };
 
 mod child;
+mod error;
 mod look;
 mod watch;
 
 pub(super) use child::Child;
+pub use error::AskError;
 use watch::Detail;
 pub use watch::{Progress, Watch};
-
-/// Why a request to a session was not carried out.
-#[derive(Debug, thiserror::Error)]
-pub enum AskError {
-    /// The session refused it; the text says why and what to do.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The question is blank.
-    #[error("the question is empty: say what you want to know")]
-    EmptyQuestion,
-    /// The question is longer than [`MAX_QUESTION`].
-    #[error(
-        "the question has {bytes} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project and ask about that"
-    )]
-    QuestionTooLong {
-        /// How long it is.
-        bytes: usize,
-    },
-    /// A name that cannot be one.
-    #[error(transparent)]
-    Name(#[from] IdError),
-    /// The session did not answer in time. Whether the request was recorded is not known; with an
-    /// idempotency key it can be repeated safely.
-    #[error("the session did not answer within {0:?}: try again")]
-    Timeout(Duration),
-    /// The session or the system stopped before it answered; as for `Timeout`.
-    #[error("the session stopped before it answered: try again")]
-    Stopped,
-    /// Nobody has ever spoken with a session of this name; asking it something opens it.
-    #[error("there is no session `{name}`: check the name, or ask it something to open it")]
-    NoSession {
-        /// The name.
-        name: SessionName,
-    },
-    /// The journal could not be read.
-    #[error(transparent)]
-    Journal(#[from] journal::Error),
-}
 
 /// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
@@ -105,22 +71,27 @@ impl Router {
             key: key.clone(),
             reply,
         };
-        self.ask(key, message).await.map(drop)
+        self.ask(key, Admission::Always, message).await.map(drop)
     }
 
     async fn ask<T: Send + 'static>(
         &self,
         key: &SessionKey,
+        admission: Admission,
         message: impl FnOnce(RpcReplyPort<Result<T, Refusal>>) -> ShardMsg,
     ) -> Result<T, AskError> {
         let shard = self
             .shards
             .at(self.shards.index_of(key))
             .ok_or(AskError::Stopped)?;
-        match shard.call(message, Some(self.acknowledge)).await {
-            Ok(CallResult::Success(answer)) => Ok(answer?),
-            Ok(CallResult::Timeout) => Err(AskError::Timeout(self.acknowledge)),
-            Ok(CallResult::SenderError) | Err(_) => Err(AskError::Stopped),
+        match shard.ask(message, admission, self.acknowledge).await {
+            Ok(answer) => Ok(answer?),
+            Err(Unanswered::Full(full)) => Err(AskError::Busy {
+                waiting: full.waiting,
+                retry_after: RETRY_AFTER,
+            }),
+            Err(Unanswered::Timeout) => Err(AskError::Timeout(self.acknowledge)),
+            Err(Unanswered::Stopped) => Err(AskError::Stopped),
         }
     }
 }
@@ -129,6 +100,7 @@ impl Router {
 #[derive(Clone)]
 pub struct Oracle {
     pub(super) router: Router,
+    pub(super) gauges: Gauges,
 }
 
 impl Oracle {
@@ -176,6 +148,12 @@ impl Oracle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.live()
+    }
+
+    /// How many messages wait for each of the actors that sessions share.
+    #[must_use]
+    pub fn depths(&self) -> Depths {
+        self.gauges.read()
     }
 }
 
@@ -306,7 +284,15 @@ impl SessionHandle {
             command: Box::new(command),
             reply,
         };
-        self.router.ask(&self.key, message).await
+        self.router.ask(&self.key, self.admission(), message).await
+    }
+
+    /// What a query's sub-agents need belongs to the query.
+    pub(super) const fn admission(&self) -> Admission {
+        match self.opening.parent {
+            None => Admission::IfRoom,
+            Some(_) => Admission::Always,
+        }
     }
 
     /// What it records and shows from now on.

@@ -11,12 +11,15 @@ use std::{
 use dashmap::DashMap;
 use ractor::ActorRef;
 
+use super::mailbox::{Counted, Depth, Mailbox};
+
 /// A read-mostly table of actors by number. Cheap to clone.
 pub(super) struct Pool<M>(Arc<Table<M>>);
 
 struct Table<M> {
-    members: DashMap<usize, ActorRef<M>>,
-    size: usize,
+    members: DashMap<usize, ActorRef<Counted<M>>>,
+    /// What waits in each place; a replaced actor's successor goes on with its count.
+    depths: Vec<Depth>,
     turn: AtomicUsize,
 }
 
@@ -26,44 +29,54 @@ impl<M> Clone for Pool<M> {
     }
 }
 
-impl<M: ractor::Message> Pool<M> {
-    /// Room for `size` actors, at least one.
-    pub(super) fn new(size: usize) -> Self {
+impl<M: Send + 'static> Pool<M> {
+    /// Room for `size` actors, at least one, for each of which `capacity` messages from outside may
+    /// wait.
+    pub(super) fn new(size: usize, capacity: usize) -> Self {
         let (members, turn) = (DashMap::new(), AtomicUsize::new(0));
+        let depths = (0..size.max(1)).map(|_| Depth::new(capacity)).collect();
         Self(Arc::new(Table {
             members,
-            size: size.max(1),
+            depths,
             turn,
         }))
     }
 
     /// How many there are to be.
     pub(super) fn size(&self) -> usize {
-        self.0.size
+        self.0.depths.len()
+    }
+
+    /// The count of a place.
+    pub(super) fn depth(&self, index: usize) -> Depth {
+        self.0.depths[index % self.size()].clone()
+    }
+
+    /// How many messages wait in each place.
+    pub(super) fn waiting(&self) -> Vec<usize> {
+        self.0.depths.iter().map(Depth::waiting).collect()
     }
 
     /// Puts an actor in its place.
-    pub(super) fn put(&self, index: usize, actor: ActorRef<M>) {
+    pub(super) fn put(&self, index: usize, actor: ActorRef<Counted<M>>) {
         self.0.members.insert(index, actor);
     }
 
     /// The actor of a number; none while it is being replaced.
-    pub(super) fn at(&self, index: usize) -> Option<ActorRef<M>> {
-        self.0
-            .members
-            .get(&index)
-            .map(|member| member.value().clone())
+    pub(super) fn at(&self, index: usize) -> Option<Mailbox<M>> {
+        let member = self.0.members.get(&index)?;
+        Some(Mailbox::new(member.value().clone(), self.depth(index)))
     }
 
     /// The next in turn.
-    pub(super) fn any(&self) -> Option<ActorRef<M>> {
-        self.at(self.0.turn.fetch_add(1, Ordering::Relaxed) % self.0.size)
+    pub(super) fn any(&self) -> Option<Mailbox<M>> {
+        self.at(self.0.turn.fetch_add(1, Ordering::Relaxed) % self.size())
     }
 
     /// Whether all of them have ended.
     pub(super) fn is_closed(&self) -> bool {
         use ractor::ActorStatus::{Stopped, Stopping};
-        let ended = |actor: &ActorRef<M>| matches!(actor.get_status(), Stopping | Stopped);
+        let ended = |actor: &ActorRef<Counted<M>>| matches!(actor.get_status(), Stopping | Stopped);
         self.0.members.iter().all(|member| ended(member.value()))
     }
 
@@ -71,6 +84,6 @@ impl<M: ractor::Message> Pool<M> {
     pub(super) fn index_of(&self, key: &impl Hash) -> usize {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        (hasher.finish() % self.0.size as u64) as usize
+        (hasher.finish() % self.size() as u64) as usize
     }
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
-    message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg, view::SessionView,
+    mailbox::Mailbox, message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg,
+    view::SessionView,
 };
 use crate::{
     kernel::{self, Command, Refusal, Report},
@@ -98,7 +99,7 @@ local_messages!(SessionMsg);
 pub(super) struct SessionArgs {
     pub key: SessionKey,
     pub opening: Opening,
-    pub shard: ActorRef<ShardMsg>,
+    pub shard: Mailbox<ShardMsg>,
     pub pulse: Arc<Pulse>,
     pub services: Services,
 }

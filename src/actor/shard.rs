@@ -21,6 +21,7 @@ use ractor::{
 use super::{
     gateway::{GatewayMsg, Ticket},
     ledger::{Ledger, Ruling},
+    mailbox::{Counted, Depth, Mailbox},
     message::local_messages,
     pool::Pool,
     services::Services,
@@ -103,13 +104,14 @@ pub(super) struct ShardArgs {
     pub ledger: Ledger,
     /// The gateways, by provider.
     pub gateways: Arc<HashMap<String, Pool<GatewayMsg>>>,
+    pub depth: Depth,
 }
 
 pub(super) struct ShardActor;
 
 pub(super) struct ShardState {
     args: ShardArgs,
-    me: ActorRef<ShardMsg>,
+    me: Mailbox<ShardMsg>,
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
     sids: HashMap<SessionKey, Sid>,
@@ -118,16 +120,17 @@ pub(super) struct ShardState {
 }
 
 impl Actor for ShardActor {
-    type Msg = ShardMsg;
+    type Msg = Counted<ShardMsg>;
     type State = ShardState;
     type Arguments = ShardArgs;
 
     async fn pre_start(
         &self,
-        me: ActorRef<ShardMsg>,
+        me: ActorRef<Self::Msg>,
         args: ShardArgs,
     ) -> Result<ShardState, ActorProcessingErr> {
-        me.send_interval(args.settings.sweep, || ShardMsg::Sweep);
+        let me = Mailbox::new(me, args.depth.clone());
+        me.cast_every(args.settings.sweep, || ShardMsg::Sweep);
         Ok(ShardState {
             args,
             me,
@@ -140,11 +143,11 @@ impl Actor for ShardActor {
 
     async fn handle(
         &self,
-        _: ActorRef<ShardMsg>,
-        message: ShardMsg,
+        _: ActorRef<Self::Msg>,
+        message: Self::Msg,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
-        match message {
+        match message.taken() {
             ShardMsg::Command {
                 key,
                 opening,
@@ -174,7 +177,7 @@ impl Actor for ShardActor {
     /// Overridden, because the default would stop the shard with the first session that fails.
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<ShardMsg>,
+        _: ActorRef<Self::Msg>,
         event: SupervisionEvent,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
@@ -260,9 +263,10 @@ impl ShardState {
             .map_or("", |(provider, _)| provider);
         match self.args.gateways.get(provider).and_then(Pool::any) {
             // A gateway that is being replaced loses it: the channel closes without an end.
-            Some(gateway) => {
-                let _ = gateway.cast(GatewayMsg::Call(Box::new(ticket)));
-            }
+            Some(gateway) => match gateway.offer(GatewayMsg::Call(Box::new(ticket))) {
+                Ok(()) | Err((_, GatewayMsg::Ended(_))) => {}
+                Err((full, GatewayMsg::Call(ticket))) => ticket.refuse_for_now(full),
+            },
             None => {
                 let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
                 ticket.refuse(Fault::permanent("no_model", detail));

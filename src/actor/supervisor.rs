@@ -4,7 +4,7 @@
 //! fails is replaced in its place in the pool; so is a shard, whose sessions the new one brings back.
 //! If one keeps failing, or the supervisor itself does, the system ends: better that than to limp.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::task::JoinHandle;
@@ -14,91 +14,26 @@ use super::{
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
-    gateway::{GatewayActor, GatewayArgs, GatewayMsg, GatewaySettings},
+    depths::Gauges,
+    gateway::{GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
+    mailbox::Mailbox,
     message::local_messages,
     pool::Pool,
     profile::Profiles,
     recovery::Recovering,
-    services::{Services, Timeouts},
+    services::Services,
     shard::{ShardActor, ShardArgs, ShardMsg, ShardSettings},
     task::Task,
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
 
+mod settings;
 mod system;
 
+pub use settings::{Recovery, SystemSettings};
 pub use system::{StartError, System};
-
-/// How large a system is and how patient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SystemSettings {
-    /// Shards, 1–64.
-    pub shards: usize,
-    /// Classifiers.
-    pub classifiers: usize,
-    /// Composers.
-    pub composers: usize,
-    /// Event buses.
-    pub buses: usize,
-    /// Notices that may wait for a subscriber.
-    pub subscriber_capacity: usize,
-    /// No progress for this long is a stall; more than any model or tool may take.
-    pub stall_limit: Duration,
-    /// How often the supervisor looks.
-    pub sweep: Duration,
-    /// Pause before a session is brought back; doubles with each restart in a row.
-    pub restart_pause: Duration,
-    /// Idle for this long, a session leaves memory; at once if it is zero.
-    pub idle_timeout: Duration,
-    /// With more live sessions than this, the longest idle ones leave memory.
-    pub max_live: usize,
-    /// When sessions that were cut off in the middle of a query come back.
-    pub recovery: Recovery,
-    /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
-    pub max_restarts: u32,
-    /// How often one service may be replaced before the system ends.
-    pub replacements: u32,
-    /// What each provider may be asked of.
-    pub gateway: GatewaySettings,
-    /// How long the shell waits for what.
-    pub timeouts: Timeouts,
-}
-
-/// When sessions that were cut off in the middle of a query come back (spec 10).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovery {
-    /// When somebody has something for them: for processes that do not last.
-    OnDemand,
-    /// When the system starts.
-    AtStart {
-        /// Queries that may run, brought back or new, before another session is woken.
-        concurrency: usize,
-    },
-}
-
-impl Default for SystemSettings {
-    fn default() -> Self {
-        Self {
-            shards: 16,
-            classifiers: 2,
-            composers: 2,
-            buses: 4,
-            subscriber_capacity: 1_024,
-            stall_limit: Duration::from_secs(900),
-            sweep: Duration::from_secs(1),
-            restart_pause: Duration::from_millis(100),
-            idle_timeout: Duration::from_secs(300),
-            max_live: 50_000,
-            recovery: Recovery::AtStart { concurrency: 32 },
-            max_restarts: 3,
-            replacements: 100,
-            gateway: GatewaySettings::default(),
-            timeouts: Timeouts::default(),
-        }
-    }
-}
 
 /// What a system is made of.
 pub struct SystemArgs {
@@ -132,7 +67,7 @@ enum Place {
 }
 
 /// The gateways, by provider.
-type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
+pub(super) type Gateways = Arc<HashMap<String, Pool<GatewayMsg>>>;
 
 pub(super) struct SupervisorActor;
 
@@ -148,16 +83,18 @@ pub(super) struct SupervisorState {
 
 impl SupervisorActor {
     fn gateways(args: &SystemArgs) -> Gateways {
-        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), Pool::new(1));
+        let pool = || Pool::new(1, args.settings.mailbox_capacity);
+        let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), pool());
         Arc::new(args.backends.iter().map(provider).collect())
     }
 
     fn services(args: &SystemArgs) -> Services {
         let settings = args.settings;
-        let bus = BusHandle(Pool::new(settings.buses));
+        let capacity = settings.mailbox_capacity;
+        let bus = BusHandle(Pool::new(settings.buses, capacity));
         let profiles = Arc::new(args.profiles.clone());
         let router = Router {
-            shards: Pool::new(settings.shards.clamp(1, 64)),
+            shards: Pool::new(settings.shards.clamp(1, 64), capacity),
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
@@ -169,12 +106,19 @@ impl SupervisorActor {
         Services {
             clock: args.clock.clone(),
             journal: Arc::clone(&args.journal),
-            classifier: ClassifierHandle(Pool::new(settings.classifiers)),
-            composer: ComposerHandle(Pool::new(settings.composers)),
+            classifier: ClassifierHandle(Pool::new(settings.classifiers, capacity)),
+            composer: ComposerHandle(Pool::new(settings.composers, capacity)),
             bus,
             router,
             profiles,
             timeouts: settings.timeouts,
+        }
+    }
+
+    fn oracle(services: &Services, gateways: &Gateways) -> Oracle {
+        Oracle {
+            router: services.router.clone(),
+            gauges: Gauges::new(services, gateways),
         }
     }
 }
@@ -288,7 +232,8 @@ impl SupervisorState {
                 id
             }
             Place::Bus(index) => {
-                let (actor, _) = Actor::spawn_linked(None, BusActor, (), me).await?;
+                let depth = self.services.bus.0.depth(*index);
+                let (actor, _) = Actor::spawn_linked(None, BusActor, depth, me).await?;
                 let id = actor.get_id();
                 self.services.bus.0.put(*index, actor);
                 id
@@ -315,6 +260,7 @@ impl SupervisorState {
             settings: self.args.settings.gateway,
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
+            depth: pool.depth(0),
         };
         let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
         let id = actor.get_id();
@@ -327,6 +273,7 @@ impl SupervisorState {
         me: ActorCell,
         index: usize,
     ) -> Result<ActorId, ActorProcessingErr> {
+        let shards = &self.services.router.shards;
         let SystemSettings {
             stall_limit,
             sweep,
@@ -348,13 +295,14 @@ impl SupervisorState {
             services: self.services.clone(),
             ledger: self.services.router.ledger.clone(),
             gateways: Arc::clone(&self.gateways),
+            depth: shards.depth(index),
         };
         let (actor, _) = Actor::spawn_linked(None, ShardActor, args, me).await?;
         let id = actor.get_id();
-        let shards = &self.services.router.shards;
         let mut running = self.services.router.ledger.sessions();
         running.retain(|key| shards.index_of(key) == index);
-        actor.cast(ShardMsg::TakeOver(running))?;
+        let depth = shards.depth(index);
+        let _ = Mailbox::new(actor.clone(), depth).cast(ShardMsg::TakeOver(running));
         shards.put(index, actor);
         Ok(id)
     }
@@ -383,15 +331,15 @@ type Started = (ActorRef<SupervisorMsg>, JoinHandle<()>, Oracle);
 
 async fn start(args: SystemArgs, parent: Option<ActorCell>) -> Result<Started, StartError> {
     let services = SupervisorActor::services(&args);
-    let router = services.router.clone();
     let gateways = SupervisorActor::gateways(&args);
+    let oracle = SupervisorActor::oracle(&services, &gateways);
     let state = (args, services, gateways);
     let started = match parent {
         Some(parent) => Actor::spawn_linked(None, SupervisorActor, state, parent).await,
         None => Actor::spawn(None, SupervisorActor, state).await,
     };
     let (supervisor, ended) = started.map_err(|error| StartError(error.to_string()))?;
-    Ok((supervisor, ended, Oracle { router }))
+    Ok((supervisor, ended, oracle))
 }
 
 #[cfg(test)]

@@ -46,7 +46,9 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         Command::Ask(ask) => {
             return run::ask(ask, args, &load()?.config, environment, terminal);
         }
-        Command::Chat(_) => return run::chat(args, &load()?.config, environment, terminal),
+        Command::Chat(chat) => {
+            return run::chat(chat, args, &load()?.config, environment, terminal);
+        }
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };
     done.map(|()| cli::exit::DONE)
@@ -126,7 +128,10 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
             let builder = Oracle::builder().config(config.clone());
             let builder = builder.project(&args.options.project);
             let checked = [
-                builder.models().map(drop),
+                builder
+                    .backends()
+                    .and_then(|backends| builder.models(&backends))
+                    .map(drop),
                 builder.registry().map(drop),
                 super::classifier(&config).map(drop),
                 super::composer(&config).map(drop),
@@ -164,6 +169,7 @@ impl From<BuildError> for Stop {
             | BuildError::LexiconFile { .. }
             | BuildError::Lexicon(_)
             | BuildError::Tools(_)
+            | BuildError::Script(_)
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }

@@ -14,7 +14,11 @@ pub struct AskArgs {
 
 /// `oracle chat`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct ChatArgs {}
+pub struct ChatArgs {
+    /// Print the events of the queries as they happen, as JSON lines
+    #[arg(long)]
+    pub events: bool,
+}
 
 /// `oracle replay`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]

@@ -2,14 +2,10 @@
 
 use serde_json::json;
 
-use super::{
-    Stop, exit,
-    progress::{Follower, Interrupts},
-    terminal::Terminal,
-};
+use super::{Options, Stop, exit, interrupts::Interrupts, progress::Follower, terminal::Terminal};
 use crate::{
     actor::{Answer, Oracle, SessionHandle},
-    model::{Event, Seq, SessionKey, SessionName, Submission},
+    model::{SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
 
@@ -26,7 +22,7 @@ pub struct AskRequest {
     pub root: ProjectRoot,
 }
 
-/// How an answer is to look.
+/// How answers are to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Text: as it arrives on a terminal, else only the answer.
@@ -37,6 +33,19 @@ pub enum Format {
     Events,
     /// The event log, and then the object.
     EventsThenJson,
+}
+
+impl Format {
+    /// As the switches say.
+    #[must_use]
+    pub const fn of(options: &Options, events: bool) -> Self {
+        match (options.json, events) {
+            (true, true) => Self::EventsThenJson,
+            (false, true) => Self::Events,
+            (true, false) => Self::Json,
+            (false, false) => Self::Text,
+        }
+    }
 }
 
 /// Asks, shows, and says with which code to exit.
@@ -55,25 +64,35 @@ pub async fn run(
     let answer = follower
         .follow(submission, terminal, &mut interrupts)
         .await?;
-    match request.format {
-        Format::Text | Format::Events => {}
-        Format::Json | Format::EventsThenJson => {
-            let object = object(&session, &request.root, &answer).await?;
-            terminal.line(&object.to_string())?;
-        }
-    }
+    show_object(&session, &request.root, &answer, request.format, terminal).await?;
     Ok(exit::of_outcome(&answer.outcome))
 }
 
-/// All that a query came to, as `--json` prints it.
-pub(super) async fn object(
+/// Prints what a query came to, where `--json` asks for it.
+pub(super) async fn show_object(
+    session: &SessionHandle,
+    root: &ProjectRoot,
+    answer: &Answer,
+    format: Format,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    match format {
+        Format::Text | Format::Events => {}
+        Format::Json | Format::EventsThenJson => {
+            let object = object(session, root, answer).await?;
+            terminal.line(&object.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// All that a query came to.
+async fn object(
     session: &SessionHandle,
     root: &ProjectRoot,
     answer: &Answer,
 ) -> Result<serde_json::Value, Stop> {
-    let events = session.events(Seq(0)).await?;
-    let mine = |event: &&Event| event.query.is_none_or(|query| query == answer.query);
-    let events: Vec<&Event> = events.iter().filter(mine).collect();
+    let events = session.events_of(answer.query).await?;
     Ok(json!({
         "session": session.key().name,
         "query": answer.query,

@@ -12,7 +12,8 @@ use super::{
     Stop,
     ask::{self, Format},
     exit,
-    progress::{Follower, Interrupts},
+    interrupts::Interrupts,
+    progress::Follower,
     terminal::Terminal,
 };
 use crate::{
@@ -29,7 +30,7 @@ const LINES: usize = 64;
 pub struct ChatRequest {
     /// The session; a new one if none is named.
     pub session: SessionName,
-    /// How the answers are to look: text, or an object each.
+    /// How the answers are to look.
     pub format: Format,
     /// Where citations are checked.
     pub root: ProjectRoot,
@@ -80,10 +81,8 @@ pub async fn run(
         let followed = follower.follow(Submission::new(question), terminal, &mut interrupts);
         match followed.await {
             Ok(answer) => {
-                if request.format == Format::Json {
-                    let object = ask::object(&session, &request.root, &answer).await?;
-                    terminal.line(&object.to_string())?;
-                }
+                let (root, format) = (&request.root, request.format);
+                ask::show_object(&session, root, &answer, format, terminal).await?;
                 code = exit::of_outcome(&answer.outcome);
             }
             // The session is fine, only this message was not taken.
@@ -104,6 +103,7 @@ fn unreadable(error: io::Error) -> Stop {
 fn is_refusal(error: &AskError) -> bool {
     match error {
         AskError::Refused(_)
+        | AskError::Busy { .. }
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
         | AskError::Name(_) => true,

@@ -15,7 +15,7 @@ pub const USAGE: u8 = 2;
 pub const STUCK: u8 = 3;
 /// Forced to an end.
 pub const FORCED: u8 = 4;
-/// The session is busy.
+/// The session, or all of it, is busy.
 pub const BUSY: u8 = 5;
 /// The journal failed to make records durable; the process ended at once.
 pub const BROKEN: u8 = 6;
@@ -39,6 +39,7 @@ pub const fn of_outcome(outcome: &Outcome) -> u8 {
 pub const fn of_ask_error(error: &AskError) -> u8 {
     match error {
         AskError::Refused(refusal) => of_refusal(refusal),
+        AskError::Busy { .. } => BUSY,
         AskError::EmptyQuestion | AskError::QuestionTooLong { .. } | AskError::Name(_) => USAGE,
         AskError::Timeout(_)
         | AskError::Stopped
@@ -123,6 +124,13 @@ mod tests {
             (AskError::Name(SessionName::new("").unwrap_err()), 2),
             (AskError::Timeout(Duration::from_secs(1)), 1),
             (AskError::Stopped, 1),
+            (
+                AskError::Busy {
+                    waiting: 9,
+                    retry_after: Duration::from_secs(1),
+                },
+                5,
+            ),
             (AskError::Journal(journal::Error::Empty), 1),
             (refused(Refusal::Busy), 5),
             (refused(Refusal::InboxFull { waiting: 32 }), 5),

@@ -35,10 +35,18 @@ pub(super) const ASK: &str = concat!(
     "\
 The answer goes to standard output, everything else to standard error. A question may have 1 MiB.
 
+A script for --model scripted/FILE says what the model replies; the tools that it calls are the real \
+ones. Its turns have `reply` (or `chunks`), `tool_calls`, `delay_ms` and `faults`; docs/scripts.md \
+tells more:
+  { \"turns\": [{ \"reply\": \"Looking.\", \"delay_ms\": 500,
+      \"tool_calls\": [{ \"name\": \"code_search\", \"arguments\": { \"query\": \"retry\" } }] },
+    { \"reply\": \"In src/a.rs.\" }] }
+
 Examples:
   oracle ask \"where are sessions restarted?\"
   oracle ask --session review \"and who calls that?\"
   oracle ask --json --max-turns 5 \"which files parse dates?\"
+  oracle ask --model scripted/script.json \"where is it?\"
   oracle ask < question.txt
 
 ",
@@ -47,6 +55,8 @@ Examples:
 
 pub(super) const CHAT: &str = concat!(
     "\
+Ctrl-C takes the running question back, a second one ends the program at once; Ctrl-D leaves.
+
 Examples:
   oracle chat
   oracle chat --session review --project ~/src/shop

@@ -22,7 +22,8 @@ pub struct Options {
     /// Configuration file [default: $XDG_CONFIG_HOME/oracle/oracle.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// Model to ask, or several with commas between them; `offline` needs no key
+    /// Model to ask, or several with commas between them; `offline` needs no key, `scripted/FILE`
+    /// plays a script
     #[arg(long, value_name = "PROVIDER/MODEL", global = true)]
     pub model: Option<String>,
     /// Session to go on with, or the name of a new one

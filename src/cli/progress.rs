@@ -4,33 +4,17 @@
 //! line. Into a pipe goes only the answer. The status line is on standard error, only where that is
 //! a terminal, and only while the cursor is at the start of a line.
 
-use futures_util::future::BoxFuture;
+use std::pin::pin;
+
+use futures_util::future::{BoxFuture, FutureExt, OptionFuture};
 use serde_json::Value;
 
-use super::{Stop, ask::Format, terminal::Terminal};
+use super::{Stop, ask::Format, interrupts::Interrupts, terminal::Terminal};
 use crate::{
-    actor::{Answer, AskError, Frame, Progress, SessionHandle},
+    actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
     kernel::Refusal,
     model::{Attempt, Event, Outcome, QueryId, Submission, Turn},
 };
-
-/// Ctrl-C, as often as it is pressed. From the first use on it no longer ends the process by itself.
-pub(super) struct Interrupts(BoxFuture<'static, std::io::Result<()>>);
-
-impl Interrupts {
-    pub(super) fn listen() -> Self {
-        Self(Box::pin(tokio::signal::ctrl_c()))
-    }
-
-    /// Returns when it is pressed.
-    pub(super) async fn pressed(&mut self) {
-        if (&mut self.0).await.is_err() {
-            // Where signals cannot be heard, nobody presses.
-            std::future::pending::<()>().await;
-        }
-        *self = Self::listen();
-    }
-}
 
 /// Shows one query.
 pub(super) struct Follower<'a> {
@@ -42,6 +26,8 @@ pub(super) struct Follower<'a> {
     any: bool,
     /// Whether the cursor of standard output is at the start of a line.
     at_line_start: bool,
+    /// Whether Ctrl-C was pressed.
+    pressed: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -52,6 +38,7 @@ impl<'a> Follower<'a> {
             shown: None,
             any: false,
             at_line_start: true,
+            pressed: false,
         }
     }
 
@@ -63,18 +50,20 @@ impl<'a> Follower<'a> {
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
     ) -> Result<Answer, Stop> {
-        let mut watch = self.session.ask(submission).await?;
+        let mut watch = self.ask(submission, terminal, interrupts).await?;
         let query = watch.query();
-        let mut interrupted = false;
+        let mut taking_back = OptionFuture::from(self.pressed.then(|| self.take_back(query)));
         loop {
             let progress = tokio::select! {
                 progress = watch.next() => progress?,
+                Some(taken_back) = &mut taking_back => {
+                    taken_back?;
+                    taking_back = None.into();
+                    continue;
+                }
                 () = interrupts.pressed() => {
-                    if interrupted {
-                        return Err(Stop::Interrupted);
-                    }
-                    interrupted = true;
-                    self.take_back(query).await?;
+                    self.press(terminal)?;
+                    taking_back = Some(self.take_back(query)).into();
                     continue;
                 }
             };
@@ -90,12 +79,43 @@ impl<'a> Follower<'a> {
         Ok(answer)
     }
 
-    /// The query may have ended by itself in the meantime.
-    async fn take_back(&self, query: QueryId) -> Result<(), AskError> {
-        match self.session.cancel(Some(query)).await {
-            Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
-            Err(error) => Err(error),
+    /// What is not yet known to be asked cannot be taken back: that has to wait.
+    async fn ask(
+        &mut self,
+        submission: Submission,
+        terminal: &mut Terminal,
+        interrupts: &mut Interrupts,
+    ) -> Result<Watch, Stop> {
+        let mut asked = pin!(self.session.ask(submission));
+        loop {
+            tokio::select! {
+                watch = &mut asked => return Ok(watch?),
+                () = interrupts.pressed() => self.press(terminal)?,
+            }
         }
+    }
+
+    /// Whoever presses twice does not want to wait.
+    fn press(&mut self, terminal: &mut Terminal) -> Result<(), Stop> {
+        if std::mem::replace(&mut self.pressed, true) {
+            return Err(Stop::Interrupted);
+        }
+        if self.at_line_start {
+            terminal.status("taking the question back; Ctrl-C again leaves at once");
+        }
+        Ok(())
+    }
+
+    /// The query may have ended by itself in the meantime.
+    fn take_back(&self, query: QueryId) -> BoxFuture<'static, Result<(), AskError>> {
+        let session = self.session.clone();
+        let taken_back = async move {
+            match session.cancel(Some(query)).await {
+                Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
+                Err(error) => Err(error),
+            }
+        };
+        taken_back.boxed()
     }
 
     fn streams(&self, terminal: &Terminal) -> bool {
@@ -207,7 +227,10 @@ impl<'a> Follower<'a> {
             return Ok(());
         }
         if !self.streams(terminal) {
-            terminal.line(answer.text.trim_end())?;
+            let text = answer.text.trim_end();
+            if !text.is_empty() {
+                terminal.line(text)?;
+            }
         } else {
             self.end_line(terminal)?;
             // A forced end adds a line that no turn has shown.
@@ -259,3 +282,6 @@ fn status(event: &Event) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

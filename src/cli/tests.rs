@@ -117,7 +117,7 @@ fn arguments_of_commands_are_taken_as_typed() {
             &["classify", "--context", "c"],
             classify(None, Some("c")),
         ),
-        ("chat", &["chat"], Command::Chat(ChatArgs {})),
+        ("chat", &["chat"], Command::Chat(ChatArgs { events: false })),
         (
             "replay",
             &["replay", "-"],

@@ -10,7 +10,10 @@
 //! the last one stays. Tries are counted by the backend over all conversations that it serves.
 //!
 //! It plays what is written, calls under [`ToolChoice::None`](super::ToolChoice) and broken arguments
-//! included: how Oracle copes with such models is what tests want to see. It never reads a clock.
+//! included: how Oracle copes with such models is what tests want to see. It waits only where the
+//! script says so ([`Scripted::slowly`]), by the runtime's clock, and never asks what time it is.
+//!
+//! A script may also stand in a file ([`Scripted::of_turns`], [`Scripts`]).
 
 use std::{
     collections::VecDeque,
@@ -18,19 +21,23 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
 use super::{
-    Backend, DeltaStream, Request,
-    pieces::{self, Cut},
+    Backend, Delta, DeltaStream, Request,
+    pieces::{self, Cut, Item},
 };
 use crate::model::{Fault, Role};
 
+mod file;
 mod step;
 
+pub use file::Scripts;
+use step::Pauses;
 pub use step::{ScriptedReply, Try};
 
 /// Code of the fault that ends a script (spec 14).
@@ -61,6 +68,8 @@ pub struct Scripted {
     open: bool,
     start: usize,
     chunk: usize,
+    /// How many requests are remembered.
+    kept: usize,
     // A lock, because `call` takes `&self` and requests come from many tasks; held for one push.
     seen: Arc<Mutex<VecDeque<Request>>>,
 }
@@ -68,6 +77,8 @@ pub struct Scripted {
 #[derive(Debug, Clone, Default)]
 struct Step {
     tries: Vec<Try>,
+    /// Before the first piece of a try, and between the chunks of a reply.
+    pause: Duration,
     played: Arc<AtomicUsize>,
 }
 
@@ -75,6 +86,45 @@ impl Step {
     fn next_try(&self) -> Option<&Try> {
         let played = self.played.fetch_add(1, Ordering::Relaxed);
         self.tries.get(played).or(self.tries.last())
+    }
+
+    fn play(&self, index: usize, request: &Request, cut: Cut) -> DeltaStream {
+        let text = |shown: &str| (pieces::of_text(shown, cut), Pauses::Once);
+        let (items, pauses) = match self.next_try() {
+            None => (Vec::new(), Pauses::Once),
+            Some(Try::Reply(reply)) => (reply.at_step(index, request, cut), reply.pauses()),
+            Some(Try::Fault { shown, fault }) => {
+                let (mut items, pauses) = text(shown);
+                items.push(Err(fault.clone()));
+                (items, pauses)
+            }
+            Some(Try::Stall { shown }) => {
+                let (items, pauses) = text(shown);
+                let shown = self.paced(items, pauses);
+                return shown.chain(stream::pending()).boxed();
+            }
+            Some(Try::Cut { shown }) => text(shown),
+        };
+        self.paced(items, pauses)
+    }
+
+    /// The pieces as they arrive.
+    fn paced(&self, items: Vec<Item>, pauses: Pauses) -> DeltaStream {
+        let pause = self.pause;
+        if pause.is_zero() {
+            return stream::iter(items).boxed();
+        }
+        let waits = move |at: usize, item: &Item| match pauses {
+            Pauses::Once => at == 0,
+            Pauses::Between => at == 0 || matches!(item, Ok(Delta::Text(_))),
+        };
+        let paced = move |(at, item)| async move {
+            if waits(at, &item) {
+                tokio::time::sleep(pause).await;
+            }
+            item
+        };
+        stream::iter(items).enumerate().then(paced).boxed()
     }
 }
 
@@ -93,6 +143,7 @@ impl Scripted {
             open: false,
             start: 0,
             chunk: CHUNK_CHARACTERS,
+            kept: REQUESTS_KEPT,
             seen: Arc::default(),
         }
     }
@@ -178,6 +229,16 @@ impl Scripted {
         })
     }
 
+    /// The step added last pauses this long before the first piece of each try, and before each
+    /// further chunk of a reply in [`chunks`](ScriptedReply::chunks). Nothing where there is no step.
+    #[must_use]
+    pub fn slowly(mut self, pause: Duration) -> Self {
+        if let Some(step) = self.steps.last_mut() {
+            step.pause = pause;
+        }
+        self
+    }
+
     fn with_try(mut self, new: Try) -> Self {
         if !self.open {
             self.steps.push(Step::default());
@@ -209,8 +270,11 @@ impl Scripted {
     }
 
     fn remember(&self, request: Request) {
+        if self.kept == 0 {
+            return;
+        }
         let mut seen = self.lock();
-        if seen.len() == REQUESTS_KEPT {
+        if seen.len() == self.kept {
             seen.pop_front();
         }
         seen.push_back(request);
@@ -245,20 +309,9 @@ impl Backend for Scripted {
 
     fn call(&self, request: Request) -> DeltaStream {
         let index = self.index(&request);
-        let cut = Cut::Characters(self.chunk);
-        let stream = match self.steps.get(index).and_then(Step::next_try) {
+        let stream = match self.steps.get(index) {
             None => stream::iter([Err(self.exhausted(index))]).boxed(),
-            Some(Try::Reply(reply)) => {
-                let reply = reply.at_step(index, &request);
-                stream::iter(pieces::of_reply(reply, cut)).boxed()
-            }
-            Some(Try::Fault { shown, fault }) => stream::iter(pieces::of_text(shown, cut))
-                .chain(stream::iter([Err(fault.clone())]))
-                .boxed(),
-            Some(Try::Stall { shown }) => stream::iter(pieces::of_text(shown, cut))
-                .chain(stream::pending())
-                .boxed(),
-            Some(Try::Cut { shown }) => stream::iter(pieces::of_text(shown, cut)).boxed(),
+            Some(step) => step.play(index, &request, Cut::Characters(self.chunk)),
         };
         self.remember(request);
         stream

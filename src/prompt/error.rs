@@ -13,8 +13,8 @@ pub enum Error {
     /// The folder that should overlay the built-in files cannot be listed. Start or reload is
     /// refused.
     #[error(
-        "prompt folder `{folder}` cannot be read ({reason}): create it, or take it out of the \
-         configuration to use the built-in prompts"
+        "prompt folder `{folder}` cannot be read ({reason}): make it a folder that you may read, \
+         or take it out of the configuration to use the built-in prompts"
     )]
     Folder {
         /// The folder.

@@ -8,6 +8,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::Write,
+    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Command, Output, Stdio},
     thread,
@@ -20,17 +21,33 @@ mod chat;
 mod classify;
 mod config;
 mod help;
+#[cfg(unix)]
+mod interrupts;
+#[cfg(unix)]
+mod permissions;
 mod prompt;
 mod replay;
+mod script;
 mod signal;
 mod streams;
 
 /// A folder with files, from where the program is started.
-struct Place(TempDir);
+///
+/// What the program keeps goes into another one, unless a test says where.
+struct Place {
+    here: TempDir,
+    data: TempDir,
+}
 
 impl Place {
     fn new(files: &[(&str, &str)]) -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
+        let place = Self {
+            here: tempfile::tempdir().unwrap(),
+            data: tempfile::tempdir().unwrap(),
+        };
+        // Some of the tests are another user than the program that they start.
+        let open = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(place.data.path(), open).unwrap();
         for (name, text) in files {
             let path = place.path(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -40,7 +57,7 @@ impl Place {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.here.path().join(name)
     }
 
     /// `oracle` with these arguments, parted by white space.
@@ -51,6 +68,7 @@ impl Place {
             last: None,
             stdin: b"",
             environment: Vec::new(),
+            program: env!("CARGO_BIN_EXE_oracle").into(),
         }
     }
 }
@@ -62,6 +80,7 @@ struct Run<'a> {
     last: Option<&'a OsStr>,
     stdin: &'a [u8],
     environment: Vec<(&'a str, OsString)>,
+    program: PathBuf,
 }
 
 impl<'a> Run<'a> {
@@ -82,12 +101,13 @@ impl<'a> Run<'a> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_oracle"));
+        let mut command = Command::new(&self.program);
         command
             .args(self.line.split_whitespace())
             .args(self.last)
-            .current_dir(self.place.0.path())
+            .current_dir(self.place.here.path())
             .env_clear()
+            .env("XDG_DATA_HOME", self.place.data.path())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -96,7 +116,11 @@ impl<'a> Run<'a> {
     }
 
     fn output(&self) -> Output {
-        let mut child = self.command().spawn().unwrap();
+        self.output_of(self.command())
+    }
+
+    fn output_of(&self, mut command: Command) -> Output {
+        let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         thread::scope(|scope| {
             // A program that does not read to the end closes the pipe.
@@ -106,8 +130,11 @@ impl<'a> Run<'a> {
     }
 
     fn transcript(&self) -> String {
-        let output = self.output();
-        let here = self.place.0.path().canonicalize().unwrap();
+        self.transcript_of(&self.output())
+    }
+
+    fn transcript_of(&self, output: &Output) -> String {
+        let here = self.place.here.path().canonicalize().unwrap();
         let shown = |bytes: &[u8]| {
             let text = String::from_utf8(bytes.to_vec()).unwrap();
             text.replace(here.to_str().unwrap(), "[HERE]")

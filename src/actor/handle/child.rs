@@ -178,7 +178,9 @@ impl Child {
 /// Whether the same may be answered when it is asked again.
 fn may_pass(error: &AskError) -> bool {
     match error {
-        AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => true,
+        AskError::Busy { .. } | AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => {
+            true
+        }
         AskError::Refused(_)
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }

@@ -25,7 +25,11 @@ impl SessionHandle {
             key: self.key.clone(),
             reply,
         };
-        match self.router.ask(&self.key, message).await? {
+        match self
+            .router
+            .ask(&self.key, self.admission(), message)
+            .await?
+        {
             Some(view) => Ok(view),
             None => self.view_at_rest().await,
         }

@@ -25,9 +25,9 @@ pub enum Progress {
     Frame(Arc<Frame>),
 }
 
-/// Follows one query. Every event of the query or of the session as a whole, from the query's
-/// acceptance on, is seen once and in order, whatever the bus had to drop: holes are filled from the
-/// journal.
+/// Follows one query. Every event of the query, and of the session as a whole from what leads up to the
+/// query's acceptance on (in a new session from `session.opened`), is seen once and in order, whatever
+/// the bus had to drop: holes are filled from the journal.
 pub struct Watch {
     session: SessionHandle,
     query: QueryId,
@@ -40,6 +40,10 @@ pub struct Watch {
     seen: Option<Seq>,
     /// Whether the query's acceptance was seen.
     begun: bool,
+    /// Events of the session that lead up to it, if what comes next is its acceptance.
+    leading: Vec<Arc<Event>>,
+    /// Events that were seen and are still to be told.
+    ready: VecDeque<Arc<Event>>,
     /// Where the query's end stands.
     ended: Option<Seq>,
     /// Why the session was set aside.
@@ -69,6 +73,31 @@ impl Detail {
     }
 }
 
+impl SessionHandle {
+    /// The events of one query, from the journal: those that a [`Watch`] tells that hears everything.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn events_of(&self, query: QueryId) -> Result<Vec<Event>, AskError> {
+        Ok(of_query(self.events(Seq(0)).await?, query))
+    }
+}
+
+/// Those of the query, those of the session between them, and those of the session that lead up to it.
+fn of_query(mut events: Vec<Event>, query: QueryId) -> Vec<Event> {
+    let mine = |event: &Event| event.query == Some(query);
+    let Some(first) = events.iter().position(mine) else {
+        return Vec::new();
+    };
+    let last = events.iter().rposition(mine).unwrap_or(first);
+    events.truncate(last + 1);
+    let mut before = events[..first].iter();
+    let others = before.rposition(|event| event.query.is_some());
+    events.drain(..others.map_or(0, |at| at + 1));
+    events.retain(|event| mine(event) || event.query.is_none());
+    events
+}
+
 impl Watch {
     /// Follows a query that was just submitted: everything about it is still to come. The subscription
     /// must be older than the query.
@@ -88,6 +117,8 @@ impl Watch {
             backlog: VecDeque::new(),
             seen: None,
             begun,
+            leading: Vec::new(),
+            ready: VecDeque::new(),
             ended: None,
             set_aside: None,
         }
@@ -118,6 +149,9 @@ impl Watch {
     /// quarantined; when the system stops.
     pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
         loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(Progress::Event(event)));
+            }
             if self.ended.is_some() {
                 return Ok(None);
             }
@@ -125,17 +159,11 @@ impl Watch {
                 return Err(Refusal::Quarantined { reason }.into());
             }
             if let Some(event) = self.backlog.pop_front() {
-                if let Some(progress) = self.see(event) {
-                    return Ok(Some(progress));
-                }
+                self.see(event);
                 continue;
             }
             match tokio::time::timeout(LOOK, self.events.next()).await {
-                Ok(Some(Notice::Event(event))) if self.follows(&event) => {
-                    if let Some(progress) = self.see(event) {
-                        return Ok(Some(progress));
-                    }
-                }
+                Ok(Some(Notice::Event(event))) if self.follows(&event) => self.see(event),
                 Ok(Some(Notice::Frame(frame))) if frame.query == self.query => {
                     return Ok(Some(Progress::Frame(frame)));
                 }
@@ -166,28 +194,41 @@ impl Watch {
         }
     }
 
-    /// Takes an event that is next in order; tells of it if it is of this query or of the session.
-    fn see(&mut self, event: Arc<Event>) -> Option<Progress> {
+    /// Takes an event that is next in order, to be told if it is of this query or of the session.
+    fn see(&mut self, event: Arc<Event>) {
         if self.seen.is_some_and(|seen| event.seq <= seen) {
-            return None;
+            return;
         }
         self.seen = Some(event.seq);
         let mine = event.query == Some(self.query);
-        self.begun |= mine;
+        if mine && !self.begun {
+            self.begun = true;
+            self.ready.extend(self.leading.drain(..));
+        }
+        if !self.begun {
+            match event.query {
+                None => self.leading.push(event),
+                // What came before leads up to another query.
+                Some(_) => self.leading.clear(),
+            }
+            return;
+        }
         if mine && event.kind == FINISHED {
             self.ended = Some(event.seq);
         }
-        if self.begun && event.kind == QUARANTINED {
+        if event.kind == QUARANTINED {
             let reason = event.payload["reason"].as_str();
             self.set_aside = Some(reason.unwrap_or_default().to_owned());
         }
-        let of_the_session = event.query.is_none() && self.begun;
-        (mine || of_the_session).then_some(Progress::Event(event))
+        if mine || event.query.is_none() {
+            self.ready.push_back(event);
+        }
     }
 
     async fn catch_up(&mut self) -> Result<(), AskError> {
         let after = self.seen.unwrap_or_else(|| {
             self.begun = false;
+            self.leading.clear();
             Seq(0)
         });
         let events = self.session.events(after).await?;
@@ -202,12 +243,19 @@ impl Watch {
         if !self.backlog.is_empty() {
             return Ok(());
         }
-        match self.session.view().await {
-            Err(AskError::Stopped) if !self.session.router.shards.is_closed() => {
-                tokio::task::yield_now().await;
-                Ok(())
-            }
-            looked => looked.map(drop),
+        loop {
+            return match self.session.view().await {
+                Err(AskError::Stopped) if !self.session.router.shards.is_closed() => {
+                    tokio::task::yield_now().await;
+                    Ok(())
+                }
+                // To be told again is not worth giving up a query for.
+                Err(AskError::Busy { retry_after, .. }) => {
+                    tokio::time::sleep(retry_after).await;
+                    continue;
+                }
+                looked => looked.map(drop),
+            };
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     actor::{
         bus::{BusHandle, Frame},
         gateway::{DELTA_BUFFER, Ticket},
+        mailbox::Mailbox,
         pulse::{Place, Pulse},
         services::Services,
         shard::ShardMsg,
@@ -32,7 +33,7 @@ struct Call {
     messages: Arc<Vec<Arc<Message>>>,
     tools: Arc<[ToolSpec]>,
     prompt: Prompt,
-    shard: ActorRef<ShardMsg>,
+    shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     services: Services,
 }

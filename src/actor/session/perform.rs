@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
+use tokio::time::Instant;
 
 use super::{SessionMsg, state::SessionState, tools};
 use crate::{
@@ -149,13 +150,15 @@ fn child_ended(me: ActorRef<SessionMsg>, query: QueryId) -> impl FnOnce(ChildEnd
     }
 }
 
-/// Asks again where the actor that was asked is being replaced.
+/// Asks again where the actor that was asked is being replaced, or has no room at the moment: that is
+/// no try, and worth waiting for as long as an answer would be.
 async fn prepared(
     services: &Services,
     text: Arc<str>,
     previous: Option<Arc<str>>,
     prompt: Arc<Prepared>,
 ) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
+    let patience = Instant::now() + services.timeouts.prepare;
     let mut tries = 1;
     loop {
         let (text, previous, prompt) = (text.clone(), previous.clone(), prompt.clone());
@@ -163,12 +166,21 @@ async fn prepared(
             Ok(prepared) => return Ok(prepared),
             Err(fault) => fault,
         };
-        let passing = matches!(fault.class, FaultClass::Retryable { .. });
-        if !passing || tries == PREPARE_TRIES {
-            return Err(fault);
-        }
-        tries += 1;
-        tokio::time::sleep(PREPARE_PAUSE).await;
+        let pause = match fault.class {
+            FaultClass::Retryable { .. } if tries < PREPARE_TRIES => {
+                tries += 1;
+                PREPARE_PAUSE
+            }
+            FaultClass::Overloaded { .. } if Instant::now() < patience => {
+                fault.class.after().unwrap_or(PREPARE_PAUSE)
+            }
+            FaultClass::Retryable { .. }
+            | FaultClass::Overloaded { .. }
+            | FaultClass::Permanent
+            | FaultClass::Cancelled
+            | FaultClass::Bug => return Err(fault),
+        };
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -7,6 +7,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
 use crate::{
     actor::{
+        mailbox::Mailbox,
         profile::Profile,
         pulse::{Expected, Pulse, Stage},
         replay::Replayed,
@@ -25,7 +26,7 @@ use crate::{
 pub(in crate::actor) struct SessionState {
     pub(super) key: SessionKey,
     pub(super) opening: Opening,
-    pub(super) shard: ActorRef<ShardMsg>,
+    pub(super) shard: Mailbox<ShardMsg>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) services: Services,
     pub(super) profile: Profile,
@@ -219,6 +220,10 @@ impl SessionState {
             && self.told != Some(running)
         {
             self.told = Some(running);
+            match running {
+                Some((query, _)) => tracing::info!(session = %self.key, %query, "a query runs"),
+                None => tracing::info!(session = %self.key, "no query runs"),
+            }
             let _ = self.shard.cast(ShardMsg::Running {
                 sid,
                 key: self.key.clone(),

@@ -75,7 +75,7 @@ impl ShardState {
             pulse: Arc::clone(&pulse),
             services: self.args.services.clone(),
         };
-        let parent = self.me.get_cell();
+        let parent = self.me.actor().get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
@@ -183,7 +183,7 @@ impl ShardState {
             ..before
         };
         self.slots.insert(key.clone(), Slot::Resting(start));
-        self.me.send_after(pause, move || ShardMsg::Revive { key });
+        self.me.cast_after(pause, move || ShardMsg::Revive { key });
     }
 
     /// The pause is over, unless something that came in has ended it before.

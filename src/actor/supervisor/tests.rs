@@ -22,6 +22,8 @@ use crate::{
     testkit::{TestOracle, TestTool},
 };
 
+mod depths;
+
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
 
@@ -40,9 +42,7 @@ async fn parts(oracle: TestOracle) -> Parts {
     let gateways = SupervisorActor::gateways(&args);
     let state = (args, services.clone(), Arc::clone(&gateways));
     let (supervisor, _) = Actor::spawn(None, SupervisorActor, state).await.unwrap();
-    let oracle = Oracle {
-        router: services.router.clone(),
-    };
+    let oracle = SupervisorActor::oracle(&services, &gateways);
     Parts {
         supervisor,
         services,
@@ -51,9 +51,9 @@ async fn parts(oracle: TestOracle) -> Parts {
     }
 }
 
-fn kill<M: ractor::Message>(pool: &Pool<M>) {
+fn kill<M: Send + 'static>(pool: &Pool<M>) {
     for index in 0..pool.size() {
-        pool.at(index).unwrap().kill();
+        pool.at(index).unwrap().actor().kill();
     }
 }
 

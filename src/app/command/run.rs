@@ -2,7 +2,6 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{super::BuildError, More, find};
@@ -10,7 +9,7 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, Environment, ReplayArgs, Stop,
+        Args, AskArgs, ChatArgs, Environment, ReplayArgs, Stop,
         ask::{self, AskRequest, Format},
         chat::{self, ChatRequest},
         input,
@@ -18,7 +17,7 @@ use crate::{
         terminal::Terminal,
     },
     config::Config,
-    llm::{Scripted, scripted::ScriptedReply},
+    llm::Scripted,
     model::SessionName,
     tool::ProjectRoot,
 };
@@ -34,16 +33,10 @@ pub(super) fn ask(
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let format = match (args.options.json, ask.events) {
-        (true, true) => Format::EventsThenJson,
-        (false, true) => Format::Events,
-        (true, false) => Format::Json,
-        (false, false) => Format::Text,
-    };
     let request = AskRequest {
         question: input::question(ask.question.as_deref(), &mut terminal.input)?,
         session: session(args),
-        format,
+        format: Format::of(&args.options, ask.events),
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
     let (builder, data) = prepared(config, args, environment)?;
@@ -54,6 +47,7 @@ pub(super) fn ask(
 
 /// `oracle chat`.
 pub(super) fn chat(
+    chat: &ChatArgs,
     args: &Args,
     config: &Config,
     environment: &Environment,
@@ -61,11 +55,7 @@ pub(super) fn chat(
 ) -> Result<u8, Stop> {
     let request = ChatRequest {
         session: session(args),
-        format: if args.options.json {
-            Format::Json
-        } else {
-            Format::Text
-        },
+        format: Format::of(&args.options, chat.events),
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
     let (builder, data) = prepared(config, args, environment)?;
@@ -90,7 +80,7 @@ pub(super) fn replay(
     let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
-        .backend(script(&scenario));
+        .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
     let format = if args.options.json {
         replay::Format::Json
@@ -103,20 +93,6 @@ pub(super) fn replay(
         .map_err(Stop::usage)?;
     with_system(builder, None, async |oracle| {
         replay::run(oracle, &scenario, session, format, terminal).await
-    })
-}
-
-/// The model that plays a scenario.
-fn script(scenario: &Scenario) -> Scripted {
-    scenario.turns.iter().fold(Scripted::new(), |script, turn| {
-        let reply = ScriptedReply::text(turn.reply.clone());
-        let calls = turn.tool_calls.iter();
-        script.play(calls.fold(reply, |reply, call| match &call.arguments {
-            None => reply.raw_call(&call.name, "{}"),
-            // As a provider would send it: text that should be JSON and may not be.
-            Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
-            Some(arguments) => reply.call(&call.name, arguments.clone()),
-        }))
     })
 }
 
@@ -159,7 +135,10 @@ fn with_system(
         };
         let system = builder.start().await?;
         let done = work(system.oracle()).await;
-        system.shut_down(DRAIN).await;
+        // Whoever does not want to wait does not wait for this either.
+        if !matches!(done, Err(Stop::Interrupted)) {
+            system.shut_down(DRAIN).await;
+        }
         done
     }));
     // Standard input may be waited for in a thread that nothing can wake.

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     config::Setting,
+    llm::script::{ScriptCall, ScriptTurn},
     model::{
         CallId, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
@@ -34,37 +35,8 @@ pub struct Scenario {
     /// (`max_turns`), else with the section (`tools.call_deadline`).
     #[serde(default, deserialize_with = "or_default")]
     pub config: BTreeMap<String, Value>,
-    /// The model's replies, in order.
-    pub turns: Vec<ScenarioTurn>,
-}
-
-/// One reply.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScenarioTurn {
-    /// Its text, with its signal as written.
-    #[serde(default, deserialize_with = "or_default")]
-    pub reply: String,
-    /// The tools that it asks for.
-    #[serde(default, deserialize_with = "or_default")]
-    pub tool_calls: Vec<ScenarioCall>,
-}
-
-/// A call and what comes of it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScenarioCall {
-    /// Which tool.
-    pub name: String,
-    /// With which arguments.
-    #[serde(default)]
-    pub arguments: Option<Value>,
-    /// Whether it works.
-    #[serde(default = "works")]
-    pub success: bool,
-    /// What it answers. Without one, the answer is unlike any other (spec 3).
-    #[serde(default)]
-    pub result: Option<Value>,
+    /// The model's replies, in order, and what comes of their calls.
+    pub turns: Vec<ScriptTurn>,
 }
 
 /// `null` is as good as nothing.
@@ -72,10 +44,6 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
-const fn works() -> bool {
-    true
 }
 
 /// A scenario that cannot be played.
@@ -157,7 +125,7 @@ impl Scenario {
     pub fn tools(&self) -> Vec<ScriptedTool> {
         let mut answers = BTreeMap::new();
         for (step, turn) in self.turns.iter().enumerate() {
-            for (n, call) in turn.tool_calls.iter().enumerate() {
+            for (n, call) in turn.tool_calls().iter().enumerate() {
                 answers.insert(
                     CallId::new(&format!("call_{step}_{n}")),
                     answer(call, (step, n)),
@@ -168,7 +136,7 @@ impl Scenario {
         let names: BTreeSet<&str> = self
             .turns
             .iter()
-            .flat_map(|turn| &turn.tool_calls)
+            .flat_map(ScriptTurn::tool_calls)
             .map(|call| &*call.name)
             .collect();
         names
@@ -196,7 +164,7 @@ fn section_of(key: &str) -> Option<&'static str> {
 
 type Answers = BTreeMap<CallId, Result<String, ToolError>>;
 
-fn answer(call: &ScenarioCall, (step, n): (usize, usize)) -> Result<String, ToolError> {
+fn answer(call: &ScriptCall, (step, n): (usize, usize)) -> Result<String, ToolError> {
     let text = match &call.result {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),

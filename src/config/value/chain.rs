@@ -8,7 +8,8 @@ use super::NotAllowed;
 const MOST: usize = 8;
 
 /// Models as `provider/model`, the first choice first; one to eight, none twice. In text one name,
-/// or several with commas between them; `offline` is short for `offline/offline`.
+/// or several with commas between them; `offline` is short for `offline/offline`. The model of
+/// `scripted` is a path, which may hold white space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ModelChain(Vec<String>);
@@ -51,7 +52,12 @@ fn full_name(name: &str) -> Option<String> {
     }
     let (provider, model) = name.split_once('/')?;
     let provider_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    let model_char = |c: char| c.is_ascii_graphic() && !"\"'`,".contains(c);
+    let path_char = |c: char| !c.is_control() && c != ',';
+    let name_char = |c: char| c.is_ascii_graphic() && !"\"'`,".contains(c);
+    let model_char = |c| match provider {
+        "scripted" => path_char(c),
+        _ => name_char(c),
+    };
     let good = !provider.is_empty() && provider.chars().all(provider_char);
     (good && !model.is_empty() && model.chars().all(model_char)).then(|| name.to_owned())
 }
@@ -87,6 +93,15 @@ mod tests {
             ("openai/gpt-x", Some(vec!["openai/gpt-x"])),
             ("local-1/meta/llama:8b", Some(vec!["local-1/meta/llama:8b"])),
             ("a/b, c/d", Some(vec!["a/b", "c/d"])),
+            (
+                "scripted/my scripts/größe.json",
+                Some(vec!["scripted/my scripts/größe.json"]),
+            ),
+            (
+                "scripted//tmp/it's.json",
+                Some(vec!["scripted//tmp/it's.json"]),
+            ),
+            ("scripted/a\nb", None),
             ("", None),
             ("gpt-x", None),
             ("/x", None),

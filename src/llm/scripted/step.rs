@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use crate::{
-    llm::{Request, estimate_usage},
+    llm::{
+        Delta, Request, estimate_usage,
+        pieces::{self, Cut, Item},
+    },
     model::{CallId, Fault, Part, Reply, StopReason, ToolCall, Usage},
 };
 
@@ -34,18 +37,40 @@ pub enum Try {
 /// A reply as the script has it.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedReply {
-    text: String,
+    text: Text,
     /// Name and arguments as JSON text.
     calls: Vec<(String, String)>,
     stop: Option<StopReason>,
     usage: Option<Usage>,
 }
 
+#[derive(Debug, Clone)]
+enum Text {
+    /// Cut as the script says.
+    Whole(String),
+    /// Cut as written.
+    Chunks(Vec<String>),
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Whole(String::new())
+    }
+}
+
 impl ScriptedReply {
     /// A reply of text, with its signal as written. Empty text makes a reply without text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
+            text: Text::Whole(text.into()),
+            ..Self::default()
+        }
+    }
+
+    /// A reply of text that arrives in these pieces.
+    pub fn chunks<T: Into<String>>(chunks: impl IntoIterator<Item = T>) -> Self {
+        Self {
+            text: Text::Chunks(chunks.into_iter().map(Into::into).collect()),
             ..Self::default()
         }
     }
@@ -77,8 +102,30 @@ impl ScriptedReply {
         self
     }
 
-    pub(super) fn at_step(&self, step: usize, request: &Request) -> Reply {
-        let text = (!self.text.is_empty()).then(|| Part::text(self.text.as_str()));
+    /// Before which of its pieces it pauses.
+    pub(super) const fn pauses(&self) -> Pauses {
+        match self.text {
+            Text::Whole(_) => Pauses::Once,
+            Text::Chunks(_) => Pauses::Between,
+        }
+    }
+
+    /// What arrives when it is given at a step.
+    pub(super) fn at_step(&self, step: usize, request: &Request, cut: Cut) -> Vec<Item> {
+        match &self.text {
+            Text::Whole(text) => pieces::of_reply(self.whole(text, step, request), cut),
+            Text::Chunks(chunks) => {
+                let reply = self.whole(&chunks.concat(), step, request);
+                let chunk = |chunk: &String| Ok(Delta::Text(chunk.clone()));
+                let mut items: Vec<Item> = chunks.iter().map(chunk).collect();
+                items.push(Ok(Delta::Done(reply)));
+                items
+            }
+        }
+    }
+
+    fn whole(&self, text: &str, step: usize, request: &Request) -> Reply {
+        let text = (!text.is_empty()).then(|| Part::text(text));
         let calls = self.calls.iter().enumerate().map(|(n, (name, arguments))| {
             Part::ToolCall(ToolCall {
                 id: CallId::new(&format!("call_{step}_{n}")),
@@ -101,4 +148,13 @@ impl ScriptedReply {
             parts,
         }
     }
+}
+
+/// Before which pieces of a try it pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pauses {
+    /// Before the first one alone.
+    Once,
+    /// Before every piece of text.
+    Between,
 }

@@ -91,7 +91,9 @@ impl ProjectRoot {
                 path: folder.to_owned(),
             });
         }
+        // A folder may be listed and yet not be entered, or the other way round.
         fs::read_dir(&canonical).map_err(unreadable)?;
+        canonical.join(".").metadata().map_err(unreadable)?;
         Ok(Self {
             canonical: canonical.into(),
             given: folder.into(),

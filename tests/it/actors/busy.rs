@@ -1,10 +1,10 @@
 //! Messages and commands that find a session busy.
 
 use oracle_agent::{
-    actor::AskError,
+    actor::{AskError, Progress, Watch},
     kernel::{Command, Refusal},
     llm::Scripted,
-    model::{BusyPolicy, Role, Submission},
+    model::{BusyPolicy, QueryId, Role, Seq, Submission},
     testkit::{Probe, TestOracle, TestSession, TestSystem, TestTool},
 };
 use serde_json::json;
@@ -151,4 +151,60 @@ async fn nothing_to_cancel_is_said() {
         refused,
         AskError::Refused(Refusal::NothingRunning)
     ));
+}
+
+/// The numbers and types of the events that a watch tells.
+async fn told(mut watch: Watch) -> Vec<(u64, String)> {
+    let mut told = Vec::new();
+    while let Some(progress) = watch.next().await.unwrap() {
+        if let Progress::Event(event) = progress {
+            told.push((event.seq.0, event.kind.clone()));
+        }
+    }
+    told
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_has_its_own_events_and_those_of_the_session_up_to_its_end() {
+    let script = slow_then().reply(done("One.")).reply(done("Two."));
+    let oracle = TestOracle::new(script).tool(TestTool::new("slow").hangs());
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let ask = |text| oracle_agent::actor::SessionHandle::ask(&session, Submission::new(text));
+    let first = ask("first").await.unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    let second = ask("second").await.unwrap();
+    let (ids, told) = (
+        [first.query(), second.query()],
+        tokio::join!(told(first), told(second)),
+    );
+    let recorded = async |query| {
+        let events = session.events_of(query).await.unwrap();
+        let events = events.into_iter().map(|event| (event.seq.0, event.kind));
+        events.collect::<Vec<_>>()
+    };
+    assert_eq!(recorded(ids[0]).await, told.0);
+    assert_eq!(recorded(ids[1]).await, told.1);
+    assert_eq!(told.0[0], (1, "session.opened".to_owned()));
+    assert_eq!(told.1[0].1, "query.accepted");
+    let all = session.kinds().await.unwrap().len();
+    assert_eq!(
+        told.0.len() + told.1.len(),
+        all,
+        "none is in both, none in neither"
+    );
+
+    for command in [Command::Pause, Command::Resume] {
+        session.command(command).await.unwrap();
+    }
+    let third = ask("third").await.unwrap().query();
+    session
+        .wait_for_after(Seq(all as u64), "query.finished")
+        .await
+        .unwrap();
+    let kinds = recorded(third).await.into_iter().map(|(_, kind)| kind);
+    let kinds: Vec<_> = kinds.take(3).collect();
+    let leading = ["control.paused", "control.resumed", "query.accepted"];
+    assert_eq!(kinds, leading, "what leads up to it is told of it");
+    assert_eq!(session.events_of(QueryId(9)).await.unwrap(), []);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    llm::{Backend, DeltaStream, Request, Scripted},
+    llm::{Backend, DeltaStream, Request, Scripted, script::Script},
     model::{Fault, FaultClass, Seq},
     testkit::{Drip, Panics, Probe, Silence, TestOracle},
 };
@@ -199,4 +199,36 @@ async fn cancel_during_a_call_drops_the_stream() {
         tokio::task::yield_now().await;
     }
     assert_eq!((backend.opened(), backend.dropped()), (1, 1));
+}
+
+/// A script in the form in which people write it.
+fn written(text: &str) -> Scripted {
+    let script = Script::parse(text, std::path::Path::new("script.json")).unwrap();
+    Scripted::of_turns(&script.turns)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_written_script_goes_on_where_each_conversation_stands_also_in_another_process() {
+    let [one, two, three] = ["One.", "Two.", "Three."].map(done);
+    let turns = serde_json::json!({ "turns": [
+        { "reply": one, "delay_ms": 500 }, { "chunks": [two], "delay_ms": 500 }, { "reply": three },
+    ] });
+    let oracle = TestOracle::new(written(&turns.to_string()));
+    let oracle = oracle.start().await.unwrap();
+    let journal = oracle.journal();
+    let sessions = ["a", "b"].map(|name| oracle.session(name).unwrap());
+    let [a, b] = &sessions;
+    let (first, other) = tokio::join!(a.ask("why?"), b.ask("why?"));
+    assert_eq!(end(&first.unwrap()), answered("One."));
+    assert_eq!(end(&other.unwrap()), answered("One."));
+    assert_eq!(end(&a.ask("and then?").await.unwrap()), answered("Two."));
+    oracle.die().await;
+
+    let oracle = TestOracle::new(written(&turns.to_string())).journal(journal);
+    let oracle = oracle.start().await.unwrap();
+    for (name, answer) in [("a", "Three."), ("b", "Two."), ("c", "One.")] {
+        let session = oracle.session(name).unwrap();
+        let got = session.ask("and now?").await.unwrap();
+        assert_eq!(end(&got), answered(answer), "{name}");
+    }
 }

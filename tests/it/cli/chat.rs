@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Place,
-    ask::{FILES, QUESTION, cited},
+    ask::{FILES, QUESTION, cited, json_lines, numbered},
     assert_transcript,
 };
 
@@ -36,6 +36,12 @@ fn every_question_of_a_pipe_has_its_object_in_one_session() {
         assert_eq!(cited(&place.path("."), answer)[0], file);
         assert_eq!(answer["outcome"], "answered");
     }
+    // Each has its own events, and together they have all of them.
+    let events = |answer: &Value| answer["events"].as_array().unwrap().clone();
+    let all = answers.iter().map(events).collect::<Vec<_>>();
+    numbered(all.iter().flatten());
+    assert_eq!(all[0][0]["type"], "session.opened");
+    assert_eq!(all[1][0]["type"], "query.accepted");
     let keywords = |answer: &Value| {
         let events = answer["events"].as_array().unwrap();
         let classified = events.iter().find(|e| e["type"] == "query.classified");
@@ -46,6 +52,35 @@ fn every_question_of_a_pipe_has_its_object_in_one_session() {
         .iter()
         .map(|answer| keywords(answer).as_array().unwrap().contains(&followup));
     assert_eq!(detected.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn events_are_lines_and_each_object_comes_behind_its_own() {
+    let place = Place::new(&FILES);
+    let lines = format!("{QUESTION}\nhi\n");
+    let chat = |line| {
+        let output = place.oracle(line).stdin(lines.as_bytes()).output();
+        assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
+        json_lines(&output.stdout)
+    };
+    let events = chat("chat --events");
+    numbered(&events);
+    let kinds = ["session.opened", "query.accepted", "query.finished"];
+    let count = |kind| events.iter().filter(|event| event["type"] == kind).count();
+    assert_eq!(kinds.map(count), [1, 2, 2]);
+
+    let lines = chat("chat --events --json");
+    let is_object = |line: &&Value| line["answer"].is_string();
+    let (objects, events): (Vec<&Value>, Vec<&Value>) = lines.iter().partition(is_object);
+    let told = objects
+        .iter()
+        .flat_map(|object| object["events"].as_array().unwrap());
+    assert_eq!(told.collect::<Vec<_>>(), events);
+    let last = [&lines[lines.len() - 1], &lines[lines.len() - 2]];
+    assert_eq!(
+        (is_object(&last[0]), &last[1]["type"]),
+        (true, &"query.finished".into())
+    );
 }
 
 #[test]

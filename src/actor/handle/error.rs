@@ -1,0 +1,55 @@
+//! Why a request to a session comes back empty-handed; each text says what to do.
+
+use std::time::Duration;
+
+use crate::{
+    journal,
+    kernel::Refusal,
+    model::{IdError, SessionName, command::MAX_QUESTION},
+};
+
+/// Why a request to a session was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The session refused it; the text says why and what to do.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The question is blank.
+    #[error("the question is empty: say what you want to know")]
+    EmptyQuestion,
+    /// The question is longer than [`MAX_QUESTION`].
+    #[error(
+        "the question has {bytes} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project and ask about that"
+    )]
+    QuestionTooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// A name that cannot be one.
+    #[error(transparent)]
+    Name(#[from] IdError),
+    /// So many requests wait already that this one was not even taken: nothing was recorded.
+    #[error("{waiting} requests are waiting already: try again in {retry_after:?}")]
+    Busy {
+        /// How many wait.
+        waiting: usize,
+        /// When it is worth trying again.
+        retry_after: Duration,
+    },
+    /// The session did not answer in time. Whether the request was recorded is not known; with an
+    /// idempotency key it can be repeated safely.
+    #[error("the session did not answer within {0:?}: try again")]
+    Timeout(Duration),
+    /// The session or the system stopped before it answered; as for `Timeout`.
+    #[error("the session stopped before it answered: try again")]
+    Stopped,
+    /// Nobody has ever spoken with a session of this name; asking it something opens it.
+    #[error("there is no session `{name}`: check the name, or ask it something to open it")]
+    NoSession {
+        /// The name.
+        name: SessionName,
+    },
+    /// The journal could not be read.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+}

@@ -1,0 +1,245 @@
+//! The way to an actor that many share, with a count of what waits for it.
+//!
+//! Mailboxes of ractor have no bound, so admission is ours, before the cast. The count goes up before a
+//! message is sent and down when its actor takes it, or when it is dropped with a mailbox whose actor
+//! ended: the guard travels in the message. What comes from outside is refused at the bound; what is a
+//! fact, an end or a consequence of work that was admitted is counted and always taken.
+//!
+//! **Invariant:** a count is the number of messages that were sent and neither taken nor dropped, over
+//! all actors that ever stood in this place.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ractor::{ActorRef, RpcReplyPort, rpc::CallResult};
+
+use crate::model::{Fault, FaultClass};
+
+/// How many messages may wait for one actor unless [`SystemSettings`] says otherwise: what the fastest
+/// of them takes in a fraction of a second, and a million sessions that all speak at once.
+///
+/// [`SystemSettings`]: super::SystemSettings
+pub(super) const CAPACITY: usize = 65_536;
+
+/// When those who were refused may try again.
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// How many messages wait in one place, and how many may. Clones share the count.
+#[derive(Debug, Clone)]
+pub(super) struct Depth(Arc<Gauge>);
+
+#[derive(Debug)]
+struct Gauge {
+    waiting: AtomicUsize,
+    most: usize,
+}
+
+impl Depth {
+    /// Nothing waits, and `most` may.
+    pub(super) fn new(most: usize) -> Self {
+        let waiting = AtomicUsize::new(0);
+        Self(Arc::new(Gauge { waiting, most }))
+    }
+
+    /// How many wait now.
+    pub(super) fn waiting(&self) -> usize {
+        self.0.waiting.load(Ordering::Relaxed)
+    }
+
+    /// One more, if there is room.
+    pub(super) fn admit(&self) -> Result<Waiting, Full> {
+        let most = self.0.most;
+        let one_more = |waiting| (waiting < most).then_some(waiting + 1);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        match self.0.waiting.fetch_update(set, fetch, one_more) {
+            Ok(_) => Ok(Waiting(self.clone())),
+            Err(waiting) => Err(Full { waiting }),
+        }
+    }
+
+    /// One more in any case.
+    pub(super) fn count(&self) -> Waiting {
+        self.0.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(self.clone())
+    }
+}
+
+/// One message that waits; counted until it is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting(Depth);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// As many wait as may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Full {
+    /// How many wait.
+    pub waiting: usize,
+}
+
+impl Full {
+    /// The same as a fault.
+    pub(super) fn fault(self, code: &str, of_whom: &str) -> Fault {
+        let after_ms = u64::try_from(RETRY_AFTER.as_millis()).ok();
+        Fault {
+            class: FaultClass::Overloaded { after_ms },
+            code: code.to_owned(),
+            detail: format!("{} messages wait for {of_whom}", self.waiting),
+        }
+    }
+}
+
+/// A message on its way, with its place in the count.
+pub(super) struct Counted<M> {
+    message: M,
+    waiting: Waiting,
+}
+
+impl<M> Counted<M> {
+    /// The actor takes it: it waits no longer.
+    pub(super) fn taken(self) -> M {
+        drop(self.waiting);
+        self.message
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl<M: std::any::Any + Send> ractor::Message for Counted<M> {}
+
+/// Whether a message may be refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It comes from outside: only if there is room.
+    IfRoom,
+    /// It belongs to work that was admitted: in any case.
+    Always,
+}
+
+/// The actor has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stopped;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// It was not even asked.
+    Full(Full),
+    /// It did not answer in time.
+    Timeout,
+    /// It has ended.
+    Stopped,
+}
+
+/// The way to an actor. Cheap to clone.
+pub(super) struct Mailbox<M> {
+    actor: ActorRef<Counted<M>>,
+    depth: Depth,
+}
+
+impl<M> Clone for Mailbox<M> {
+    fn clone(&self) -> Self {
+        let (actor, depth) = (self.actor.clone(), self.depth.clone());
+        Self { actor, depth }
+    }
+}
+
+impl<M: Send + 'static> Mailbox<M> {
+    /// To this actor, in a place that is counted here.
+    pub(super) const fn new(actor: ActorRef<Counted<M>>, depth: Depth) -> Self {
+        Self { actor, depth }
+    }
+
+    /// The actor itself.
+    pub(super) const fn actor(&self) -> &ActorRef<Counted<M>> {
+        &self.actor
+    }
+
+    /// Sends a message that must not be refused.
+    pub(super) fn cast(&self, message: M) -> Result<(), Stopped> {
+        let message = counted(message, self.depth.count());
+        self.actor.cast(message).map_err(|_| Stopped)
+    }
+
+    /// Sends a message if there is room, else gives it back. An actor that has ended loses it.
+    pub(super) fn offer(&self, message: M) -> Result<(), (Full, M)> {
+        match self.depth.admit() {
+            Ok(waiting) => {
+                let _ = self.actor.cast(counted(message, waiting));
+                Ok(())
+            }
+            Err(full) => Err((full, message)),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(RpcReplyPort<T>) -> M,
+        admission: Admission,
+        within: Duration,
+    ) -> Result<T, Unanswered> {
+        let waiting = match admission {
+            Admission::IfRoom => self.depth.admit().map_err(Unanswered::Full)?,
+            Admission::Always => self.depth.count(),
+        };
+        let message = |reply| counted(message(reply), waiting);
+        match self.actor.call(message, Some(within)).await {
+            Ok(CallResult::Success(answer)) => Ok(answer),
+            Ok(CallResult::Timeout) => Err(Unanswered::Timeout),
+            Ok(CallResult::SenderError) | Err(_) => Err(Unanswered::Stopped),
+        }
+    }
+
+    /// Sends a message after a pause.
+    pub(super) fn cast_after(&self, pause: Duration, message: impl FnOnce() -> M + Send + 'static) {
+        let depth = self.depth.clone();
+        let message = move || counted(message(), depth.count());
+        drop(self.actor.send_after(pause, message));
+    }
+
+    /// Sends a message every so often, for as long as the actor lives.
+    pub(super) fn cast_every(&self, period: Duration, message: impl Fn() -> M + Send + 'static) {
+        let depth = self.depth.clone();
+        let message = move || counted(message(), depth.count());
+        drop(self.actor.send_interval(period, message));
+    }
+}
+
+const fn counted<M>(message: M, waiting: Waiting) -> Counted<M> {
+    Counted { message, waiting }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_counted_until_it_is_taken_or_dropped() {
+        let depth = Depth::new(2);
+        let first = counted("first", depth.admit().unwrap());
+        let second = counted("second", depth.admit().unwrap());
+        let full = depth.admit().unwrap_err();
+        assert_eq!(full, Full { waiting: 2 });
+        let fact = counted("a fact", depth.count());
+        assert_eq!(
+            depth.waiting(),
+            3,
+            "what must not be refused is counted too"
+        );
+        assert_eq!(depth.admit().unwrap_err(), Full { waiting: 3 });
+        assert_eq!(first.taken(), "first");
+        drop((second, fact));
+        assert_eq!(depth.waiting(), 0);
+        assert!(depth.admit().is_ok());
+        assert_eq!(depth.waiting(), 0, "an admission that was not used");
+    }
+}

@@ -1,0 +1,235 @@
+//! Mailboxes that are full: who is refused, who is not, and that every count comes back to nothing.
+
+use futures_util::future::{join, join_all};
+
+use super::*;
+use crate::{
+    actor::{
+        Depths,
+        mailbox::{Depth, Waiting},
+        profile::Profile,
+    },
+    model::{FaultClass, QueryType, Seq},
+    prompt::ComposeInput,
+    testkit::let_pass,
+};
+
+const CAPACITY: usize = 3;
+
+/// One actor of each kind, with room for a few.
+async fn small(script: Scripted) -> Parts {
+    let oracle = TestOracle::new(script).settings(|settings| {
+        settings.mailbox_capacity = CAPACITY;
+        (settings.shards, settings.buses) = (1, 1);
+        (settings.classifiers, settings.composers) = (1, 1);
+    });
+    let parts = parts(oracle).await;
+    settled(&parts).await;
+    parts
+}
+
+/// Waits until nothing waits.
+async fn settled(parts: &Parts) {
+    while parts.oracle.depths().total() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Takes all the room there is.
+fn fill(depth: &Depth) -> Vec<Waiting> {
+    let waiting = (0..CAPACITY).map(|_| depth.admit().unwrap()).collect();
+    assert!(depth.admit().is_err());
+    waiting
+}
+
+fn session(parts: &Parts, name: &str) -> crate::actor::SessionHandle {
+    let key = SessionKey::local(SessionName::new(name).unwrap());
+    parts.oracle.session(key)
+}
+
+fn overloaded(code: &str) -> (FaultClass, String) {
+    let after_ms = Some(1_000);
+    (FaultClass::Overloaded { after_ms }, code.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_and_views_beyond_the_bound_are_refused_at_once_and_taken_later() {
+    let parts = small(Scripted::new().reply(DONE)).await;
+    // All of them are sent before the shard runs.
+    let sessions = ["a", "b", "c", "d", "e"].map(|name| session(&parts, name));
+    let submitted = sessions
+        .iter()
+        .map(|session| session.submit(Submission::new("look it up")));
+    let submitted = join_all(submitted).await;
+    let taken = |result: &Result<QueryId, AskError>| match result {
+        Ok(_) => true,
+        Err(AskError::Busy { waiting, .. }) => {
+            assert_eq!(*waiting, CAPACITY);
+            false
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let submitted: Vec<bool> = submitted.iter().map(taken).collect();
+    assert_eq!(submitted, [true, true, true, false, false]);
+    settled(&parts).await;
+    assert_eq!(
+        sessions[3].events(Seq(0)).await.unwrap(),
+        [],
+        "not recorded"
+    );
+    let answer = ask(&parts.oracle, "d").await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
+
+    settled(&parts).await;
+    let views = join_all(sessions[..4].iter().map(|session| session.view())).await;
+    let busy = |view: &Result<_, AskError>| matches!(view, Err(AskError::Busy { .. }));
+    let busy: Vec<bool> = views.iter().map(busy).collect();
+    assert_eq!(busy, [false, false, false, true]);
+    settled(&parts).await;
+    assert!(sessions[3].view().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_depth_of_each_actor_can_be_read() {
+    let parts = small(Scripted::new().reply(DONE)).await;
+    let none = parts.oracle.depths();
+    let gateways = [("scripted".to_owned(), 0)].into();
+    let (shards, classifiers, composers, buses) = (vec![0], vec![0], vec![0], vec![0]);
+    let empty = Depths {
+        shards,
+        classifiers,
+        composers,
+        buses,
+        gateways,
+    };
+    assert_eq!(none, empty);
+    let _shard = fill(&parts.services.router.shards.depth(0));
+    let _bus = parts.services.bus.0.depth(0).count();
+    let _classifier = parts.services.classifier.0.depth(0).count();
+    let _composer = parts.services.composer.0.depth(0).count();
+    let _gateway = parts.gateways["scripted"].depth(0).count();
+    let depths = parts.oracle.depths();
+    assert_eq!(
+        (&*depths.shards, &*depths.buses),
+        (&[CAPACITY][..], &[1][..])
+    );
+    assert_eq!(depths.gateways["scripted"], 1);
+    assert_eq!(depths.total(), CAPACITY + 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_to_a_full_classifier_or_composer_are_refused_as_overload() {
+    let parts = small(Scripted::new()).await;
+    let within = Duration::from_secs(1);
+    let asked = (0..=CAPACITY).map(|_| {
+        let classifier = &parts.services.classifier;
+        classifier.classify("why?".into(), None, within)
+    });
+    let answers = join_all(asked).await;
+    let (last, taken) = answers.split_last().unwrap();
+    assert!(taken.iter().all(Result::is_ok), "{taken:?}");
+    let fault = last.clone().unwrap_err();
+    assert_eq!((fault.class, fault.code), overloaded("classifier"));
+
+    let Profile { prompt, .. } = parts
+        .services
+        .profiles
+        .get(&crate::model::ProfileName::oracle());
+    let asked = (0..=CAPACITY).map(|_| {
+        let input = ComposeInput::new(Arc::clone(prompt), QueryType::Code);
+        parts.services.composer.compose(input, within)
+    });
+    let answers = join_all(asked).await;
+    let (last, taken) = answers.split_last().unwrap();
+    assert!(taken.iter().all(Result::is_ok));
+    let fault = last.clone().unwrap_err();
+    assert_eq!((fault.class, fault.code), overloaded("composer"));
+    settled(&parts).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_waits_for_a_full_classifier_and_not_for_ever() {
+    let parts = small(Scripted::new().reply(DONE)).await;
+    let room = async |seconds| {
+        let full = fill(&parts.services.classifier.0.depth(0));
+        let_pass(Duration::from_secs(seconds)).await;
+        drop(full);
+    };
+    for (name, seconds, outcome) in [("short", 5, "answered"), ("long", 60, "failed")] {
+        let (answer, ()) = join(ask(&parts.oracle, name), room(seconds)).await;
+        assert_eq!(answer.unwrap().outcome.name(), outcome, "{name}");
+    }
+    settled(&parts).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_call_that_finds_a_full_gateway_is_made_again() {
+    let script = Scripted::new().reply(DONE);
+    let parts = small(script.clone()).await;
+    let full = fill(&parts.gateways["scripted"].depth(0));
+    let room = async {
+        while !retried(&parts).await {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(script.requests().len(), 0, "nothing was sent");
+        drop(full);
+    };
+    let (answer, ()) = join(ask(&parts.oracle, "s"), room).await;
+    assert_eq!(answer.unwrap().outcome, Outcome::Answered);
+    settled(&parts).await;
+}
+
+/// Whether a call was refused for want of room.
+async fn retried(parts: &Parts) -> bool {
+    let events = session(parts, "s").events(Seq(0)).await.unwrap();
+    let fault = |event: &crate::model::Event| event.payload["fault"]["code"] == "overloaded";
+    events
+        .iter()
+        .any(|event| event.kind == "llm.retried" && fault(event))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_bus_drops_text_and_never_a_record() {
+    use crate::actor::Progress;
+
+    for (name, room) in [("room", true), ("full", false)] {
+        let parts = small(Scripted::new().reply(DONE)).await;
+        let full = (!room).then(|| fill(&parts.services.bus.0.depth(0)));
+        let asked = Submission::new("look it up");
+        let mut watch = session(&parts, "s").ask(asked).await.unwrap();
+        let (mut frames, mut ended) = (0, false);
+        while let Some(progress) = watch.next().await.unwrap() {
+            match progress {
+                Progress::Frame(_) => frames += 1,
+                Progress::Event(event) => ended |= event.kind == "query.finished",
+            }
+        }
+        assert_eq!((frames > 0, ended), (room, true), "{name}");
+        drop(full);
+        settled(&parts).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_an_actor_that_dies_is_not_counted_for_ever() {
+    let parts = small(Scripted::new().reply(DONE)).await;
+    let sessions = ["a", "b", "c"].map(|name| session(&parts, name));
+    let submitted = sessions
+        .iter()
+        .map(|session| session.submit(Submission::new("look it up")));
+    let killed = async {
+        assert_eq!(parts.oracle.depths().shards, [CAPACITY]);
+        kill(&parts.services.router.shards);
+    };
+    let (submitted, ()) = join(join_all(submitted), killed).await;
+    assert!(
+        submitted
+            .iter()
+            .all(|one| matches!(one, Err(AskError::Stopped)))
+    );
+    settled(&parts).await;
+    assert_eq!(
+        ask(&parts.oracle, "a").await.unwrap().outcome,
+        Outcome::Answered
+    );
+}

@@ -1,0 +1,128 @@
+//! Scripts that stand in files: `scripted/FILE` plays the file.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+
+use super::{Scripted, ScriptedReply, Try};
+use crate::{
+    llm::{
+        Backend, DeltaStream, Request,
+        script::{Script, ScriptError, ScriptFault, ScriptReply, ScriptText, ScriptTurn},
+    },
+    model::{Fault, FaultClass},
+};
+
+/// A [`Backend`] whose models are files: the rest of the name after `scripted/` is the path, a
+/// relative one from the working directory on. The files are read once, when it is made.
+#[derive(Debug, Clone, Default)]
+pub struct Scripts(BTreeMap<String, Scripted>);
+
+impl Scripts {
+    /// The provider's name.
+    pub const PROVIDER: &'static str = "scripted";
+
+    /// Reads these files.
+    ///
+    /// # Errors
+    /// For the first that cannot be read or is no script.
+    pub fn read<'a>(files: impl IntoIterator<Item = &'a str>) -> Result<Self, ScriptError> {
+        let script = |file: &str| {
+            let script = Script::read(Path::new(file))?;
+            Ok((file.to_owned(), Scripted::of_turns(&script.turns)))
+        };
+        files
+            .into_iter()
+            .map(script)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+impl Backend for Scripts {
+    fn provider(&self) -> &'static str {
+        Self::PROVIDER
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        match self.0.get(&*request.model) {
+            Some(script) => script.call(request),
+            None => {
+                let detail = format!(
+                    "the script `{}` was not read at the start: name it in `model.chain`",
+                    request.model
+                );
+                stream::iter([Err(Fault::permanent("no_model", detail))]).boxed()
+            }
+        }
+    }
+}
+
+impl Scripted {
+    /// A script as people write it. It remembers no requests.
+    #[must_use]
+    pub fn of_turns(turns: &[ScriptTurn]) -> Self {
+        let empty = Self {
+            kept: 0,
+            ..Self::new()
+        };
+        turns.iter().fold(empty, |script, turn| {
+            let failing = turn.faults.iter().map(failing);
+            let given = turn.reply.as_ref().map(given);
+            script
+                .step(failing.chain(given))
+                .slowly(Duration::from_millis(turn.delay_ms))
+        })
+    }
+}
+
+fn given(reply: &ScriptReply) -> Try {
+    let text = match &reply.text {
+        ScriptText::Whole(text) => ScriptedReply::text(text),
+        ScriptText::Chunks(chunks) => ScriptedReply::chunks(chunks),
+    };
+    let calls = reply.tool_calls.iter();
+    Try::Reply(calls.fold(text, |reply, call| match &call.arguments {
+        None => reply.raw_call(&call.name, "{}"),
+        // As a provider would send it: text that should be JSON and may not be.
+        Some(Value::String(raw)) => reply.raw_call(&call.name, raw),
+        Some(arguments) => reply.call(&call.name, arguments.clone()),
+    }))
+}
+
+fn failing(fault: &ScriptFault) -> Try {
+    match fault {
+        ScriptFault::Fault {
+            shown,
+            code,
+            detail,
+            permanent,
+            after_ms,
+        } => {
+            let class = if *permanent {
+                FaultClass::Permanent
+            } else {
+                let after_ms = *after_ms;
+                FaultClass::Retryable { after_ms }
+            };
+            let (shown, code) = (shown.clone(), code.clone());
+            let detail = detail.clone();
+            let fault = Fault {
+                class,
+                code,
+                detail,
+            };
+            Try::Fault { shown, fault }
+        }
+        ScriptFault::Stall { shown } => Try::Stall {
+            shown: shown.clone(),
+        },
+        ScriptFault::Cut { shown } => Try::Cut {
+            shown: shown.clone(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Files and folders that may not be read: what is said, and the exit code.
+//!
+//! Root may read everything, so where the tests are run by root the program runs as somebody else.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::{
+        fs::{MetadataExt, PermissionsExt},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use super::{Place, Run, ask::FILES};
+
+/// Nobody, by custom; who it is does not matter as long as nothing is theirs.
+const STRANGER: u32 = 65_534;
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// A place with paths that have other permissions, until it is dropped.
+struct Locked {
+    place: Place,
+    locked: Vec<(PathBuf, Permissions)>,
+    /// A folder with the program that others may enter: that of the build may lie where they cannot.
+    bin: TempDir,
+}
+
+impl Locked {
+    fn new(files: &[(&str, &str)], locks: &[(&str, u32)]) -> Self {
+        let place = Place::new(files);
+        // Others have to get as far as to the locks, and to the program.
+        allow(&place.path("."), 0o755);
+        let bin = tempfile::tempdir().unwrap();
+        allow(bin.path(), 0o755);
+        let program = bin.path().join("oracle");
+        let built = env!("CARGO_BIN_EXE_oracle");
+        if fs::hard_link(built, &program).is_err() {
+            fs::copy(built, &program).unwrap();
+        }
+        let mut locked = Vec::new();
+        for (name, mode) in locks {
+            let path = place.path(name);
+            locked.push((path.clone(), fs::metadata(&path).unwrap().permissions()));
+            allow(&path, *mode);
+        }
+        Self { place, locked, bin }
+    }
+
+    fn by_root(&self) -> bool {
+        fs::metadata(self.place.path(".")).unwrap().uid() == 0
+    }
+
+    /// What comes of runs by somebody who has no special rights.
+    fn transcripts<'a>(&'a self, runs: impl IntoIterator<Item = Run<'a>>) -> String {
+        let runs = runs.into_iter().map(|run| {
+            let run = Run {
+                program: self.bin.path().join("oracle"),
+                ..run
+            };
+            let mut command = run.command();
+            if self.by_root() {
+                command.uid(STRANGER).gid(STRANGER);
+            }
+            run.transcript_of(&run.output_of(command))
+        });
+        runs.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Locked {
+    /// So that the folder can be removed.
+    fn drop(&mut self) {
+        for (path, permissions) in self.locked.drain(..).rev() {
+            let _ = fs::set_permissions(path, permissions);
+        }
+    }
+}
+
+#[test]
+fn a_project_folder_that_may_not_be_read_is_refused() {
+    let locked = Locked::new(
+        &[
+            ("closed/a.rs", ""),
+            ("only-listed/a.rs", ""),
+            ("only-entered/a.rs", ""),
+            ("inside/closed/project/a.rs", ""),
+        ],
+        &[
+            ("closed", 0o000),
+            ("only-listed", 0o444),
+            ("only-entered", 0o311),
+            ("inside/closed", 0o000),
+        ],
+    );
+    let lines = [
+        "ask --project closed hi",
+        "ask --project only-listed hi",
+        "ask --project only-entered hi",
+        "ask --project inside/closed/project hi",
+        "chat --project closed",
+        "prompt --project closed --type code",
+        "config check --project closed",
+    ];
+    let runs = lines.map(|line| locked.place.oracle(line));
+    insta::assert_snapshot!("project_not_readable", locked.transcripts(runs));
+}
+
+#[test]
+fn a_file_that_the_program_needs_and_may_not_read_is_named() {
+    let locked = Locked::new(
+        &[
+            ("oracle.toml", "[oracle]\n"),
+            ("home/.config/oracle/oracle.toml", "[oracle]\n"),
+            ("no-home/.config/oracle/oracle.toml", "[oracle]\n"),
+            ("prompts/base.md", "You are Oracle.\n"),
+            ("no-prompts/base.md", "You are Oracle.\n"),
+            ("lexicon.toml", ""),
+            ("script.json", "{\"turns\": []}"),
+        ],
+        &[
+            ("oracle.toml", 0o000),
+            ("home/.config/oracle/oracle.toml", 0o000),
+            ("no-home/.config", 0o000),
+            ("prompts/base.md", 0o000),
+            ("no-prompts", 0o000),
+            ("lexicon.toml", 0o000),
+            ("script.json", 0o000),
+        ],
+    );
+    let run = |line| locked.place.oracle(line);
+    let home = |name| locked.place.path(name).canonicalize().unwrap();
+    let runs = [
+        run("ask --config oracle.toml hi"),
+        run("config check --config oracle.toml --max-turns 0"),
+        run("ask hi").env("HOME", home("home")),
+        run("ask hi").env("HOME", home("no-home")),
+        run("ask hi").env("ORACLE_PROMPT__DIR", "prompts"),
+        run("ask hi").env("ORACLE_PROMPT__DIR", "no-prompts"),
+        run("ask hi").env("ORACLE_QUERY__LEXICON", "lexicon.toml"),
+        run("ask --model scripted/script.json hi"),
+        run("replay script.json"),
+        run("signal script.json"),
+    ];
+    insta::assert_snapshot!("file_not_readable", locked.transcripts(runs));
+}
+
+#[test]
+fn what_of_a_project_may_not_be_read_is_left_out_and_counted() {
+    let more = [
+        ("src/secret.rs", "fn parse_invoice() {}\n"),
+        ("priv/a.rs", ""),
+    ];
+    let files = [&FILES[..], &more].concat();
+    let locked = Locked::new(&files, &[("src/secret.rs", 0o000), ("priv", 0o000)]);
+    let run = locked.place.oracle("ask --json");
+    let transcript = locked.transcripts([run.arg(super::ask::QUESTION)]);
+    for part in ["src/parser.rs", "skipped: 2 unreadable", "[exit 0]"] {
+        assert!(transcript.contains(part), "{part}: {transcript}");
+    }
+    assert!(!transcript.contains("src/secret.rs"), "{transcript}");
+}
