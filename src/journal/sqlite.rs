@@ -11,9 +11,10 @@
 //!
 //! What is not here: any knowledge of what a record means, apart from the words in it.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc, thread};
 
 use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::oneshot;
 
 use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, search::Wanted};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
@@ -22,6 +23,7 @@ mod connection;
 mod error;
 mod files;
 mod health;
+mod inspection;
 mod lock;
 mod log;
 mod query;
@@ -30,11 +32,16 @@ mod request;
 mod row;
 mod schema;
 mod sql;
+mod stats;
 mod store;
+mod verify;
 mod writer;
 
 pub use error::{OpenError, Owner};
 pub use health::OnBroken;
+pub use inspection::Inspection;
+pub use stats::Stats;
+pub use verify::Problem;
 
 use files::Files;
 use health::Health;
@@ -65,6 +72,10 @@ struct Tuning {
     commit: fn(&mut Store<'_>) -> rusqlite::Result<()>,
     /// The size of the database.
     most_pages: u32,
+    /// Pages in the write-ahead log from which on they are moved to the database.
+    long_log: i64,
+    /// Commits after which its length is looked at.
+    look_after: u32,
 }
 
 impl Default for Tuning {
@@ -74,6 +85,9 @@ impl Default for Tuning {
             commit: |store| store.commit(),
             // SQLite's own limit: 16 TiB.
             most_pages: u32::MAX - 1,
+            // 16 MiB.
+            long_log: 4_096,
+            look_after: 16,
         }
     }
 }
@@ -110,6 +124,41 @@ impl Sqlite {
             _lock: lock,
         });
         Ok(Self { inner })
+    }
+}
+
+impl Sqlite {
+    /// See [`Inspection::verify`]; takes a thread of its own, and holds up nobody.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the file cannot be read at all.
+    pub async fn verify(&self) -> Result<Vec<Problem>, Error> {
+        self.inspect(Inspection::verify).await
+    }
+
+    /// See [`Inspection::stats`]; takes a thread of its own, and holds up nobody.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the file cannot be read.
+    pub async fn stats(&self) -> Result<Stats, Error> {
+        self.inspect(Inspection::stats).await
+    }
+
+    async fn inspect<T: Send + 'static>(
+        &self,
+        look: fn(&Inspection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let files = self.inner.files.clone();
+        let thread = thread::Builder::new().name("journal-inspector".to_owned());
+        let started = thread.spawn(move || {
+            let inspection = Inspection::of(files);
+            let unavailable = |error: OpenError| Error::Unavailable(error.to_string());
+            let _ = reply.send(inspection.map_err(unavailable).and_then(|it| look(&it)));
+        });
+        started.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let ended = || Error::Unavailable("it was not looked at to the end".to_owned());
+        answer.await.unwrap_or_else(|_| Err(ended()))
     }
 }
 

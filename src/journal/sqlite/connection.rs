@@ -1,14 +1,14 @@
 //! Connections to the database, with the settings that the journal's promises rest on.
 
-use std::{path::Path, time::Duration};
+use std::{cmp::Ordering, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 
 use super::{
     Tuning,
-    error::OpenError,
+    error::{OpenError, is_damage},
     files::{Files, Header},
-    schema,
+    schema::{self, LAYOUT},
 };
 
 /// The oldest SQLite that is used: earlier ones can lose what stands in a write-ahead log that two
@@ -75,6 +75,33 @@ pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// A connection for somebody who need not own the directory. Only SQLite opens the file here: it
+/// may be open in this process already, whose locks end when a handle of any kind is closed.
+pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
+    let path = files.journal.clone();
+    if !path.exists() {
+        return Err(OpenError::Absent { path });
+    }
+    let connection = reading(&path)?;
+    let (application, found) = match schema::header(&connection) {
+        Ok(header) => header,
+        Err(error) if is_damage(&error) => return Err(OpenError::NotAJournal { path }),
+        Err(error) => return Err(refused(&path, &error)),
+    };
+    if application != schema::APPLICATION {
+        return Err(OpenError::NotAJournal { path });
+    }
+    match found.cmp(&LAYOUT) {
+        Ordering::Less => Err(OpenError::Older { path, found }),
+        Ordering::Equal => Ok(connection),
+        Ordering::Greater => Err(OpenError::Newer {
+            path,
+            found,
+            known: LAYOUT,
+        }),
+    }
+}
+
 fn writing(path: &Path) -> Result<Connection, OpenError> {
     let failed = |error| refused(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -130,7 +157,8 @@ fn check(files: &Files, header: Header, tuning: Tuning) -> Result<(), OpenError>
     Ok(())
 }
 
-fn check_version(found: i32) -> Result<(), OpenError> {
+/// Refuses a SQLite of this version number if it is too old.
+pub(super) fn check_version(found: i32) -> Result<(), OpenError> {
     if found >= OLDEST.0 {
         return Ok(());
     }

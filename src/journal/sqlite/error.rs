@@ -70,6 +70,23 @@ pub enum OpenError {
         /// The latest that is known here.
         known: u32,
     },
+    /// There is none to be looked at.
+    #[error("there is no journal `{}`", path.display())]
+    Absent {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// An earlier version has written it, and only its owner may change that.
+    #[error(
+        "`{}` has the earlier layout {found}: open it once with this program before it is looked at",
+        path.display()
+    )]
+    Older {
+        /// Which file.
+        path: PathBuf,
+        /// Its layout.
+        found: u32,
+    },
     /// The journal is gone and its write-ahead log is not; a new journal would take that for its own.
     #[error(
         "`{}` is there without its journal: put the journal back, or move the log away too",

@@ -73,7 +73,8 @@ impl Files {
         })
     }
 
-    /// What the database says of itself; none where there is none.
+    /// What the database says of itself; none where there is none. Not while SQLite has it open in
+    /// this process, which would lose its locks.
     pub(super) fn header(&self) -> Result<Option<Header>, OpenError> {
         let failed = |source| OpenError::File {
             path: self.journal.clone(),

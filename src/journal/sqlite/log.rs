@@ -7,12 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Row, Statement};
 
-use super::connection::BUSY;
-
-/// Pages in the log from which on they are moved to the database: 16 MiB.
-const LONG: i64 = 4_096;
-/// How many commits pass before the log's length is looked at again.
-const SELDOM: u32 = 16;
+use super::{Tuning, connection::BUSY};
 
 /// The log's keeper.
 pub(super) struct Log<'c> {
@@ -21,17 +16,19 @@ pub(super) struct Log<'c> {
     shorten: Statement<'c>,
     empty: Statement<'c>,
     commits: u32,
+    tuning: Tuning,
     owes: bool,
 }
 
 impl<'c> Log<'c> {
-    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
+    pub(super) fn new(connection: &'c Connection, tuning: Tuning) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
             look: connection.prepare("PRAGMA wal_checkpoint(NOOP)")?,
             shorten: connection.prepare("PRAGMA wal_checkpoint(PASSIVE)")?,
             empty: connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?,
             commits: 0,
+            tuning,
             owes: false,
         })
     }
@@ -55,12 +52,12 @@ impl<'c> Log<'c> {
             return self.erase();
         }
         self.commits += 1;
-        if self.commits < SELDOM {
+        if self.commits < self.tuning.look_after {
             return Ok(());
         }
         self.commits = 0;
         let (_, length) = run(&mut self.look)?;
-        if length >= LONG {
+        if length >= self.tuning.long_log {
             run(&mut self.shorten)?;
         }
         Ok(())

@@ -51,8 +51,10 @@ impl<'c> Reader<'c> {
     ) -> Result<T, Failed> {
         self.sql.begin.execute(())?;
         let seen = look(self);
-        self.sql.end.execute(())?;
-        seen
+        let ended = self.sql.end.execute(());
+        let seen = seen?;
+        ended?;
+        Ok(seen)
     }
 
     /// After a panic in the middle of something: ends what that began. There may be nothing.
@@ -113,6 +115,10 @@ impl<'c> Reader<'c> {
             let entry = Stored::of(row, 0)?.entry(sid)?;
             if entry.seq != end.next() {
                 return Err(missing(sid, end.next()).into());
+            }
+            if entry.seq > last {
+                let (seq, why) = (entry.seq, format!("its session ends with record {last}"));
+                return Err(Error::Unreadable { sid, seq, why }.into());
             }
             end = entry.seq;
             entries.push(entry);

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     journal::{Append, Entry, Error, Standing, search},
-    model::{Epoch, Record, Seq, SessionKey, Sid, record::codec},
+    model::{Epoch, Record, Seq, Sid, record::codec},
 };
 
 /// An append as it goes to the disk.
@@ -25,7 +25,7 @@ pub(super) struct Row {
     pub(super) kind: &'static str,
     pub(super) body: String,
     pub(super) sum: i64,
-    /// The words to find it by, if anybody says anything in it.
+    /// The words to find it by, if anybody says anything in it; the tenant's is still to come.
     pub(super) words: Option<String>,
 }
 
@@ -69,9 +69,15 @@ impl Row {
             kind,
             sum: place.sum(at, kind.as_bytes(), body.as_bytes()),
             body,
-            words: record.said().map(words),
+            words: record.said().map(distinct),
         })
     }
+}
+
+/// What the index gets of a text: each word once, because it only has to know which are there, and
+/// before them the tenant.
+pub(super) fn words(tenant: &str, text: &str) -> String {
+    format!("{} {}", word_of_tenant(tenant), distinct(text))
 }
 
 /// The tenant as a word, so that a search goes through no other tenant's texts. No text has it: it
@@ -85,8 +91,7 @@ pub(super) fn word_of_tenant(tenant: &str) -> String {
     word
 }
 
-/// What the index gets of a text: each word once, because it only has to know which are there.
-fn words(text: &str) -> String {
+fn distinct(text: &str) -> String {
     let mut words = String::new();
     for word in search::distinct(text) {
         if !words.is_empty() {
@@ -171,8 +176,7 @@ fn bytes(value: ValueRef<'_>) -> &[u8] {
 }
 
 /// The checksum of a session's names.
-pub(super) fn sum_of_key(key: &SessionKey) -> i64 {
-    let (tenant, name) = (key.tenant.as_str(), key.name.as_str());
+pub(super) fn sum_of_key(tenant: &str, name: &str) -> i64 {
     // A name has no `/`.
     sum(&[tenant.as_bytes(), b"/", name.as_bytes()])
 }

@@ -11,6 +11,9 @@ pub(super) const APPLICATION: u32 = 0x4f52_434a;
 /// The steps from nothing to the present layout.
 pub(super) const STEPS: &[&str] = &[FIRST];
 
+/// The present layout.
+pub(super) const LAYOUT: u32 = STEPS.len() as u32;
+
 /// - `record` is append-only, in the order of landing: appends of all sessions go to its end. `sum`
 ///   is a checksum over the rest of the row.
 /// - `session.sid` is never given twice (AUTOINCREMENT), though sessions are deleted. Names are in
@@ -56,7 +59,10 @@ const FIRST: &str = "
 
 /// Whose file it is, as the database has it, its write-ahead log included.
 pub(super) fn header(connection: &Connection) -> rusqlite::Result<(u32, u32)> {
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get(0));
+    let number = |name| {
+        let number = connection.pragma_query_value(None, name, |row| row.get(0));
+        number.map(i32::cast_unsigned)
+    };
     Ok((number("application_id")?, number("user_version")?))
 }
 

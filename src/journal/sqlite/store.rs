@@ -97,7 +97,7 @@ impl<'c> Store<'c> {
             (sid, Head { epoch, ..before })
         } else {
             let (tenant, name) = names;
-            let sum = row::sum_of_key(key);
+            let sum = row::sum_of_key(tenant, name);
             let sid = self.sql.open.insert((tenant, name, sum))?;
             let head = Head {
                 epoch: Epoch(1),
@@ -203,10 +203,8 @@ impl<'c> Store<'c> {
             seq = seq.next();
             at = Some(row.at);
             let (kind, body, sum) = (row.kind, row.body.as_str(), row.sum);
-            let pos = self
-                .sql
-                .record
-                .insert((sid, int(seq.0), epoch, row.at, kind, body, sum))?;
+            let record = (sid, int(seq.0), epoch, row.at, kind, body, sum);
+            let pos = self.sql.record.insert(record)?;
             if let Some(words) = &row.words {
                 let words = format!("{} {words}", head.tenant);
                 self.sql.said.execute((pos, words))?;

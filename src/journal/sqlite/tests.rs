@@ -1,14 +1,79 @@
-//! That the journal in SQLite keeps the contract.
+//! That the journal in SQLite keeps the contract, and what it promises beyond.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use tempfile::TempDir;
 
 use super::*;
-use crate::journal::{Memory, conformance};
+use crate::{
+    journal::{Memory, Standing, conformance},
+    model::{
+        Record, Timestamp,
+        command::Author,
+        record::{ControlFact, Steered},
+    },
+};
+
+mod damage;
+mod deletion;
+mod opening;
+mod recovery;
+mod writing;
 
 fn open(directory: &Path) -> Sqlite {
     Sqlite::open(directory, Box::new(|why| panic!("{why}"))).unwrap()
+}
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(name).unwrap())
+}
+
+/// A record in which somebody says this.
+fn said(text: &str) -> Arc<Record> {
+    let fact = ControlFact::Steered(Steered {
+        text: text.into(),
+        author: Author::User,
+        idempotency_key: None,
+    });
+    Arc::new(Record {
+        at: Timestamp::from_millis(1_767_225_600_000),
+        query: None,
+        turn: None,
+        fact: fact.into(),
+    })
+}
+
+/// An append of one record behind the last.
+fn one(by: Claim, text: &str) -> Append {
+    Append {
+        sid: by.sid,
+        epoch: by.epoch,
+        after: by.last,
+        records: vec![said(text)],
+        leaves: Standing::Resting,
+    }
+}
+
+/// Appends texts one by one.
+async fn say(journal: &Sqlite, mut by: Claim, texts: &[&str]) -> Claim {
+    for text in texts {
+        by.last = journal.append(one(by, text)).await.unwrap();
+    }
+    by
+}
+
+/// What was said in a session.
+async fn texts(journal: &Sqlite, sid: Sid) -> Result<Vec<String>, Error> {
+    let log = journal.read(sid, Seq(0), usize::MAX).await?;
+    let said = log.iter().map(|entry| entry.record.said().unwrap().into());
+    Ok(said.collect())
 }
 
 /// Makes journals in directories of their own, which go away with this.
@@ -25,9 +90,57 @@ impl Fresh {
         }
     }
 
-    fn journal(&self) -> Sqlite {
+    /// A directory that is not there yet.
+    fn directory(&self) -> PathBuf {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        open(&self.directory.path().join(number.to_string()))
+        self.directory.path().join(number.to_string())
+    }
+
+    fn journal(&self) -> Sqlite {
+        open(&self.directory())
+    }
+
+    /// What a crash at this moment would leave. Nothing may be under way.
+    fn crashed(&self, directory: &Path) -> PathBuf {
+        let copy = self.directory();
+        fs::create_dir(&copy).unwrap();
+        for name in ["journal.db", "journal.db-wal", "lock"] {
+            fs::copy(directory.join(name), copy.join(name)).unwrap();
+        }
+        copy
+    }
+}
+
+/// Every file of a directory with its bytes, by name.
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn holds(bytes: &[u8], words: &str) -> bool {
+    memchr::memmem::find(bytes, words.as_bytes()).is_some()
+}
+
+/// Keeps the reasons for which a journal was given up.
+#[derive(Clone, Default)]
+struct Reasons(Arc<Mutex<Vec<String>>>);
+
+impl Reasons {
+    fn keeper(&self) -> OnBroken {
+        let reasons = self.clone();
+        Box::new(move |why| reasons.lock().push(why.to_owned()))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -44,4 +157,40 @@ async fn answers_like_the_journal_in_memory() {
     conformance::alike(Memory::new, sqlite, 0..10)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn figures_tell_what_is_there() {
+    let fresh = Fresh::new();
+    let journal = fresh.journal();
+    let empty = journal.stats().await.unwrap();
+    assert_eq!((empty.sessions, empty.records, empty.oldest), (0, 0, None));
+    let by = journal.claim(key("a")).await.unwrap();
+    let by = say(&journal, by, &["one", "two"]).await;
+    let append = Append {
+        leaves: Standing::Busy,
+        ..one(by, "three")
+    };
+    journal.append(append).await.unwrap();
+    let snapshot = Snapshot {
+        seq: Seq(2),
+        body: b"state"[..].into(),
+    };
+    journal.save(by.sid, by.epoch, snapshot).await.unwrap();
+    journal.claim(key("b")).await.unwrap();
+    let stats = journal.stats().await.unwrap();
+    let at = Some(said("").at);
+    let want = Stats {
+        sessions: 2,
+        busy: 1,
+        records: 3,
+        kinds: vec![("control.steered".into(), 3)],
+        snapshots: 1,
+        oldest: at,
+        newest: at,
+        ..stats.clone()
+    };
+    assert_eq!(stats, want);
+    assert!(stats.database_bytes > 0 && stats.log_bytes > 0, "{stats:?}");
+    assert_eq!(journal.verify().await, Ok(vec![]));
 }

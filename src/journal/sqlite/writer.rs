@@ -131,7 +131,7 @@ fn write(
     health: &Health,
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
-    let store = Store::new(connection).and_then(|store| Ok((store, Log::new(connection)?)));
+    let store = Store::new(connection).and_then(|store| Ok((store, Log::new(connection, tuning)?)));
     let told = ready.send(store.as_ref().map(drop).map_err(ToString::to_string));
     let (Ok((store, log)), Ok(())) = (store, told) else {
         return;

@@ -1,0 +1,60 @@
+//! How much there is in the journal.
+
+use std::fs;
+
+use rusqlite::Connection;
+
+use super::files::Files;
+use crate::model::Timestamp;
+
+/// Figures of a journal. Counted one after the other, so that they need not be of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// Sessions.
+    pub sessions: u64,
+    /// Those in the middle of a query.
+    pub busy: u64,
+    /// Records of all sessions.
+    pub records: u64,
+    /// Records by kind, the most frequent first.
+    pub kinds: Vec<(String, u64)>,
+    /// Sessions with a snapshot.
+    pub snapshots: u64,
+    /// When the earliest record was written.
+    pub oldest: Option<Timestamp>,
+    /// When the latest record was written.
+    pub newest: Option<Timestamp>,
+    /// Size of the database, in bytes.
+    pub database_bytes: u64,
+    /// Size of the write-ahead log, in bytes; it is used again, so it need not be full.
+    pub log_bytes: u64,
+}
+
+pub(super) fn stats(connection: &Connection, files: &Files) -> rusqlite::Result<Stats> {
+    let one = |sql: &str| {
+        let number = connection.query_row(sql, (), |row| row.get(0));
+        number.map(i64::cast_unsigned)
+    };
+    let time = |sql: &str| -> rusqlite::Result<Option<Timestamp>> {
+        let millis: Option<i64> = connection.query_row(sql, (), |row| row.get(0))?;
+        Ok(millis.map(Timestamp::from_millis))
+    };
+    let sql = "SELECT kind, count(*) AS many FROM record GROUP BY kind ORDER BY many DESC, kind";
+    let mut kinds = connection.prepare(sql)?;
+    let kinds = kinds.query_map((), |row| {
+        Ok((row.get(0)?, row.get(1).map(i64::cast_unsigned)?))
+    })?;
+    let kinds: Vec<(String, u64)> = kinds.collect::<Result<_, _>>()?;
+    let bytes = |path| fs::metadata(path).map_or(0, |file| file.len());
+    Ok(Stats {
+        sessions: one("SELECT count(*) FROM session")?,
+        busy: one("SELECT count(*) FROM session WHERE busy = 1")?,
+        records: kinds.iter().map(|(_, many)| many).sum(),
+        kinds,
+        snapshots: one("SELECT count(*) FROM snapshot")?,
+        oldest: time("SELECT min(at) FROM record")?,
+        newest: time("SELECT max(at) FROM record")?,
+        database_bytes: bytes(&files.journal),
+        log_bytes: bytes(&files.log),
+    })
+}

@@ -1,0 +1,233 @@
+//! Damage: it is told by name, and only where it is.
+
+use rusqlite::Connection;
+
+use super::*;
+
+/// Flips a bit in these words, where they stand first in the database. Nobody may have it open.
+pub(super) fn flip(directory: &Path, words: &str) {
+    let path = directory.join("journal.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = memchr::memmem::find(&bytes, words.as_bytes()).unwrap();
+    bytes[at + words.len() / 2] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Three sessions with three records each, closed.
+async fn three(directory: &Path) -> Vec<Claim> {
+    let journal = open(directory);
+    let mut claims = Vec::new();
+    for name in ["a", "b", "c"] {
+        let by = journal.claim(key(name)).await.unwrap();
+        let texts = ["First", "Second", "Third"].map(|text| format!("{text} of {name}"));
+        claims.push(say(&journal, by, &texts.each_ref().map(String::as_str)).await);
+        let snapshot = Snapshot {
+            seq: Seq(2),
+            body: format!("State of {name}").into_bytes().into(),
+        };
+        journal.save(by.sid, by.epoch, snapshot).await.unwrap();
+    }
+    claims
+}
+
+async fn told(journal: &Sqlite) -> Vec<String> {
+    let problems = journal.verify().await.unwrap();
+    problems.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_a_record_stops_its_session_alone() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let claims = three(&directory).await;
+    flip(&directory, "Second of b");
+    let journal = open(&directory);
+    let (a, b, c) = (claims[0].sid, claims[1].sid, claims[2].sid);
+    let unreadable = Error::Unreadable {
+        sid: b,
+        seq: Seq(2),
+        why: "its checksum does not fit".into(),
+    };
+    assert_eq!(texts(&journal, b).await, Err(unreadable.clone()));
+    assert_eq!(journal.read(b, Seq(1), 1).await, Err(unreadable));
+    assert_eq!(
+        journal.read(b, Seq(0), 1).await.unwrap().len(),
+        1,
+        "before it"
+    );
+    assert_eq!(
+        journal.read(b, Seq(2), 1).await.unwrap().len(),
+        1,
+        "behind it"
+    );
+    for sid in [a, c] {
+        assert_eq!(texts(&journal, sid).await.unwrap().len(), 3);
+    }
+    let by = journal.claim(key("a")).await.unwrap();
+    say(&journal, by, &["Fourth of a"]).await;
+    let found = journal.search(TenantId::local(), "second".into(), 9).await;
+    let found: Vec<_> = found.unwrap().into_iter().map(|hit| hit.excerpt).collect();
+    assert_eq!(found, ["Second of c", "Second of a"]);
+    assert_eq!(
+        told(&journal).await,
+        [format!(
+            "session `default/b` ({b}), record 2: its checksum does not fit"
+        )]
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_snapshot_is_as_good_as_none() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let claims = three(&directory).await;
+    flip(&directory, "State of b");
+    let journal = open(&directory);
+    let b = claims[1].sid;
+    assert_eq!(journal.snapshot(b).await, Ok(None));
+    assert_eq!(texts(&journal, b).await.unwrap().len(), 3);
+    assert_eq!(
+        told(&journal).await,
+        [format!(
+            "session `default/b` ({b}): the checksum of its snapshot does not fit"
+        )]
+    );
+}
+
+#[tokio::test]
+async fn every_kind_of_disorder_is_told_by_name() {
+    for (name, change, tells, reads) in [
+        (
+            "a record is gone",
+            "DELETE FROM thread WHERE rowid = 5; DELETE FROM record WHERE pos = 5",
+            &["session `default/b` (2), record 2: it is missing; the next is 3"][..],
+            Err((2, "it is missing")),
+        ),
+        (
+            "the last record is gone",
+            "DELETE FROM thread WHERE rowid = 6; DELETE FROM record WHERE pos = 6",
+            &["session `default/b` (2): its last record is 2, it says 3"],
+            Err((3, "it is missing")),
+        ),
+        (
+            "a record of another place",
+            "UPDATE record SET body = (SELECT body FROM record WHERE pos = 1) WHERE pos = 4",
+            &["session `default/b` (2), record 1: its checksum does not fit"],
+            Err((1, "its checksum does not fit")),
+        ),
+        (
+            "a time",
+            "UPDATE record SET at = 0 WHERE pos = 5",
+            &["session `default/b` (2), record 2: its checksum does not fit"],
+            Err((2, "its checksum does not fit")),
+        ),
+        (
+            "another last time",
+            "UPDATE session SET at = 0 WHERE sid = 2",
+            &["session `default/b` (2): it has another time than its last record"],
+            Ok(3),
+        ),
+        (
+            "an epoch that was never given",
+            "UPDATE session SET epoch = 0 WHERE sid = 2",
+            &[
+                "session `default/b` (2), record 1: its epoch 1 is out of order",
+                "session `default/b` (2), record 2: its epoch 1 is out of order",
+                "session `default/b` (2), record 3: its epoch 1 is out of order",
+            ],
+            Ok(3),
+        ),
+        (
+            "a name",
+            "UPDATE session SET name = 'x' WHERE sid = 2",
+            &["session `default/x` (2): the checksum of its name does not fit"],
+            Ok(3),
+        ),
+        (
+            "a name that cannot be one",
+            "UPDATE session SET name = '/' WHERE sid = 2",
+            &[
+                "session `default//` (2): the checksum of its name does not fit",
+                "session `default//` (2): the session name `/` has the character `/`: use 1 to 128 \
+                 characters from A-Z a-z 0-9 . _ : -",
+            ],
+            Ok(3),
+        ),
+        (
+            "the session",
+            "DELETE FROM session WHERE sid = 2",
+            &[
+                "session 2: records without a session",
+                "session 2: a snapshot without a session",
+            ],
+            Err((0, "")),
+        ),
+        (
+            "words in the index",
+            "UPDATE thread SET words = 'other words' WHERE rowid = 5",
+            &["session `default/b` (2), record 2: the search index has other words of it"],
+            Ok(3),
+        ),
+        (
+            "words of nobody",
+            "INSERT INTO thread (rowid, words) VALUES (99, 'lost words')",
+            &["the file: the search index has words of 1 records that are not there"],
+            Ok(3),
+        ),
+    ] {
+        let fresh = Fresh::new();
+        let directory = fresh.directory();
+        three(&directory).await;
+        let connection = Connection::open(directory.join("journal.db")).unwrap();
+        connection.execute_batch(change).unwrap();
+        drop(connection);
+        let journal = open(&directory);
+        assert_eq!(told(&journal).await, tells, "{name}");
+        let sid = Sid(2);
+        let read = journal.read(sid, Seq(0), 9).await.map(|log| log.len());
+        let want = reads.map_err(|(seq, why)| match seq {
+            0 => Error::Unknown { sid },
+            _ => Error::Unreadable {
+                sid,
+                seq: Seq(seq),
+                why: why.into(),
+            },
+        });
+        assert_eq!(read, want, "{name}");
+        for sid in [Sid(1), Sid(3)] {
+            assert_eq!(texts(&journal, sid).await.unwrap().len(), 3, "{name}");
+        }
+        let listed = journal.list(TenantId::local(), None, 9).await.unwrap();
+        assert!(listed.len() >= 2, "{name}: {listed:?}");
+    }
+}
+
+#[tokio::test]
+async fn damage_of_the_file_itself_is_told() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let claims = three(&directory).await;
+    let path = directory.join("journal.db");
+    let connection = Connection::open(&path).unwrap();
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_record_1'";
+    let page: usize = connection
+        .query_row(sql, (), |row| row.get::<_, i64>(0))
+        .unwrap()
+        .try_into()
+        .unwrap();
+    drop(connection);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[(page - 1) * 4_096..][..16].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let journal = open(&directory);
+    let error = texts(&journal, claims[1].sid).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Unreadable { sid, .. } if *sid == claims[1].sid),
+        "{error}"
+    );
+    let problems = told(&journal).await.join("\n");
+    assert!(
+        problems.contains("session 2: it cannot be read: "),
+        "{problems}"
+    );
+}

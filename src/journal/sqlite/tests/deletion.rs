@@ -1,0 +1,120 @@
+//! Deletion: nothing of a session is left in any file.
+
+use super::*;
+
+/// Where in the directory the words stand.
+fn traces(directory: &Path, words: &str) -> Vec<String> {
+    let there = files(directory)
+        .into_iter()
+        .filter(|(_, bytes)| holds(bytes, words));
+    there.map(|(name, _)| name).collect()
+}
+
+/// A journal with a session to be deleted among others, each of `many` records. What is said is
+/// found as it is, and in lower case, in the index.
+async fn filled(directory: &Path, many: usize) -> (Sqlite, Claim) {
+    let journal = open(directory);
+    let mut ends = Vec::new();
+    for name in ["before", "secret", "after"] {
+        ends.push(journal.claim(key(name)).await.unwrap());
+    }
+    for number in 0..many {
+        for (end, name) in ends.iter_mut().zip(["before", "secret", "after"]) {
+            let filler = "words that many say ".repeat(number % 40);
+            let text = format!("{filler} zanzibar{name} Zanzi{number}{name}");
+            *end = say(&journal, *end, &[&text]).await;
+        }
+    }
+    let secret = ends[1];
+    let snapshot = Snapshot {
+        seq: secret.last,
+        body: b"state of zanzibarsecret"[..].into(),
+    };
+    journal
+        .save(secret.sid, secret.epoch, snapshot)
+        .await
+        .unwrap();
+    (journal, secret)
+}
+
+#[tokio::test]
+async fn a_deleted_session_leaves_no_trace_in_any_file() {
+    for many in [1, 3, 200] {
+        let fresh = Fresh::new();
+        let directory = fresh.directory();
+        let (journal, secret) = filled(&directory, many).await;
+        assert!(!traces(&directory, "zanzibarsecret").is_empty(), "{many}");
+        journal.delete(secret.sid, secret.epoch).await.unwrap();
+        for words in ["zanzibarsecret", "secret", "Zanzi0secret", "zanzi0secret"] {
+            assert_eq!(
+                traces(&directory, words),
+                [""; 0],
+                "{words}, {many} records"
+            );
+        }
+        for kept in ["zanzibarbefore", "zanzibarafter"] {
+            assert!(
+                !traces(&directory, kept).is_empty(),
+                "{kept}, {many} records"
+            );
+            let found = journal.search(TenantId::local(), kept.into(), many + 1);
+            assert_eq!(found.await.unwrap().len(), many, "{kept}");
+        }
+        assert_eq!(journal.verify().await, Ok(vec![]));
+    }
+}
+
+#[tokio::test]
+async fn what_had_reached_the_database_before_leaves_no_trace_either() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let (journal, secret) = filled(&directory, 60).await;
+    drop(journal);
+    assert_eq!(traces(&directory, "zanzibarsecret"), ["journal.db"]);
+    let journal = open(&directory);
+    let Claim { sid, epoch, .. } = journal.claim(key("secret")).await.unwrap();
+    assert_eq!(sid, secret.sid);
+    journal.delete(sid, epoch).await.unwrap();
+    assert_eq!(traces(&directory, "secret"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let (journal, secret) = filled(&directory, 20).await;
+    let reader = connection::reading(&directory.join("journal.db")).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT * FROM session;")
+        .unwrap();
+    journal.delete(secret.sid, secret.epoch).await.unwrap();
+    assert_eq!(journal.find(key("secret")).await, Ok(None));
+    assert!(
+        !traces(&directory, "zanzibarsecret").is_empty(),
+        "the reader sees it still"
+    );
+    let by = journal.claim(key("meanwhile")).await.unwrap();
+    say(&journal, by, &["goes on"]).await;
+    drop(reader);
+    // It tries again by itself; what is written meanwhile makes it try at once.
+    while !traces(&directory, "secret").is_empty() {
+        journal.claim(key("meanwhile")).await.unwrap();
+    }
+    let by = journal.claim(key("before")).await.unwrap();
+    assert_eq!(texts(&journal, by.sid).await.unwrap().len(), 20);
+}
+
+#[tokio::test]
+async fn a_session_with_a_damaged_record_can_be_deleted() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let (journal, secret) = filled(&directory, 10).await;
+    drop(journal);
+    damage::flip(&directory, "Zanzi7secret");
+    let journal = open(&directory);
+    let Claim { sid, epoch, .. } = journal.claim(key("secret")).await.unwrap();
+    assert!(texts(&journal, secret.sid).await.is_err());
+    journal.delete(sid, epoch).await.unwrap();
+    assert_eq!(traces(&directory, "secret"), [""; 0]);
+    assert_eq!(journal.verify().await, Ok(vec![]));
+}

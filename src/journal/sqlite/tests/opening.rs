@@ -1,0 +1,277 @@
+//! Opening: what is made, what is refused and left as it is, who owns a directory.
+
+use std::{os::unix::fs::PermissionsExt as _, process};
+
+use rusqlite::Connection;
+
+use super::*;
+
+/// A later layout, as a later version would have it.
+const LATER: &[&str] = &[schema::STEPS[0], "CREATE TABLE later (x INTEGER) STRICT;"];
+
+fn open_as(directory: &Path, steps: &'static [&'static str]) -> Result<Sqlite, OpenError> {
+    let tuning = Tuning {
+        steps,
+        ..Tuning::default()
+    };
+    Sqlite::open_tuned(directory, Box::new(|why| panic!("{why}")), tuning)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn everything_is_for_its_owner_alone() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory().join("deeper");
+    let journal = open(&directory);
+    journal.claim(key("a")).await.unwrap();
+    assert_eq!(mode(&directory), 0o700);
+    let names: Vec<String> = files(&directory).into_iter().map(|file| file.0).collect();
+    assert_eq!(
+        names,
+        ["journal.db", "journal.db-shm", "journal.db-wal", "lock"]
+    );
+    for name in names {
+        assert_eq!(mode(&directory.join(&name)), 0o600, "{name}");
+    }
+    drop(journal);
+    let names: Vec<String> = files(&directory).into_iter().map(|file| file.0).collect();
+    assert_eq!(names, ["journal.db", "lock"], "closed");
+}
+
+#[tokio::test]
+async fn a_directory_has_one_owner_at_a_time() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let first = open(&directory);
+    let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
+    let owner = Owner::Process(process::id());
+    assert!(
+        matches!(&error, OpenError::InUse { owner: by, .. } if *by == owner),
+        "{error}"
+    );
+    let clone = first.clone();
+    drop(first);
+    assert!(
+        Sqlite::open(&directory, Box::new(|_| {})).is_err(),
+        "a clone has it"
+    );
+    clone.claim(key("a")).await.unwrap();
+    drop(clone);
+    open(&directory);
+}
+
+#[tokio::test]
+async fn an_older_layout_becomes_the_present_one_with_all_that_is_in_it() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    let by = say(&journal, by, &["one", "two"]).await;
+    // One that was closed, and one that crashed with everything in its log.
+    let crashed = fresh.crashed(&directory);
+    drop(journal);
+    for directory in [directory, crashed] {
+        let journal = open_as(&directory, LATER).unwrap();
+        assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one", "two"]);
+        drop(journal);
+        let connection = Connection::open(directory.join("journal.db")).unwrap();
+        assert_eq!(
+            schema::header(&connection).unwrap(),
+            (schema::APPLICATION, 2)
+        );
+        connection
+            .execute("INSERT INTO later VALUES (1)", ())
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_fails_leaves_the_older_layout() {
+    const BROKEN: &[&str] = &[
+        schema::STEPS[0],
+        "CREATE TABLE later (x INTEGER) STRICT;",
+        "CREATE TABLE later (x INTEGER) STRICT;",
+    ];
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    say(&journal, by, &["one"]).await;
+    drop(journal);
+    let error = open_as(&directory, BROKEN).unwrap_err().to_string();
+    assert!(error.contains("already exists"), "{error}");
+    let journal = open(&directory);
+    assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one"]);
+}
+
+/// The database and its log. The index of the log is made whenever it is read, and is no part of the
+/// journal.
+fn journal_files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = files(directory);
+    files.retain(|(name, bytes)| {
+        let kept = ["journal.db", "journal.db-wal"].contains(&name.as_str());
+        kept && !bytes.is_empty()
+    });
+    files
+}
+
+#[tokio::test]
+async fn what_a_newer_version_wrote_is_refused_and_left_as_it_is() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open_as(&directory, LATER).unwrap();
+    journal.claim(key("a")).await.unwrap();
+    drop(journal);
+    // A crash: its layout stands in the log alone.
+    let older = fresh.directory();
+    drop(open(&older));
+    let journal = open_as(&older, LATER).unwrap();
+    journal.claim(key("a")).await.unwrap();
+    let crashed = fresh.crashed(&older);
+    for directory in [directory, crashed] {
+        let before = journal_files(&directory);
+        let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                OpenError::Newer {
+                    found: 2,
+                    known: 1,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        let error = Inspection::open(&directory).unwrap_err();
+        assert!(matches!(error, OpenError::Newer { .. }), "{error}");
+        assert!(journal_files(&directory) == before, "a file has changed");
+        open_as(&directory, LATER).unwrap();
+    }
+}
+
+#[test]
+fn what_is_no_journal_is_refused_and_left_as_it_is() {
+    let fresh = Fresh::new();
+    let database = |sql: &str| {
+        let path = fresh.directory();
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        fs::read(path).unwrap()
+    };
+    for (name, bytes) in [
+        ("empty", vec![]),
+        ("text", b"a note to myself\n".to_vec()),
+        ("a short one", b"SQLite format 3\0".to_vec()),
+        ("somebody's database", database("CREATE TABLE mine (x)")),
+        (
+            "somebody's database with a log",
+            database("PRAGMA journal_mode = WAL; CREATE TABLE mine (x)"),
+        ),
+        (
+            "of another application",
+            database("PRAGMA application_id = -5; PRAGMA user_version = 1; CREATE TABLE mine (x)"),
+        ),
+    ] {
+        let directory = fresh.directory();
+        fs::create_dir(&directory).unwrap();
+        let path = directory.join("journal.db");
+        fs::write(&path, &bytes).unwrap();
+        let error = Sqlite::open(&directory, Box::new(|_| {})).unwrap_err();
+        assert!(
+            matches!(error, OpenError::NotAJournal { .. }),
+            "{name}: {error}"
+        );
+        assert!(fs::read(&path).unwrap() == bytes, "{name}");
+        let names: Vec<String> = files(&directory).into_iter().map(|file| file.0).collect();
+        assert_eq!(names, ["journal.db", "lock"], "{name}");
+        let error = Inspection::open(&directory).unwrap_err();
+        assert!(
+            matches!(error, OpenError::NotAJournal { .. }),
+            "{name}: {error}"
+        );
+        assert!(fs::read(&path).unwrap() == bytes, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_without_its_journal_is_not_taken_for_that_of_a_new_one() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    journal.claim(key("a")).await.unwrap();
+    let crashed = fresh.crashed(&directory);
+    fs::remove_file(crashed.join("journal.db")).unwrap();
+    let error = Sqlite::open(&crashed, Box::new(|_| {})).unwrap_err();
+    assert!(matches!(error, OpenError::Orphaned { .. }), "{error}");
+    assert_eq!(files(&crashed).len(), 2, "the log and the lock");
+}
+
+#[test]
+fn a_draft_that_a_crash_left_is_made_anew() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("journal.db.new"), b"SQLite form").unwrap();
+    drop(open(&directory));
+    let names: Vec<String> = files(&directory).into_iter().map(|file| file.0).collect();
+    assert_eq!(names, ["journal.db", "lock"]);
+}
+
+#[test]
+fn an_old_sqlite_is_refused() {
+    for (found, says) in [
+        (3_051_002, Some("SQLite 3.51.2 is too old: link 3.51.3")),
+        (3_051_003, None),
+        (4_000_000, None),
+    ] {
+        let error = connection::check_version(found)
+            .err()
+            .map(|error| error.to_string());
+        assert_eq!(
+            error.is_some_and(|error| error.starts_with(says.unwrap_or("-"))),
+            says.is_some(),
+            "{found}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_look_from_outside_needs_no_ownership_and_changes_nothing() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let error = Inspection::open(&directory).unwrap_err();
+    assert!(matches!(error, OpenError::Absent { .. }), "{error}");
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    let by = say(&journal, by, &["one"]).await;
+    let inspection = Inspection::open(&directory).unwrap();
+    assert_eq!(inspection.stats().unwrap().records, 1);
+    assert_eq!(inspection.verify(), Ok(vec![]));
+    // The owner goes on meanwhile, and what it adds is seen.
+    say(&journal, by, &["two"]).await;
+    assert_eq!(inspection.stats().unwrap().records, 2);
+    drop(inspection);
+    let crashed = fresh.crashed(&directory);
+    drop(journal);
+    for (name, directory) in [("closed", directory), ("crashed", crashed)] {
+        let before = fs::read(directory.join("journal.db")).unwrap();
+        let inspection = Inspection::open(&directory).unwrap();
+        assert_eq!(inspection.stats().unwrap().records, 2, "{name}");
+        assert_eq!(inspection.verify(), Ok(vec![]), "{name}");
+        drop(inspection);
+        assert!(
+            fs::read(directory.join("journal.db")).unwrap() == before,
+            "{name}"
+        );
+        let journal = open(&directory);
+        assert_eq!(
+            texts(&journal, by.sid).await.unwrap(),
+            ["one", "two"],
+            "{name}"
+        );
+    }
+}

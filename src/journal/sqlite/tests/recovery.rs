@@ -1,0 +1,134 @@
+//! Crashes: what was acknowledged is there afterwards, whatever of the log's end is not.
+
+use super::*;
+
+/// A small log that is often moved to the database, so that a crash meets every state of it.
+fn tidy(directory: &Path) -> Sqlite {
+    let tuning = Tuning {
+        long_log: 8,
+        look_after: 3,
+        ..Tuning::default()
+    };
+    Sqlite::open_tuned(directory, Box::new(|why| panic!("{why}")), tuning).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_crash_at_any_moment() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = tidy(&directory);
+    let mut ends = [
+        journal.claim(key("a")).await.unwrap(),
+        journal.claim(key("b")).await.unwrap(),
+    ];
+    let mut written = [vec![], vec![]];
+    for number in 0..40_usize {
+        let which = number % 2;
+        let text = format!("{number} {}", "filler ".repeat(number * 20));
+        ends[which] = say(&journal, ends[which], &[&text]).await;
+        written[which].push(text);
+        let crashed = fresh.crashed(&directory);
+        let revived = open(&crashed);
+        for (end, written) in ends.iter().zip(&written) {
+            assert_eq!(
+                texts(&revived, end.sid).await.as_ref(),
+                Ok(written),
+                "{number}"
+            );
+        }
+        let again = revived.claim(key("a")).await.unwrap();
+        assert!(again.epoch > ends[0].epoch, "an epoch was given twice");
+        assert_eq!(revived.verify().await, Ok(vec![]), "{number}");
+    }
+    drop(journal);
+    let journal = open(&directory);
+    for (end, written) in ends.iter().zip(&written) {
+        assert_eq!(
+            texts(&journal, end.sid).await.as_ref(),
+            Ok(written),
+            "closed"
+        );
+    }
+}
+
+/// The size of a frame in the log: its head and a page.
+const FRAME: usize = 24 + 4_096;
+
+#[tokio::test]
+async fn a_log_that_is_cut_anywhere_in_its_last_frame_loses_the_last_append_and_no_other() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    let by = say(&journal, by, &["one", "two", "three"]).await;
+    let crashed = fresh.crashed(&directory);
+    drop(journal);
+    let (path, log) = (crashed.join("journal.db"), crashed.join("journal.db-wal"));
+    let (database, whole) = (fs::read(&path).unwrap(), fs::read(&log).unwrap());
+    assert_eq!(
+        (whole.len() - 32) % FRAME,
+        0,
+        "the log has only whole frames"
+    );
+    // Every place in the head and at the ends, and some within the page; all of them take a while.
+    let all = std::env::var_os("ORACLE_LONG_TESTS").is_some();
+    let wanted = |cut: &usize| all || *cut <= 40 || cut.is_multiple_of(101) || *cut >= FRAME - 8;
+    for cut in (0..=FRAME).filter(wanted) {
+        let left = &whole[..whole.len() - cut];
+        fs::write(&path, &database).unwrap();
+        fs::write(&log, left).unwrap();
+        let journal = open(&crashed);
+        let want = match cut {
+            0 => &["one", "two", "three"][..],
+            _ => &["one", "two"],
+        };
+        assert_eq!(texts(&journal, by.sid).await.unwrap(), want, "cut by {cut}");
+        let again = journal.claim(key("a")).await.unwrap();
+        assert_eq!(again.last, Seq(want.len() as u64), "cut by {cut}");
+        say(&journal, again, &["next"]).await;
+        if cut.is_multiple_of(50) {
+            assert_eq!(journal.verify().await, Ok(vec![]), "cut by {cut}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_append_whose_future_was_dropped_has_landed_whole_or_not_at_all() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    let append = Append {
+        records: vec![said("one"), said("two")],
+        ..one(by, "")
+    };
+    let answer = journal.append(append.clone()).now_or_never();
+    assert_eq!(
+        answer, None,
+        "it was answered before it can have been durable"
+    );
+    // Repeating it settles the matter.
+    assert_eq!(journal.append(append).await, Ok(Seq(2)));
+    drop(journal);
+    let journal = open(&directory);
+    assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one", "two"]);
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_finishes_what_is_queued() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    for number in 0..20 {
+        let by = Claim {
+            last: Seq(number),
+            ..by
+        };
+        let append = journal.append(one(by, &number.to_string()));
+        assert_eq!(append.now_or_never(), None, "{number}");
+    }
+    drop(journal);
+    let journal = open(&directory);
+    assert_eq!(texts(&journal, by.sid).await.unwrap().len(), 20);
+}

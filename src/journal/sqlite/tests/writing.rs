@@ -1,0 +1,223 @@
+//! The writer: many at once, a disk that is full, a commit that fails, a store that is given up.
+
+use std::sync::atomic::AtomicBool;
+
+use rusqlite::ffi;
+use tokio::task::JoinSet;
+
+use super::*;
+
+fn failure(code: i32) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn refusals_do_not_hurt_those_who_share_the_commit() {
+    let fresh = Fresh::new();
+    let journal = fresh.journal();
+    let mut tasks = JoinSet::new();
+    for number in 0..64 {
+        let journal = journal.clone();
+        tasks.spawn(async move {
+            let key = key(&format!("session-{number}"));
+            let mut by = journal.claim(key.clone()).await.unwrap();
+            for round in 0..10 {
+                let good = one(by, &format!("{number}/{round}"));
+                let far = Append {
+                    after: Seq(by.last.0 + 7),
+                    ..good.clone()
+                };
+                let fenced = Append {
+                    epoch: by.epoch.next(),
+                    ..good.clone()
+                };
+                let (far, good, fenced) = tokio::join!(
+                    journal.append(far),
+                    journal.append(good),
+                    journal.append(fenced),
+                );
+                assert!(matches!(far, Err(Error::Conflict { .. })), "{far:?}");
+                assert!(matches!(fenced, Err(Error::Fenced { .. })), "{fenced:?}");
+                by.last = good.unwrap();
+            }
+            assert_eq!(texts(&journal, by.sid).await.unwrap().len(), 10);
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap();
+    }
+    assert_eq!(journal.verify().await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn more_than_the_queue_holds_wait_for_room() {
+    let fresh = Fresh::new();
+    let journal = fresh.journal();
+    let claims = (0..3_000).map(|number| journal.claim(key(&number.to_string())));
+    let claims = futures_util::future::join_all(claims).await;
+    assert!(claims.iter().all(Result::is_ok), "somebody was turned away");
+    let listed = journal.list(TenantId::local(), None, usize::MAX).await;
+    assert_eq!(listed.unwrap().len(), 3_000);
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_and_works_again_when_there_is_room() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let tuning = Tuning {
+        most_pages: 200,
+        ..Tuning::default()
+    };
+    let reasons = Reasons::default();
+    let journal = Sqlite::open_tuned(&directory, reasons.keeper(), tuning).unwrap();
+    let by = journal.claim(key("kept")).await.unwrap();
+    let kept = say(&journal, by, &["one"]).await;
+    let mut filling = journal.claim(key("filling")).await.unwrap();
+    let text = "x".repeat(20_000);
+    let full = loop {
+        match journal.append(one(filling, &text)).await {
+            Ok(last) => filling.last = last,
+            Err(error) => break error,
+        }
+    };
+    assert!(filling.last > Seq(10), "it was full at once");
+    let says_so = |error: &Error| matches!(error, Error::Unavailable(why) if why.contains("full"));
+    assert!(says_so(&full), "{full}");
+    // Again and again, and nothing of it is there.
+    let error = journal.append(one(filling, &text)).await.unwrap_err();
+    assert!(says_so(&error), "{error}");
+    let read = texts(&journal, filling.sid).await.unwrap();
+    assert_eq!(read.len() as u64, filling.last.0);
+    journal.delete(filling.sid, filling.epoch).await.unwrap();
+    let kept = say(&journal, kept, &["two", &text]).await;
+    assert_eq!(
+        texts(&journal, kept.sid).await.unwrap(),
+        ["one", "two", &text]
+    );
+    assert_eq!(journal.verify().await, Ok(vec![]));
+    assert_eq!(*reasons.lock(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_commit_that_cannot_be_made_now_leaves_nothing_and_can_be_repeated() {
+    static FAILS: AtomicBool = AtomicBool::new(false);
+    let commit = |store: &mut Store<'_>| match FAILS.swap(false, Ordering::SeqCst) {
+        true => Err(failure(ffi::SQLITE_FULL)),
+        false => store.commit(),
+    };
+    let tuning = Tuning {
+        commit,
+        ..Tuning::default()
+    };
+    let fresh = Fresh::new();
+    let reasons = Reasons::default();
+    let journal = Sqlite::open_tuned(&fresh.directory(), reasons.keeper(), tuning).unwrap();
+    let by = journal.claim(key("a")).await.unwrap();
+    let by = say(&journal, by, &["one"]).await;
+    FAILS.store(true, Ordering::SeqCst);
+    let error = journal.append(one(by, "two")).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one"]);
+    assert_eq!(journal.append(one(by, "two")).await, Ok(Seq(2)));
+    // A claim that was not made has fenced nobody.
+    FAILS.store(true, Ordering::SeqCst);
+    assert!(journal.claim(key("a")).await.is_err());
+    let by = Claim { last: Seq(2), ..by };
+    say(&journal, by, &["three"]).await;
+    assert_eq!(
+        texts(&journal, by.sid).await.unwrap(),
+        ["one", "two", "three"]
+    );
+    assert_eq!(*reasons.lock(), [""; 0]);
+}
+
+#[tokio::test]
+async fn after_a_commit_in_doubt_nothing_is_answered_as_done_any_more() {
+    static FAILS: AtomicBool = AtomicBool::new(false);
+    let commit = |store: &mut Store<'_>| {
+        // As an fsync that fails: what was written may be there or not.
+        let done = store.commit();
+        match FAILS.load(Ordering::SeqCst) {
+            true => Err(failure(ffi::SQLITE_IOERR_FSYNC)),
+            false => done,
+        }
+    };
+    let tuning = Tuning {
+        commit,
+        ..Tuning::default()
+    };
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let reasons = Reasons::default();
+    let journal = Sqlite::open_tuned(&directory, reasons.keeper(), tuning).unwrap();
+    let by = journal.claim(key("a")).await.unwrap();
+    let by = say(&journal, by, &["one"]).await;
+    FAILS.store(true, Ordering::SeqCst);
+    let (first, second) = tokio::join!(journal.append(one(by, "two")), journal.claim(key("b")),);
+    FAILS.store(false, Ordering::SeqCst);
+    let broken = |error: &Error| matches!(error, Error::Broken(_));
+    assert!(broken(&first.unwrap_err()));
+    assert!(broken(&second.unwrap_err()));
+    for (what, error) in [
+        ("append", journal.append(one(by, "two")).await.unwrap_err()),
+        ("claim", journal.claim(key("c")).await.unwrap_err()),
+        ("read", journal.read(by.sid, Seq(0), 1).await.unwrap_err()),
+        ("find", journal.find(key("a")).await.unwrap_err()),
+    ] {
+        assert!(broken(&error), "{what}: {error}");
+    }
+    assert_eq!(reasons.lock().len(), 1, "the owner is told once");
+    drop(journal);
+    // What is found afterwards is one of the two states, and the repetition settles it.
+    let journal = open(&directory);
+    let log = texts(&journal, by.sid).await.unwrap();
+    assert!(log == ["one"] || log == ["one", "two"], "{log:?}");
+}
+
+#[tokio::test]
+async fn a_writer_that_panics_is_a_store_in_doubt() {
+    let commit = |_: &mut Store<'_>| -> rusqlite::Result<()> { panic!("on purpose") };
+    let tuning = Tuning {
+        commit,
+        ..Tuning::default()
+    };
+    let fresh = Fresh::new();
+    let reasons = Reasons::default();
+    let journal = Sqlite::open_tuned(&fresh.directory(), reasons.keeper(), tuning).unwrap();
+    for _ in 0..2 {
+        let error = journal.claim(key("a")).await.unwrap_err();
+        assert_eq!(error, Error::Broken("its writer has panicked".into()));
+    }
+    drop(journal);
+    assert_eq!(*reasons.lock(), ["its writer has panicked"]);
+}
+
+#[tokio::test]
+async fn a_session_whose_entry_contradicts_its_log_is_refused_alone() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let journal = open(&directory);
+    let by = journal.claim(key("a")).await.unwrap();
+    say(&journal, by, &["one", "two"]).await;
+    drop(journal);
+    let connection = rusqlite::Connection::open(directory.join("journal.db")).unwrap();
+    connection
+        .execute("UPDATE session SET last = 1", ())
+        .unwrap();
+    drop(connection);
+    let journal = open(&directory);
+    let bad = journal.claim(key("a")).await.unwrap();
+    let good = journal.claim(key("b")).await.unwrap();
+    let (bad, good) = tokio::join!(
+        journal.append(one(bad, "two again")),
+        journal.append(one(good, "fine")),
+    );
+    assert!(matches!(bad, Err(Error::Unavailable(_))), "{bad:?}");
+    assert_eq!(good, Ok(Seq(1)));
+    let unreadable = Error::Unreadable {
+        sid: by.sid,
+        seq: Seq(2),
+        why: "its session ends with record 1".into(),
+    };
+    assert_eq!(texts(&journal, by.sid).await, Err(unreadable));
+}

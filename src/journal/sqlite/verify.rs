@@ -1,0 +1,294 @@
+//! Whether everything in the journal is as it was written.
+//!
+//! Looks at each session within a transaction of its own, so that a log that is being written is
+//! seen whole and the writer is not held up for longer than one session takes.
+
+use std::fmt;
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::{
+    row::{self, COLUMNS, Stored},
+    sql::int,
+};
+use crate::model::{Epoch, Seq, SessionName, Sid, TenantId};
+
+/// More problems than this are not listed: then it is not about single records.
+const MOST: usize = 1_000;
+
+/// Something in the journal that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The session it is about; none where it is about the file.
+    pub sid: Option<Sid>,
+    /// That session as `tenant/name`, as it stands in the file, where it stands there.
+    pub session: Option<String>,
+    /// The record, where it is about one.
+    pub seq: Option<Seq>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.session, self.sid) {
+            (Some(session), Some(sid)) => write!(f, "session `{session}` ({sid})")?,
+            (None, Some(sid)) => write!(f, "session {sid}")?,
+            (_, None) => f.write_str("the file")?,
+        }
+        if let Some(seq) = self.seq {
+            write!(f, ", record {seq}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// A row of the table of sessions, unjudged.
+struct Session {
+    sid: Sid,
+    tenant: String,
+    name: String,
+    epoch: Epoch,
+    last: Seq,
+    at: Option<i64>,
+    sum: i64,
+}
+
+/// All that is wrong, in the order of sessions and records; empty if nothing is.
+///
+/// # Errors
+/// If the sessions cannot be listed. Whatever else SQLite says is a problem that was found.
+pub(super) fn verify(connection: &Connection) -> rusqlite::Result<Vec<Problem>> {
+    let mut found = Found::default();
+    let mut after = 0;
+    while let Some(sid) = next_session(connection, after)? {
+        after = sid;
+        let seen = in_transaction(connection, |connection| {
+            check_session(connection, sid, &mut found)
+        });
+        if let Err(error) = seen {
+            let sid = Some(Sid(sid.cast_unsigned()));
+            found.push(sid, None, None, format!("it cannot be read: {error}"));
+        }
+        if found.is_full() {
+            return Ok(found.problems);
+        }
+    }
+    for look in [strays, structure] {
+        if let Err(error) = look(connection, &mut found) {
+            let what = format!("it cannot be read: {error}");
+            found.push(None, None, None, what);
+        }
+    }
+    Ok(found.problems)
+}
+
+fn in_transaction(
+    connection: &Connection,
+    look: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    look(&transaction)?;
+    transaction.commit()
+}
+
+fn next_session(connection: &Connection, after: i64) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT sid FROM session WHERE sid > ?1 ORDER BY sid LIMIT 1";
+    let mut next = connection.prepare(sql)?;
+    next.query_row([after], |row| row.get(0)).optional()
+}
+
+fn check_session(connection: &Connection, sid: i64, found: &mut Found) -> rusqlite::Result<()> {
+    let sql = "SELECT sid, tenant, name, epoch, last, at, sum FROM session WHERE sid = ?1";
+    let session = connection
+        .query_row(sql, [sid], |row| {
+            let number = |index| row.get(index).map(i64::cast_unsigned);
+            Ok(Session {
+                sid: Sid(number(0)?),
+                tenant: row.get(1)?,
+                name: row.get(2)?,
+                epoch: Epoch(number(3)?),
+                last: Seq(number(4)?),
+                at: row.get(5)?,
+                sum: row.get(6)?,
+            })
+        })
+        .optional()?;
+    // It may have been deleted since it was listed.
+    let Some(session) = session else {
+        return Ok(());
+    };
+    let mut of = Of {
+        session: &session,
+        found,
+    };
+    of.check_names();
+    of.check_records(connection)?;
+    of.check_snapshot(connection)
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    problems: Vec<Problem>,
+}
+
+impl Found {
+    fn is_full(&self) -> bool {
+        self.problems.len() >= MOST
+    }
+
+    fn push(
+        &mut self,
+        sid: Option<Sid>,
+        session: Option<String>,
+        seq: Option<Seq>,
+        what: impl Into<String>,
+    ) {
+        if !self.is_full() {
+            self.problems.push(Problem {
+                sid,
+                session,
+                seq,
+                what: what.into(),
+            });
+        }
+    }
+}
+
+/// What was found of one session.
+struct Of<'a> {
+    session: &'a Session,
+    found: &'a mut Found,
+}
+
+impl Of<'_> {
+    fn says(&mut self, seq: Option<Seq>, what: impl Into<String>) {
+        let Session {
+            sid, tenant, name, ..
+        } = self.session;
+        let session = Some(format!("{tenant}/{name}"));
+        self.found.push(Some(*sid), session, seq, what);
+    }
+
+    fn check_names(&mut self) {
+        let Session {
+            tenant, name, sum, ..
+        } = self.session;
+        if row::sum_of_key(tenant, name) != *sum {
+            self.says(None, "the checksum of its name does not fit");
+        }
+        if let Err(error) = TenantId::new(tenant).and(SessionName::new(name).map(drop)) {
+            self.says(None, error.to_string());
+        }
+    }
+
+    fn check_records(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let sid = self.session.sid;
+        let sql = format!("SELECT pos, {COLUMNS} FROM record WHERE sid = ?1 ORDER BY seq");
+        let mut records = connection.prepare(&sql)?;
+        let mut indexed = connection.prepare("SELECT words FROM thread WHERE rowid = ?1")?;
+        let mut records = records.query([int(sid.0)])?;
+        let (mut end, mut epoch, mut at) = (Seq(0), Epoch(0), None);
+        while let Some(row) = records.next()? {
+            let pos: i64 = row.get(0)?;
+            let stored = Stored::of(row, 1)?;
+            let (seq, next) = (stored.seq, end.next());
+            if seq != next {
+                self.says(Some(next), format!("it is missing; the next is {seq}"));
+            }
+            if stored.epoch < epoch || stored.epoch > self.session.epoch {
+                let what = format!("its epoch {} is out of order", stored.epoch);
+                self.says(Some(seq), what);
+            }
+            (end, epoch, at) = (seq, epoch.max(stored.epoch), Some(stored.at));
+            match stored.entry(sid) {
+                Ok(entry) => {
+                    let words = indexed
+                        .query_row([pos], |row| row.get::<_, String>(0))
+                        .optional()?;
+                    let tenant = &self.session.tenant;
+                    let want = entry.record.said().map(|text| row::words(tenant, text));
+                    if words != want {
+                        self.says(Some(seq), "the search index has other words of it");
+                    }
+                }
+                Err(unreadable) => self.says(Some(seq), why(unreadable)),
+            }
+        }
+        if end != self.session.last {
+            let what = format!("its last record is {end}, it says {}", self.session.last);
+            self.says(None, what);
+        } else if at != self.session.at {
+            self.says(None, "it has another time than its last record");
+        }
+        Ok(())
+    }
+
+    fn check_snapshot(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Session { sid, last, .. } = *self.session;
+        let sql = "SELECT seq, body, sum FROM snapshot WHERE sid = ?1";
+        let kept = connection
+            .query_row(sql, [int(sid.0)], |row| {
+                let (seq, body, sum): (i64, Vec<u8>, i64) = row.try_into()?;
+                let seq = Seq(seq.cast_unsigned());
+                Ok((seq, row::sum_of_snapshot(sid, seq, &body) == sum))
+            })
+            .optional()?;
+        match kept {
+            Some((_, false)) => self.says(None, "the checksum of its snapshot does not fit"),
+            Some((seq, true)) if seq > last => {
+                self.says(None, format!("its snapshot stands for record {seq}"));
+            }
+            Some((_, true)) | None => {}
+        }
+        Ok(())
+    }
+}
+
+/// What belongs to no session or record.
+fn strays(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+    for (what, sql) in [
+        (
+            "records without a session",
+            "SELECT DISTINCT sid FROM record WHERE sid NOT IN (SELECT sid FROM session)",
+        ),
+        (
+            "a snapshot without a session",
+            "SELECT sid FROM snapshot WHERE sid NOT IN (SELECT sid FROM session)",
+        ),
+    ] {
+        let mut strays = connection.prepare(sql)?;
+        let strays = strays.query_map((), |row| row.get(0).map(i64::cast_unsigned))?;
+        for sid in strays {
+            found.push(Some(Sid(sid?)), None, None, what);
+        }
+    }
+    let sql = "SELECT count(*) FROM thread WHERE rowid NOT IN (SELECT pos FROM record)";
+    let strays: i64 = connection.query_row(sql, (), |row| row.get(0))?;
+    if strays > 0 {
+        let what = format!("the search index has words of {strays} records that are not there");
+        found.push(None, None, None, what);
+    }
+    Ok(())
+}
+
+/// What SQLite says of its own structures, the search index included.
+fn structure(connection: &Connection, found: &mut Found) -> rusqlite::Result<()> {
+    let mut check = connection.prepare("PRAGMA integrity_check")?;
+    let said = check.query_map((), |row| row.get::<_, String>(0))?;
+    for what in said {
+        let what = what?;
+        if what != "ok" {
+            found.push(None, None, None, what);
+        }
+    }
+    Ok(())
+}
+
+fn why(unreadable: crate::journal::Error) -> String {
+    match unreadable {
+        crate::journal::Error::Unreadable { why, .. } => why,
+        other => other.to_string(),
+    }
+}
