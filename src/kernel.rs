@@ -36,6 +36,7 @@ mod rest;
 mod restart;
 mod retry;
 mod session;
+mod snapshot;
 mod turn_end;
 mod verdict;
 
@@ -53,6 +54,7 @@ pub use query::Query;
 pub use repetition::{Repetition, TurnDigest};
 pub use rest::SetAside;
 pub use session::{Phase, Session};
+pub use snapshot::{Resting, SnapshotError};
 pub use verdict::{
     DecisionTable, DelegationRoom, FallbackDone, Presence, Row, TurnEnd, TurnPolicy, Verdict,
 };

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::profile::{Profile, Profiles};
 use super::session::Opening;
 use crate::{
-    journal::{Error, Journal},
-    kernel::Session,
+    journal::{Error, Journal, Snapshot},
+    kernel::{Resting, Session},
     model::{
         Record, Seq, Sid,
         record::{Fact, Opened, SessionFact},
@@ -15,6 +15,8 @@ use crate::{
 
 /// Records read at a time.
 const PAGE: usize = 512;
+/// A log of fewer records is read from its start.
+pub(super) const SHORT: u64 = 256;
 
 /// A session as its records make it, and what it lives by.
 #[derive(Clone)]
@@ -39,6 +41,40 @@ impl Replayed {
             profile,
             last: Seq(0),
         }
+    }
+
+    /// As a snapshot has it, if it is one of this session and can be read.
+    pub(super) fn from_snapshot(snapshot: &Snapshot, profiles: &Profiles) -> Option<Self> {
+        let resting = Resting::from_bytes(&snapshot.body);
+        let resting = resting
+            .inspect_err(|error| tracing::warn!(%error, "a snapshot is done without"))
+            .ok()?;
+        let Opened {
+            profile, parent, ..
+        } = resting.opened()?.clone();
+        let new = Self::new(Opening { profile, parent }, profiles);
+        Some(Self {
+            session: Session::rested(new.profile.policy.clone(), resting),
+            last: snapshot.seq,
+            ..new
+        })
+    }
+
+    /// From the newest snapshot, if there is one that helps: a short log is read from its start.
+    pub(super) async fn begin(
+        opening: Opening,
+        journal: &dyn Journal,
+        profiles: &Profiles,
+        (sid, end): (Sid, Seq),
+        deadline: Duration,
+    ) -> Result<Self, Error> {
+        if end.0 < SHORT {
+            return Ok(Self::new(opening, profiles));
+        }
+        let kept = within(deadline, journal.snapshot(sid)).await?;
+        let kept = kept.filter(|kept| kept.seq <= end);
+        let rested = kept.and_then(|kept| Self::from_snapshot(&kept, profiles));
+        Ok(rested.unwrap_or_else(|| Self::new(opening, profiles)))
     }
 
     /// Takes in what stands in the journal up to `end`, each page within a deadline.

@@ -23,6 +23,7 @@ use crate::{
 
 mod activate;
 mod call;
+mod keep;
 mod perform;
 mod state;
 mod tools;

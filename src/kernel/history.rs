@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     model::{
         CallId, Message, Outcome, Part, Role, ToolCall, ToolResult, ToolStatus,
@@ -18,7 +20,7 @@ use crate::{
 use super::{guidance, phase::ToolSlot};
 
 /// The messages so far. Cheap to hand out: a reader shares them until the next change.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
     messages: Arc<Vec<Arc<Message>>>,
     /// Where the running query begins.

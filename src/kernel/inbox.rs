@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     control,
     effect::{Decision, Effect, Reply},
@@ -22,7 +24,7 @@ pub(super) struct Queued {
 }
 
 /// A message that an idempotency key stands for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeyUse {
     pub query: QueryId,
     pub text: Arc<str>,

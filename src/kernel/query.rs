@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
@@ -89,7 +91,7 @@ pub struct Query {
 }
 
 /// What a forced query leaves to the one that continues it (spec 6).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inheritance {
     pub query: QueryId,
     /// The question: what goes on is classified and judged by it, not by the word "continue".

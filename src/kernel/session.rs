@@ -44,22 +44,22 @@ pub enum Phase {
 /// A conversation's whole state. See the room for the order in which it is used.
 #[derive(Clone)]
 pub struct Session {
-    policy: Arc<Policy>,
-    opened: Option<Arc<Opened>>,
-    phase: Phase,
-    paused: bool,
+    pub(super) policy: Arc<Policy>,
+    pub(super) opened: Option<Arc<Opened>>,
+    pub(super) phase: Phase,
+    pub(super) paused: bool,
     /// The last thing that it did was to leave memory in order.
-    has_left: bool,
-    transcript: Transcript,
-    inbox: VecDeque<Queued>,
+    pub(super) has_left: bool,
+    pub(super) transcript: Transcript,
+    pub(super) inbox: VecDeque<Queued>,
     /// The last query that was accepted.
-    last_query: QueryId,
-    last_question: Option<Arc<str>>,
+    pub(super) last_query: QueryId,
+    pub(super) last_question: Option<Arc<str>>,
     /// The last query, if it was ended by force.
-    forced: Option<Inheritance>,
-    keys: BTreeMap<String, KeyUse>,
+    pub(super) forced: Option<Inheritance>,
+    pub(super) keys: BTreeMap<String, KeyUse>,
     /// What all ended queries used.
-    usage: Usage,
+    pub(super) usage: Usage,
 }
 
 impl Session {

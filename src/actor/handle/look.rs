@@ -48,9 +48,9 @@ impl SessionHandle {
             let name = self.key.name.clone();
             return Err(AskError::NoSession { name });
         };
-        let replayed = Replayed::new(self.opening.clone(), profiles);
-        let to = (known.sid, known.last);
-        let replayed = replayed.read(&**journal, profiles, to, *acknowledge);
+        let (opening, to) = (self.opening.clone(), (known.sid, known.last));
+        let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
+        let replayed = begun.read(&**journal, profiles, to, *acknowledge);
         Ok(SessionView::at_rest(self.key.clone(), &replayed.await?))
     }
 

@@ -68,6 +68,10 @@ impl SessionState {
         self.children.clear();
         let decision = self.session.leave(self.services.clock.moment());
         self.step(me, decision).await?;
+        if let Some(keeping) = self.keeping.take() {
+            // A snapshot is a short cut: without it, coming back takes longer.
+            let _ = tokio::time::timeout(self.services.timeouts.append, keeping.join()).await;
+        }
         me.stop(None);
         Ok(())
     }
@@ -96,14 +100,12 @@ impl SessionState {
         let claim = self.services.journal.claim(self.key.clone());
         let claim = within(deadline, claim).await?;
         self.claim = Some(claim);
-        let replayed = Replayed::new(self.opening.clone(), &self.services.profiles);
+        let (journal, profiles) = (&*self.services.journal, &*self.services.profiles);
         let to = (claim.sid, claim.last);
-        let replayed = replayed.read(
-            &*self.services.journal,
-            &self.services.profiles,
-            to,
-            deadline,
-        );
+        let opening = self.opening.clone();
+        let replayed = Replayed::begin(opening, journal, profiles, to, deadline).await?;
+        self.kept = replayed.last;
+        let replayed = replayed.read(journal, profiles, to, deadline);
         let Replayed {
             session,
             opening,

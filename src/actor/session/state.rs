@@ -34,6 +34,10 @@ pub(in crate::actor) struct SessionState {
     /// The right to append; none before activation.
     pub(super) claim: Option<Claim>,
     pub(super) last: Seq,
+    /// The record of the newest snapshot.
+    pub(super) kept: Seq,
+    /// The task that keeps one.
+    pub(super) keeping: Option<Task>,
     /// The running query's prompt; composed anew after a restart.
     pub(super) prompt: Option<Arc<ComposedPrompt>>,
     /// What the session waits for besides tools and children: preparation, a model call, a back-off.
@@ -73,6 +77,8 @@ impl SessionState {
             session,
             claim: None,
             last,
+            kept: Seq(0),
+            keeping: None,
             prompt: None,
             work: None,
             tools: HashMap::new(),
@@ -145,6 +151,7 @@ impl SessionState {
                 self.session.evolve(record);
             }
             self.publish(records);
+            self.keep();
         }
         // Before the effects: the supervisor must know of a query before its call passes through.
         self.sign_of_life();

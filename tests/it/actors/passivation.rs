@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
+    journal::Snapshot,
     kernel::Command,
     llm::Scripted,
     model::{Submission, record::ApprovalVerdict},
@@ -163,4 +164,49 @@ async fn of_too_many_live_sessions_the_longest_idle_ones_leave() {
         left.push(counts(&session, ["session.passivated"]).await[0]);
     }
     assert_eq!(left, [1, 1, 1, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
+    let script = (0..80).fold(Scripted::new(), |script, number| {
+        script.reply(done(&format!("Answer {number}.")))
+    });
+    let (last, again) = (done("After a break."), done("From the records."));
+    let script = script.reply(last).reply(again);
+    let journal = super::memory();
+    let oracle = forgetful(&script)
+        .journal(journal.clone())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    for number in 0..80 {
+        session.ask(&format!("question {number}?")).await.unwrap();
+    }
+    let_pass(MINUTE * 2).await;
+    let sid = journal
+        .find(session.key().clone())
+        .await
+        .unwrap()
+        .unwrap()
+        .sid;
+    let kept = journal.snapshot(sid).await.unwrap().unwrap();
+    assert!(kept.seq.0 >= 256, "{:?}", kept.seq);
+    session.ask("and after the break?").await.unwrap();
+    let from_snapshot = script.requests().pop().unwrap();
+
+    // One that cannot be read is done without.
+    let_pass(MINUTE * 2).await;
+    let claim = journal.claim(session.key().clone()).await.unwrap();
+    let body = b"{}".as_slice().into();
+    let broken = Snapshot {
+        seq: claim.last,
+        body,
+    };
+    journal.save(sid, claim.epoch, broken).await.unwrap();
+    session.ask("and now?").await.unwrap();
+    let from_records = script.requests().pop().unwrap();
+    let (before, after) = (&from_snapshot.messages, &from_records.messages);
+    assert_eq!(before[..], after[..before.len()]);
+    assert_eq!(after.len(), before.len() + 2);
 }
