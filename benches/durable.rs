@@ -2,6 +2,7 @@
 //!
 //! First of all the disk's own fsync, without which no other figure says anything. `TMPDIR` chooses
 //! the disk; `ORACLE_BENCH_SESSIONS` how many sessions are opened (100,000).
+#![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{error::Error, fs::File, io::Write, path::Path, sync::Arc, time::Duration};
 
