@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig, types::Value};
 
 use super::{
     Tuning,
-    error::{OpenError, is_damage},
+    error::{OpenError, is_damage, told},
     files::{Files, Header},
     schema::{self, LAYOUT},
 };
@@ -176,6 +176,6 @@ pub(super) fn check_version(found: i32) -> Result<(), OpenError> {
 fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
     OpenError::Store {
         path: path.to_owned(),
-        detail: error.to_string(),
+        detail: told(error),
     }
 }

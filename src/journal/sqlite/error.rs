@@ -150,7 +150,7 @@ impl Failed {
     pub(super) fn of_reading(self) -> Error {
         match self {
             Self::Refused(error) => error,
-            Self::Store(error) => Error::Unavailable(error.to_string()),
+            Self::Store(error) => Error::Unavailable(told(&error)),
         }
     }
 }
@@ -198,6 +198,20 @@ pub(super) fn reach(error: &rusqlite::Error) -> Reach {
         }
         // Full, busy, locked, read-only, out of memory or files: SQLite's list is open.
         _ => Reach::Batch,
+    }
+}
+
+/// Whether there is no room for more.
+pub(super) fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+}
+
+/// What SQLite says, with its number, which tells more: its words for every failed read, write and
+/// fsync are the same.
+pub(super) fn told(error: &rusqlite::Error) -> String {
+    match error.sqlite_error() {
+        Some(code) => format!("{error} (SQLite {})", code.extended_code),
+        None => error.to_string(),
     }
 }
 

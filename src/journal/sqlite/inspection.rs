@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{
     connection,
-    error::OpenError,
+    error::{OpenError, told},
     files::Files,
     stats::{self, Stats},
     verify::{self, Problem},
@@ -41,7 +41,7 @@ impl Inspection {
     /// # Errors
     /// [`Error::Unavailable`] if the file cannot be read at all.
     pub fn verify(&self) -> Result<Vec<Problem>, Error> {
-        verify::verify(&self.connection).map_err(|error| Error::Unavailable(error.to_string()))
+        verify::verify(&self.connection).map_err(|error| Error::Unavailable(told(&error)))
     }
 
     /// Counts.
@@ -50,6 +50,6 @@ impl Inspection {
     /// [`Error::Unavailable`] if the file cannot be read.
     pub fn stats(&self) -> Result<Stats, Error> {
         let stats = stats::stats(&self.connection, &self.files);
-        stats.map_err(|error| Error::Unavailable(error.to_string()))
+        stats.map_err(|error| Error::Unavailable(told(&error)))
     }
 }

@@ -33,7 +33,7 @@ impl<'c> Log<'c> {
         })
     }
 
-    /// Content was deleted: the log is to be emptied.
+    /// The log is to be emptied: what was deleted stands in it, or there is no room left.
     pub(super) const fn owe(&mut self) {
         self.owes = true;
     }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::{
-    error::{Failed, is_damage},
+    error::{Failed, is_damage, told},
     row::{self, COLUMNS, Stored},
     sql::{bound, int, limit, standing, statements},
 };
@@ -215,7 +215,7 @@ fn missing(sid: Sid, seq: Seq) -> Error {
 fn damaged(failed: Failed, sid: Sid, seq: Seq) -> Failed {
     match failed {
         Failed::Store(error) if is_damage(&error) => {
-            let why = error.to_string();
+            let why = told(&error);
             Error::Unreadable { sid, seq, why }.into()
         }
         Failed::Store(_) | Failed::Refused(_) => failed,

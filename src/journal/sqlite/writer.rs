@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     Tuning,
-    error::{Failed, Reach, reach},
+    error::{Failed, Reach, is_full, reach, told},
     health::Health,
     log::Log,
     request::{Work, request},
@@ -231,12 +231,17 @@ impl Writing<'_> {
                 }
                 Ended::Without(index, error) => {
                     let refused = batch.remove(index);
-                    refused.work.refuse(Error::Unavailable(error.to_string()));
+                    refused.work.refuse(Error::Unavailable(told(&error)));
                 }
                 Ended::TakenBack(error) => {
-                    return refuse(batch, &Error::Unavailable(error.to_string()));
+                    if is_full(&error) {
+                        // The log may take room that it does not need, and is empty afterwards.
+                        self.log.owe();
+                        self.tidy();
+                    }
+                    return refuse(batch, &Error::Unavailable(told(&error)));
                 }
-                Ended::Doubtful(error) => self.health.give_up(error.to_string()),
+                Ended::Doubtful(error) => self.health.give_up(told(&error)),
             }
         }
     }
@@ -279,7 +284,7 @@ impl Writing<'_> {
             && let Err(error) = self.log.tidy()
             && reach(&error) == Reach::Journal
         {
-            self.health.give_up(error.to_string());
+            self.health.give_up(told(&error));
         }
     }
 }

@@ -111,13 +111,16 @@ async fn a_commit_that_cannot_be_made_now_leaves_nothing_and_can_be_repeated() {
     };
     let fresh = Fresh::new();
     let reasons = Reasons::default();
-    let journal = Sqlite::open_tuned(&fresh.directory(), reasons.keeper(), tuning).unwrap();
+    let directory = fresh.directory();
+    let journal = Sqlite::open_tuned(&directory, reasons.keeper(), tuning).unwrap();
     let by = journal.claim(key("a")).await.unwrap();
     let by = say(&journal, by, &["one"]).await;
     FAILS.store(true, Ordering::SeqCst);
     let error = journal.append(one(by, "two")).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
     assert_eq!(texts(&journal, by.sid).await.unwrap(), ["one"]);
+    // What room the log takes is given back.
+    assert_eq!(fs::read(directory.join("journal.db-wal")).unwrap(), b"");
     assert_eq!(journal.append(one(by, "two")).await, Ok(Seq(2)));
     // A claim that was not made has fenced nobody.
     FAILS.store(true, Ordering::SeqCst);

@@ -1,0 +1,285 @@
+//! The journal in SQLite beside the one in memory: what durability costs on this disk.
+//!
+//! First of all the disk's own fsync, without which no other figure says anything. `TMPDIR` chooses
+//! the disk; `ORACLE_BENCH_SESSIONS` how many sessions are opened (100,000).
+#![expect(clippy::print_stdout, reason = "its figures are its output")]
+
+use std::{error::Error, fs::File, io::Write, path::Path, sync::Arc, time::Duration};
+
+use oracle_agent::{
+    journal::{Append, Claim, Journal, Memory, Sqlite, Standing},
+    model::{
+        Attempt, Limits, Message, QueryId, Record, Role, Seq, SessionKey, SessionName, Sid,
+        StopReason, TenantId, Timestamp, Turn, Usage,
+        record::{Accepted, Fact, Place, QueryFact, Replied, SignalPresence, TurnFact},
+    },
+};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinSet,
+    time::Instant,
+};
+
+type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// How long each of the figures is measured.
+const MEASURED: Duration = Duration::from_secs(4);
+/// Turns of a long session, each of three records.
+const TURNS: u64 = 5_000;
+
+fn main() -> Done<()> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let directory = tempfile::tempdir()?;
+    println!("fsync of 4 KiB: {}", fsync(directory.path())?);
+    for (name, journal) in [
+        ("memory", Arc::new(Memory::new()) as Arc<dyn Journal>),
+        ("sqlite", Arc::new(open(&directory.path().join("appends"))?)),
+    ] {
+        for (sessions, records) in [(1, 1), (1, 3), (64, 1), (64, 3), (256, 3)] {
+            let appends = appends(&runtime, &journal, sessions, records)?;
+            println!("{name}: {sessions} sessions, {records} records an append: {appends}");
+        }
+    }
+    let sessions = std::env::var("ORACLE_BENCH_SESSIONS");
+    let sessions = sessions.ok().and_then(|number| number.parse().ok());
+    start(
+        &runtime,
+        &directory.path().join("many"),
+        sessions.unwrap_or(100_000),
+    )?;
+    long(&runtime, &directory.path().join("long"))?;
+    Ok(())
+}
+
+fn open(directory: &Path) -> Done<Sqlite> {
+    let journal = Sqlite::open(directory, Box::new(|why| eprintln!("broken: {why}")))?;
+    Ok(journal)
+}
+
+/// The middle of what a write and its fsync take.
+fn fsync(directory: &Path) -> Done<Times> {
+    let mut file = File::create(directory.join("fsync"))?;
+    let mut times = Times::default();
+    for _ in 0..500 {
+        let before = Instant::now();
+        file.write_all(&[b'x'; 4_096])?;
+        file.sync_all()?;
+        times.add(before.elapsed());
+    }
+    Ok(times)
+}
+
+/// Durations of single operations.
+#[derive(Default)]
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn add(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
+    fn at(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let index = sorted.len() * percent / 100;
+        sorted
+            .get(index.min(sorted.len().saturating_sub(1)))
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [middle, late, last] = [50, 99, 100].map(|percent| self.at(percent));
+        write!(f, "p50 {middle:.2?}, p99 {late:.2?}, at most {last:.2?}")
+    }
+}
+
+/// Appends one after the other in each of the sessions, for as long as it is measured.
+fn appends(
+    runtime: &Runtime,
+    journal: &Arc<dyn Journal>,
+    sessions: u64,
+    records: u64,
+) -> Done<String> {
+    let (mut all, mut many) = (Times::default(), 0);
+    let measured = runtime.block_on(async {
+        let began = Instant::now();
+        let mut tasks = JoinSet::new();
+        for number in 0..sessions {
+            let journal = Arc::clone(journal);
+            let key = key(&format!("{sessions}-{records}-{number}"))?;
+            tasks.spawn(async move {
+                let mut by = journal.claim(key).await?;
+                let mut times = Times::default();
+                while began.elapsed() < MEASURED {
+                    let append = append(by, records);
+                    let before = Instant::now();
+                    by.last = journal.append(append).await?;
+                    times.add(before.elapsed());
+                }
+                Done::Ok((times, by.last.0))
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            let (times, records) = ended??;
+            all.0.extend(times.0);
+            many += records;
+        }
+        Done::Ok(began.elapsed())
+    })?;
+    let per_second = many as f64 / measured.as_secs_f64();
+    Ok(format!("{per_second:.0} records/s, an append {all}"))
+}
+
+/// Opens a journal of many sessions, one in a hundred of which is in the middle of a query.
+fn start(runtime: &Runtime, directory: &Path, sessions: u64) -> Done<()> {
+    let journal = open(directory)?;
+    runtime.block_on(async {
+        let mut tasks = JoinSet::new();
+        for from in 0..256 {
+            let journal = journal.clone();
+            tasks.spawn(async move {
+                for number in (from..sessions).step_by(256) {
+                    let by = journal.claim(key(&format!("session-{number}"))?).await?;
+                    let leaves = match number % 100 {
+                        0 => Standing::Busy,
+                        _ => Standing::Resting,
+                    };
+                    let append = Append {
+                        leaves,
+                        ..append(by, 3)
+                    };
+                    journal.append(append).await?;
+                }
+                Done::Ok(())
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        Done::Ok(())
+    })?;
+    let before = Instant::now();
+    drop(journal);
+    println!("sqlite: closed in {:.2?}", before.elapsed());
+    let before = Instant::now();
+    let journal = open(directory)?;
+    let opened = before.elapsed();
+    let found = runtime.block_on(journal.unfinished(Sid(0), usize::MAX))?;
+    let (found, looked) = (found.len(), before.elapsed());
+    println!(
+        "sqlite: {sessions} sessions, opened in {opened:.2?}, {found} unfinished known after {looked:.2?}"
+    );
+    let mut times = Times::default();
+    for number in (0..sessions).step_by(usize::try_from(sessions / 500 + 1)?) {
+        let key = key(&format!("session-{number}"))?;
+        let before = Instant::now();
+        runtime.block_on(async {
+            let by = journal.claim(key).await?;
+            journal.snapshot(by.sid).await?;
+            journal.read(by.sid, Seq(0), usize::MAX).await
+        })?;
+        times.add(before.elapsed());
+    }
+    println!("sqlite: a session of 3 records claimed and read: {times}");
+    let before = Instant::now();
+    let hits =
+        runtime.block_on(journal.search(TenantId::local(), "where names checked".into(), 20))?;
+    println!(
+        "sqlite: search with {} hits: {:.2?}",
+        hits.len(),
+        before.elapsed()
+    );
+    let stats = runtime.block_on(journal.stats())?;
+    println!(
+        "sqlite: {} records, {} bytes",
+        stats.records, stats.database_bytes
+    );
+    let before = Instant::now();
+    let problems = runtime.block_on(journal.verify())?;
+    println!(
+        "sqlite: verified in {:.2?}, {} problems",
+        before.elapsed(),
+        problems.len()
+    );
+    Ok(())
+}
+
+/// Reads a session of thousands of turns, whole and in pages.
+fn long(runtime: &Runtime, directory: &Path) -> Done<()> {
+    let journal = open(directory)?;
+    runtime.block_on(async {
+        let mut by = journal.claim(key("long")?).await?;
+        for _ in 0..TURNS {
+            by.last = journal.append(append(by, 3)).await?;
+        }
+        for (how, limit) in [("in one go", usize::MAX), ("in pages of 256", 256)] {
+            let before = Instant::now();
+            let mut end = Seq(0);
+            loop {
+                let page = journal.read(by.sid, end, limit).await?;
+                let Some(last) = page.last() else { break };
+                end = last.seq;
+            }
+            let records = end.0;
+            println!(
+                "sqlite: {records} records of {TURNS} turns read {how} in {:.2?}",
+                before.elapsed()
+            );
+        }
+        Done::Ok(())
+    })
+}
+
+fn key(name: &str) -> Done<SessionKey> {
+    Ok(SessionKey::local(SessionName::new(name)?))
+}
+
+/// Records as a conversation has them: replies, and now and then a question.
+fn append(by: Claim, records: u64) -> Append {
+    let numbers = by.last.0 + 1..=by.last.0 + records;
+    Append {
+        sid: by.sid,
+        epoch: by.epoch,
+        after: by.last,
+        records: numbers.map(record).collect(),
+        leaves: Standing::Resting,
+    }
+}
+
+fn record(number: u64) -> Arc<Record> {
+    let fact: Fact = match number % 8 {
+        1 => QueryFact::Accepted(Accepted {
+            text: format!("Where are names checked, and which of them are refused? ({number})"),
+            limits: Limits::turns(5),
+            idempotency_key: None,
+            continues: None,
+            place: Place::Back,
+        })
+        .into(),
+        _ => {
+            let text = "The names are checked where they come in, by one function. ".repeat(4);
+            TurnFact::Replied(Replied {
+                attempt: Attempt(1),
+                message: Arc::new(Message::text(Role::Assistant, text.clone())),
+                text: text.into(),
+                signal: SignalPresence::Absent,
+                stop: StopReason::EndTurn,
+                usage: Usage::default(),
+                model: "mock/test".to_owned(),
+            })
+            .into()
+        }
+    };
+    Arc::new(Record {
+        at: Timestamp::from_millis(1_767_225_600_000),
+        query: Some(QueryId(1)),
+        turn: Some(Turn(0)),
+        fact,
+    })
+}
