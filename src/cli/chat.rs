@@ -60,12 +60,14 @@ pub async fn run(
     loop {
         terminal.prompt("> ");
         let line = tokio::select! {
-            line = lines.recv() => line,
+            // A press that was there before the line is not meant for it.
+            biased;
             () = interrupts.pressed() => {
                 terminal.note("");
                 terminal.note("nothing is running; Ctrl-D leaves");
                 continue;
             }
+            line = lines.recv() => line,
         };
         let Some(line) = line else { break };
         let line = line.map_err(unreadable)?;

@@ -20,6 +20,8 @@ mod ask;
 mod chat;
 mod classify;
 mod config;
+#[cfg(target_os = "linux")]
+mod folders;
 mod help;
 #[cfg(unix)]
 mod interrupts;

@@ -150,6 +150,17 @@ fn a_file_that_the_program_needs_and_may_not_read_is_named() {
 }
 
 #[test]
+fn a_project_that_may_not_be_written_is_answered_from() {
+    let locks = FILES.map(|(name, _)| (name, 0o444));
+    let folders = [("src", 0o555), (".", 0o555)];
+    let locked = Locked::new(&FILES, &[&locks[..], &folders].concat());
+    let run = locked.place.oracle("ask").arg(super::ask::QUESTION);
+    let transcript = locked.transcripts([run]);
+    assert!(transcript.contains("src/parser.rs:3-7"), "{transcript}");
+    assert!(transcript.ends_with("[exit 0]\n"), "{transcript}");
+}
+
+#[test]
 fn what_of_a_project_may_not_be_read_is_left_out_and_counted() {
     let more = [
         ("src/secret.rs", "fn parse_invoice() {}\n"),

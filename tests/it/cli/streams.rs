@@ -94,7 +94,15 @@ fn help_that_nobody_reads_is_no_failure() {
 #[test]
 fn a_full_disk_is_a_failure() {
     let place = Place::new(&[]);
-    for line in ["--help", "classify ok", "config show", "completions fish"] {
+    for line in [
+        "--help",
+        "classify ok",
+        "config show",
+        "completions fish",
+        "ask hi",
+        "ask --json hi",
+        "ask --events hi",
+    ] {
         let full = std::fs::File::options()
             .write(true)
             .open("/dev/full")
@@ -114,17 +122,18 @@ fn closed_streams_are_like_empty_ones() {
 
     let place = Place::new(&[]);
     let nothing = "{\"signal\":null,\"rejected\":null,\"text\":\"\"}\n";
-    for (redirection, out, code) in [
-        ("<&-", nothing, 0),
-        ("</dev/null", nothing, 0),
-        ("<&- >&-", "", 0),
-        ("missing.txt 2>&-", "", 2),
-        ("<&- >&- 2>&-", "", 0),
+    for (line, out, code) in [
+        ("signal <&-", nothing, 0),
+        ("signal </dev/null", nothing, 0),
+        ("signal <&- >&-", "", 0),
+        ("signal missing.txt 2>&-", "", 2),
+        ("signal <&- >&- 2>&-", "", 0),
+        ("ask hi >&-", "", 0),
+        ("ask --json hi <&- >&- 2>&-", "", 0),
+        ("ask 'where is the zygote?' >&- 2>&-", "", 3),
+        ("chat <&- >&-", "", 0),
     ] {
-        let script = format!(
-            "exec '{}' signal {redirection}",
-            env!("CARGO_BIN_EXE_oracle")
-        );
+        let script = format!("exec '{}' {line}", env!("CARGO_BIN_EXE_oracle"));
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(place.path("."));
         let output = shell.stdin(Stdio::null()).output().unwrap();
@@ -132,7 +141,7 @@ fn closed_streams_are_like_empty_ones() {
         assert_eq!(
             (got.as_str(), output.status.code()),
             (out, Some(code)),
-            "{redirection}"
+            "{line}"
         );
     }
 }
