@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     actor::{Clock, Oracle, Profile, Profiles, Recovery, StartError, System, SystemArgs},
-    config::Config,
+    config::{Config, Prices, PricesError},
     journal::{self, Journal},
     kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
     llm::{Backend, Offline, script::ScriptError, scripted::Scripts},
@@ -38,6 +38,17 @@ pub enum BuildError {
         /// Why.
         source: io::Error,
     },
+    /// The price list cannot be read.
+    #[error("the price list `{path}` cannot be read: {source}; check `budget.prices`")]
+    PricesFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The price list is not in order.
+    #[error(transparent)]
+    Prices(#[from] PricesError),
     /// The lexicon is not in order.
     #[error(transparent)]
     Lexicon(#[from] LexiconError),
@@ -186,7 +197,12 @@ impl Builder {
 
     fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
         let tools = Arc::new(self.registry()?);
-        let mut policy = Policy::new(self.models(backends)?, tools.specs());
+        let prices = prices(&self.config)?;
+        let mut models = self.models(backends)?;
+        models
+            .iter_mut()
+            .for_each(|model| model.price = prices.of(&model.name));
+        let mut policy = Policy::new(models, tools.specs());
         settings::apply(&self.config, &mut policy);
         if let Some(classifier) = &self.fallback {
             policy.classifier = Arc::clone(classifier);
@@ -291,6 +307,20 @@ fn project_name(folder: &Path) -> String {
     real.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+/// The price list that a configuration asks for.
+fn prices(config: &Config) -> Result<Prices, BuildError> {
+    let builtin = Prices::builtin()?;
+    let Some(path) = &config.budget.prices else {
+        return Ok(builtin);
+    };
+    let path = path.as_path();
+    let text = fs::read_to_string(path).map_err(|source| BuildError::PricesFile {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    Ok(Prices::parse(&text, &path.display().to_string())?.or(builtin))
 }
 
 /// The classifier that a configuration asks for.

@@ -11,6 +11,7 @@ pub mod id;
 pub mod limits;
 pub mod message;
 pub mod outcome;
+pub mod price;
 pub mod record;
 pub mod reply;
 pub mod signal;
@@ -29,6 +30,7 @@ pub use id::{
 pub use limits::Limits;
 pub use message::{Message, OpaquePart, Part, Role};
 pub use outcome::{ForcedBy, Outcome};
+pub use price::Price;
 pub use record::Record;
 pub use reply::{Reply, StopReason};
 pub use signal::{Rejection, Signal, SignalFields, SignalType};

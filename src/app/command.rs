@@ -133,6 +133,7 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
                     .and_then(|backends| builder.models(&backends))
                     .map(drop),
                 builder.registry().map(drop),
+                super::prices(&config).map(drop),
                 super::classifier(&config).map(drop),
                 super::composer(&config).map(drop),
             ];
@@ -167,6 +168,8 @@ impl From<BuildError> for Stop {
             BuildError::Project(_)
             | BuildError::Prompt(_)
             | BuildError::LexiconFile { .. }
+            | BuildError::PricesFile { .. }
+            | BuildError::Prices(_)
             | BuildError::Lexicon(_)
             | BuildError::Tools(_)
             | BuildError::Script(_)

@@ -191,7 +191,7 @@ mod tests {
             (
                 "budget",
                 "xyzzy",
-                "`[budget]` has max_tokens, max_cost_usd, session_max_tokens, session_max_cost_usd",
+                "`[budget]` has max_tokens, max_cost_usd, session_max_tokens, session_max_cost_usd, prices",
             ),
         ] {
             assert_eq!(key_remedy(section, wrong), remedy, "{section} {wrong}");

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::value::{Count, NotAllowed, Share, Usd};
+use super::value::{Count, FilePath, NotAllowed, Share, Usd};
 
 /// `[oracle]`: turns, and when to warn (T031). These four have environment variables of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct Budget {
     pub session_max_tokens: Option<Count<1, 4_000_000_000>>,
     /// Most money of all queries of a session together, in US dollars.
     pub session_max_cost_usd: Option<Usd>,
+    /// A price list whose entries come before the built-in ones.
+    pub prices: Option<FilePath>,
 }
 
 /// `[fallback]`: when to doubt the model (spec 7).

@@ -9,6 +9,7 @@ mod span;
 
 pub use chain::ModelChain;
 pub use count::Count;
+pub(in crate::config) use decimal::money;
 pub use decimal::{Share, Usd};
 pub use path::FilePath;
 pub(super) use span::SECOND;

@@ -10,7 +10,7 @@ use super::{
     fallback::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, TurnPolicy},
 };
-use crate::model::{Limits, NanoUsd, ToolSpec};
+use crate::model::{Limits, NanoUsd, Price, ToolSpec};
 
 /// Shares at which a budget warns (spec 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +70,18 @@ pub struct ModelChoice {
     pub name: Arc<str>,
     /// How many tokens fit, if that is known.
     pub context_window: Option<u64>,
+    /// What it costs, if that is known; a reply that says itself what it cost is believed.
+    pub price: Option<Price>,
 }
 
 impl ModelChoice {
-    /// A model whose window is not known.
+    /// A model whose window and price are not known.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
             context_window: None,
+            price: None,
         }
     }
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     model::{
         Attempt, ForcedBy, Message, Outcome, QueryType, Reply, Role, SignalFields, StopReason,
+        Usage,
         record::{
             AgentFact, CapabilityRequested, LoopDetected, LoopKind, Replied, SignalFact,
             SignalPresence, TurnFact, TurnMode,
@@ -26,6 +27,19 @@ use crate::{
 
 /// How often a query hears why its signal was not accepted (spec 2).
 const REJECTION_NOTES: u32 = 2;
+
+/// With what the call cost by the model's price, unless the reply says so itself.
+fn priced(draft: &Draft<'_>, usage: Usage) -> Usage {
+    let models = draft.policy().models.iter();
+    let mut asked = models.filter(|model| model.name == draft.query.model);
+    match asked.find_map(|model| model.price) {
+        Some(price) if usage.cost.0 == 0 => Usage {
+            cost: price.of(&usage),
+            ..usage
+        },
+        Some(_) | None => usage,
+    }
+}
 
 /// The model's reply is whole.
 pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> Decision {
@@ -52,7 +66,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         text: reading.text.into(),
         signal: presence,
         stop: reply.stop,
-        usage: reply.usage,
+        usage: priced(&draft, reply.usage),
         model: reply.model,
     }));
     match finding {

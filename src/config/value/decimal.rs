@@ -110,6 +110,15 @@ impl<'de> Deserialize<'de> for Usd {
     }
 }
 
+/// Money from nothing to a million dollars, as text or as a number; none if it is not.
+pub(in crate::config) fn money<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<NanoUsd>, D::Error> {
+    let micros = scaled(&digits(deserializer)?, 6);
+    let micros = micros.filter(|micros| *micros <= Usd::MAX_MICROS);
+    Ok(micros.map(|micros| NanoUsd(micros * 1_000)))
+}
+
 /// A decimal number as text, whether it was written as text or as a number.
 fn digits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(match toml::Value::deserialize(deserializer)? {

@@ -77,13 +77,21 @@ fn a_check_names_the_file_or_all_that_is_wrong() {
 
 #[test]
 fn a_check_looks_at_what_a_start_would_build() {
-    let place = Place::new(&[("prompts/readme.md", "x"), ("lexicon.toml", "x = 1\n")]);
+    let place = Place::new(&[
+        ("prompts/readme.md", "x"),
+        ("lexicon.toml", "x = 1\n"),
+        (
+            "prices.toml",
+            "[[price]]\nmodel = \"gpt\"\ninput = 1\noutput = 2\n",
+        ),
+    ]);
     assert_transcript!(
         "config_check_parts",
         [place
             .oracle("config check --project nowhere --model offline,openai/gpt-x")
             .env("ORACLE_PROMPT__DIR", "prompts")
-            .env("ORACLE_QUERY__LEXICON", "lexicon.toml"),]
+            .env("ORACLE_QUERY__LEXICON", "lexicon.toml")
+            .env("ORACLE_BUDGET__PRICES", "prices.toml"),]
     );
 }
 

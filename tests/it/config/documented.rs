@@ -77,6 +77,7 @@ fn the_defaults_are_those_of_the_specification() {
             max_cost_usd: None,
             session_max_tokens: None,
             session_max_cost_usd: None,
+            prices: None,
         }
     );
     // Spec 7

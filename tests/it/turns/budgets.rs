@@ -3,7 +3,7 @@
 use oracle_agent::{
     kernel::{ModelChoice, Policy},
     model::{
-        Limits, NanoUsd, QueryId,
+        Limits, NanoUsd, Price, QueryId, Usage,
         record::{AmountBudget, BudgetFact, Fact, IterationExceeded, IterationWarning, TurnMode},
     },
 };
@@ -339,4 +339,35 @@ fn the_supervisors_count_ends_the_query() {
     let detail = "31 turns of 30".to_owned();
     play.report(oracle_agent::kernel::Report::BudgetViolated { query, detail });
     assert_eq!(play.end(), Some(("failed", "budget_violated")));
+}
+
+#[test]
+fn a_call_costs_what_the_models_price_says_unless_the_reply_says_it_itself() {
+    let price = Price {
+        input: NanoUsd(2_000_000_000),
+        cached: NanoUsd(1_000_000_000),
+        output: NanoUsd(10_000_000_000),
+    };
+    let priced = ModelChoice {
+        price: Some(price),
+        ..ModelChoice::new("p/one")
+    };
+    for (name, said, cost) in [
+        ("by the price", NanoUsd(0), 1_000 * 2_000 + 100 * 10_000),
+        ("by the reply", NanoUsd(42), 42),
+    ] {
+        let mut play = Play::asked(Policy {
+            models: [priced.clone()].into(),
+            ..policy()
+        });
+        let mut answer = reply(&done(), Vec::new());
+        answer.usage = Usage {
+            input_tokens: 1_000,
+            output_tokens: 100,
+            cost: said,
+            ..Usage::default()
+        };
+        play.replies(answer);
+        assert_eq!(play.finished().usage.cost, NanoUsd(cost), "{name}");
+    }
 }

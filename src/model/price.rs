@@ -1,0 +1,81 @@
+//! What a model's tokens cost.
+
+use super::usage::{NanoUsd, Usage};
+
+/// Prices of a model, each for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    /// Of tokens sent.
+    pub input: NanoUsd,
+    /// Of tokens sent that the provider had cached.
+    pub cached: NanoUsd,
+    /// Of tokens received, reasoning included.
+    pub output: NanoUsd,
+}
+
+impl Price {
+    /// What a call cost: exact to a billionth of a dollar, a fraction of which counts as a whole one, so
+    /// that no budget is overdrawn by rounding.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> NanoUsd {
+        const MILLION: u128 = 1_000_000;
+        let cached = usage.cached_tokens.min(usage.input_tokens);
+        let parts = [
+            (usage.input_tokens - cached, self.input),
+            (cached, self.cached),
+            (usage.output_tokens, self.output),
+        ];
+        let parts = parts.map(|(tokens, price)| u128::from(tokens) * u128::from(price.0));
+        let sum = parts.into_iter().fold(0, u128::saturating_add);
+        NanoUsd(u64::try_from(sum.div_ceil(MILLION)).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOLLAR: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_call_costs_what_its_tokens_cost() {
+        let price = Price {
+            input: NanoUsd(3 * DOLLAR),
+            cached: NanoUsd(DOLLAR * 3 / 10),
+            output: NanoUsd(15 * DOLLAR),
+        };
+        for (name, input_tokens, cached_tokens, output_tokens, nanos) in [
+            ("nothing", 0, 0, 0, 0),
+            ("a million sent", 1_000_000, 0, 0, 3 * DOLLAR),
+            ("a million cached", 1_000_000, 1_000_000, 0, DOLLAR * 3 / 10),
+            ("a million received", 0, 0, 1_000_000, 15 * DOLLAR),
+            (
+                "a usual call",
+                1_200,
+                200,
+                300,
+                3_000_000 + 60_000 + 4_500_000,
+            ),
+            ("more cached than sent", 10, 99, 0, 3_000),
+            ("more than there is", u64::MAX, 0, u64::MAX, u64::MAX),
+        ] {
+            let usage = Usage {
+                input_tokens,
+                cached_tokens,
+                output_tokens,
+                ..Usage::default()
+            };
+            assert_eq!(price.of(&usage).0, nanos, "{name}");
+        }
+        let cheap = Price {
+            input: NanoUsd(1),
+            cached: NanoUsd(1),
+            output: NanoUsd(1),
+        };
+        let one = Usage {
+            input_tokens: 1,
+            ..Usage::default()
+        };
+        assert_eq!(cheap.of(&one).0, 1, "never less than it was");
+    }
+}
