@@ -129,15 +129,21 @@ fn with_system(
     let runtime = runtime
         .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
     let done = runtime.block_on(Box::pin(async {
-        let builder = match data {
-            Some(folder) => builder.journal(super::data::journal(&folder).await?),
-            None => builder,
+        let (builder, journal) = match data {
+            Some(folder) => {
+                let journal = super::data::journal(&folder).await?;
+                (builder.journal(journal.clone()), Some(journal))
+            }
+            None => (builder, None),
         };
         let system = builder.start().await?;
         let done = work(system.oracle()).await;
         // Whoever does not want to wait does not wait for this either.
         if !matches!(done, Err(Stop::Interrupted)) {
             system.shut_down(DRAIN).await;
+            if let Some(journal) = journal {
+                journal.close().await;
+            }
         }
         done
     }));

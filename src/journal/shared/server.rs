@@ -54,7 +54,7 @@ pub struct ServeError {
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Server {
@@ -72,7 +72,7 @@ impl Server {
         tasks.spawn(accept(bound?, journal));
         Ok(Self {
             path: path.to_path_buf(),
-            _tasks: tasks,
+            tasks,
         })
     }
 
@@ -85,6 +85,13 @@ impl Server {
         let listener = UnixListener::bind(Address::of(path)?.path())?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         Ok(listener)
+    }
+}
+
+impl Server {
+    /// Hangs up on everybody, and returns when nobody is served any more.
+    pub(super) async fn close(mut self) {
+        self.tasks.shutdown().await;
     }
 }
 

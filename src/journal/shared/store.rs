@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::{sync::Mutex, task::spawn_blocking};
+use tokio::{sync::Mutex, task::spawn_blocking, time::Instant};
 
 use super::{Remote, Server};
 use crate::{
@@ -27,14 +27,19 @@ const SOCKET: &str = "journal.sock";
 const TRIES: u32 = 100;
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long closing waits for calls under way.
+const CLOSE: Duration = Duration::from_secs(5);
 /// How often one call is made again on another way.
 const WAYS: u32 = 5;
 
 /// Told, with the reason, when this process must end; see [`crate::journal::sqlite::OnBroken`].
 type OnBroken = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A journal that several processes of a person use at once.
-pub struct Shared {
+/// A journal that several processes of a person use at once. Cheap to clone.
+#[derive(Clone)]
+pub struct Shared(Arc<Inner>);
+
+struct Inner {
     directory: PathBuf,
     on_broken: OnBroken,
     // A lock, because the way changes under those who use it; held for a copy only.
@@ -48,24 +53,27 @@ enum Way {
     /// This process has it.
     Own {
         /// Before the journal: nobody is served what is being closed.
-        _server: Option<Server>,
+        server: Option<Server>,
         journal: Sqlite,
     },
     /// Another process has it.
     Far(Remote),
+    /// It is of no more use to this process.
+    Closed,
 }
 
 impl Way {
-    fn journal(&self) -> &dyn Journal {
+    fn journal(&self) -> Option<&dyn Journal> {
         match self {
-            Self::Own { journal, .. } => journal,
-            Self::Far(remote) => remote,
+            Self::Own { journal, .. } => Some(journal),
+            Self::Far(remote) => Some(remote),
+            Self::Closed => None,
         }
     }
 
     fn is_gone(&self) -> bool {
         match self {
-            Self::Own { .. } => false,
+            Self::Own { .. } | Self::Closed => false,
             Self::Far(remote) => remote.is_gone(),
         }
     }
@@ -83,25 +91,53 @@ impl Shared {
     ) -> Result<Self, OpenError> {
         let on_broken: OnBroken = Arc::new(on_broken);
         let way = find(directory, &on_broken).await?;
-        Ok(Self {
+        Ok(Self(Arc::new(Inner {
             directory: directory.to_path_buf(),
             on_broken,
             way: RwLock::new(Arc::new(way)),
             looking: Mutex::new(()),
-        })
+        })))
+    }
+
+    /// Gives the directory up in order, once the calls under way are done: the next process finds it tidy.
+    /// Whoever still uses this finds it closed.
+    pub async fn close(&self) {
+        let mut way = self.set(Way::Closed);
+        let until = Instant::now() + CLOSE;
+        let own = loop {
+            match Arc::try_unwrap(way) {
+                Ok(own) => break own,
+                // It ends with the process, without having been tidied up.
+                Err(_) if Instant::now() >= until => return,
+                Err(shared) => way = shared,
+            }
+            tokio::time::sleep(PAUSE).await;
+        };
+        if let Way::Own { server, journal } = own {
+            if let Some(server) = server {
+                server.close().await;
+            }
+            // Waits for the disk.
+            let _ = spawn_blocking(move || drop(journal)).await;
+        }
+    }
+
+    fn set(&self, way: Way) -> Arc<Way> {
+        let mut now = self.0.way.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *now, Arc::new(way))
     }
 
     /// The process that has the journal; none if it is this one.
     #[must_use]
     pub fn owner(&self) -> Option<u32> {
         match &*self.way() {
-            Way::Own { .. } => None,
+            Way::Own { .. } | Way::Closed => None,
             Way::Far(remote) => Some(remote.pid()),
         }
     }
 
     fn way(&self) -> Arc<Way> {
-        let way = self.way.read().unwrap_or_else(PoisonError::into_inner);
+        let way = self.0.way.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&way)
     }
 
@@ -113,7 +149,10 @@ impl Shared {
         let mut ways = 1;
         loop {
             let way = self.way();
-            match call(way.journal()).await {
+            let Some(journal) = way.journal() else {
+                return Err(Error::Unavailable("it was closed".into()));
+            };
+            match call(journal).await {
                 Err(Error::Unavailable(_)) if way.is_gone() && ways < WAYS => {
                     self.look_for_another(&way).await?;
                 }
@@ -124,13 +163,13 @@ impl Shared {
     }
 
     async fn look_for_another(&self, gone: &Arc<Way>) -> Result<(), Error> {
-        let _looking = self.looking.lock().await;
+        let _looking = self.0.looking.lock().await;
         if !Arc::ptr_eq(&self.way(), gone) {
             return Ok(());
         }
-        let way = find(&self.directory, &self.on_broken).await;
+        let way = find(&self.0.directory, &self.0.on_broken).await;
         let way = way.map_err(|error| Error::Unavailable(error.to_string()))?;
-        *self.way.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(way);
+        self.set(way);
         Ok(())
     }
 }
@@ -167,7 +206,7 @@ async fn open(directory: PathBuf, on_broken: OnBroken) -> Result<Way, OpenError>
     // It can be used all the same, if by this process alone.
     let server = server.inspect_err(|error| tracing::warn!(%error, "the journal is not shared"));
     Ok(Way::Own {
-        _server: server.ok(),
+        server: server.ok(),
         journal,
     })
 }

@@ -244,6 +244,24 @@ async fn the_second_to_open_a_directory_uses_the_firsts_journal_and_inherits_it(
     assert_eq!(log.len(), 2);
 }
 
+#[tokio::test]
+async fn what_is_closed_leaves_a_tidy_directory_and_refuses_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()).await, open(folder.path()).await);
+    let claim = second.claim(key("s")).await.unwrap();
+    first.close().await;
+    let closed = first.find(key("s")).await;
+    assert_eq!(closed, Err(Error::Unavailable("it was closed".into())));
+    second.append(one(claim, 0, "on its own")).await.unwrap();
+    second.close().await;
+    let mut left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["journal.db", "lock"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_journal_changes_hands_nothing_is_lost_or_doubled() {
     let folder = tempfile::tempdir().unwrap();
