@@ -28,7 +28,7 @@ impl fmt::Display for Owner {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or the directory cannot be made, read or locked.
-    #[error("`{}` cannot be used: {source}", path.display())]
+    #[error("`{}` cannot be used: {source}; use another data directory", path.display())]
     File {
         /// Which.
         path: PathBuf,
