@@ -13,6 +13,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 mod arguments;
 pub mod ask;
+pub mod batch;
 pub mod chat;
 pub mod classify;
 pub mod completions;

@@ -19,6 +19,7 @@
 //! ```
 
 mod backend;
+mod doomed;
 mod events;
 mod journal;
 mod oracle;
@@ -27,6 +28,7 @@ mod session;
 mod tool;
 
 pub use backend::{Drip, Probe, Silence};
+pub use doomed::{Death, Doom, Doomed, Landed, NoDoom, Side};
 pub use events::{line, lines};
 pub use journal::{Obstacle, Obstructed};
 pub use oracle::{TestError, TestOracle, TestSystem, let_pass};

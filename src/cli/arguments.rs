@@ -2,14 +2,42 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::model::BusyPolicy;
+
+/// Questions of `ask --jsonl` that are under way at one time, unless somebody says otherwise.
+pub(super) const PARALLEL: u16 = 8;
+/// At most so many: each has a session in memory.
+const MOST_PARALLEL: i64 = 1_024;
+
 /// `oracle ask`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct AskArgs {
     /// The question; read from standard input if it is `-`, or missing and piped in
+    #[arg(conflicts_with = "jsonl")]
     pub question: Option<String>,
     /// Print the events of the query as they happen, as JSON lines
     #[arg(long)]
     pub events: bool,
+    /// Makes a question that is asked again one question, within its session
+    #[arg(long, value_name = "KEY", conflicts_with = "jsonl")]
+    pub idempotency_key: Option<String>,
+    /// What to do if the session is busy with another question
+    #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = busy())]
+    pub busy: BusyPolicy,
+    /// Every line of standard input is a question: {"session": "…", "question": "…"}
+    #[arg(long)]
+    pub jsonl: bool,
+    /// With --jsonl: sessions that are asked at the same time
+    #[arg(long, value_name = "N", default_value_t = PARALLEL, requires = "jsonl")]
+    #[arg(conflicts_with = "question", value_parser = clap::value_parser!(u16).range(1..=MOST_PARALLEL))]
+    pub parallel: u16,
+}
+
+fn busy() -> impl TypedValueParser<Value = BusyPolicy> {
+    let names = BusyPolicy::ALL.map(BusyPolicy::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<BusyPolicy>())
 }
 
 /// `oracle chat`.

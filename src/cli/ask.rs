@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Options, Stop, exit, interrupts::Interrupts, progress::Follower, terminal::Terminal};
 use crate::{
-    actor::{Answer, Oracle, SessionHandle},
+    actor::{Answer, AskError, Oracle, SessionHandle},
     model::{SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
@@ -12,8 +12,8 @@ use crate::{
 /// What is asked, of whom, and how the answer is to look.
 #[derive(Debug, Clone)]
 pub struct AskRequest {
-    /// The question.
-    pub question: String,
+    /// The question, and what to do if the session is busy.
+    pub submission: Submission,
     /// The session; a new one if none is named.
     pub session: SessionName,
     /// How the answer is to look.
@@ -46,6 +46,15 @@ impl Format {
             (false, false) => Self::Text,
         }
     }
+
+    /// Whether events are shown as they happen.
+    #[must_use]
+    pub const fn has_events(self) -> bool {
+        match self {
+            Self::Events | Self::EventsThenJson => true,
+            Self::Text | Self::Json => false,
+        }
+    }
 }
 
 /// Asks, shows, and says with which code to exit.
@@ -59,10 +68,9 @@ pub async fn run(
 ) -> Result<u8, Stop> {
     let session = oracle.session(SessionKey::local(request.session.clone()));
     let mut interrupts = Interrupts::listen();
-    let submission = Submission::new(request.question.clone());
     let follower = Follower::new(&session, request.format);
     let answer = follower
-        .follow(submission, terminal, &mut interrupts)
+        .follow(request.submission, terminal, &mut interrupts)
         .await?;
     show_object(&session, &request.root, &answer, request.format, terminal).await?;
     Ok(exit::of_outcome(&answer.outcome))
@@ -87,11 +95,11 @@ pub(super) async fn show_object(
 }
 
 /// All that a query came to.
-async fn object(
+pub(super) async fn object(
     session: &SessionHandle,
     root: &ProjectRoot,
     answer: &Answer,
-) -> Result<serde_json::Value, Stop> {
+) -> Result<serde_json::Value, AskError> {
     let events = session.events_of(answer.query).await?;
     Ok(json!({
         "session": session.key().name,

@@ -48,6 +48,15 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
     }
 }
 
+/// The worse of two ends: what failed counts more than what was not done, and that more than what was
+/// done in another way than one would like.
+#[must_use]
+pub fn worse(one: u8, other: u8) -> u8 {
+    const ORDER: [u8; 8] = [DONE, STUCK, FORCED, BUSY, CANCELLED, USAGE, FAILED, BROKEN];
+    let rank = |code: u8| ORDER.iter().position(|&known| known == code);
+    if rank(one) >= rank(other) { one } else { other }
+}
+
 const fn of_refusal(refusal: &Refusal) -> u8 {
     match refusal {
         Refusal::Busy | Refusal::InboxFull { .. } => BUSY,
@@ -109,6 +118,26 @@ mod tests {
             .chain(forced.map(|by| (Outcome::Forced { by }, 4)))
         {
             assert_eq!(of_outcome(&outcome), code, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn of_many_ends_the_worst_counts() {
+        for (codes, worst) in [
+            (&[][..], 0),
+            (&[0, 0], 0),
+            (&[0, 3, 0], 3),
+            (&[4, 3], 4),
+            (&[5, 4], 5),
+            (&[130, 5], 130),
+            (&[1, 130, 5], 1),
+            (&[2, 1], 1),
+            (&[6, 1], 6),
+        ] {
+            let got = codes.iter().fold(DONE, |one, &other| worse(one, other));
+            assert_eq!(got, worst, "{codes:?}");
+            let back = codes.iter().rev();
+            assert_eq!(back.fold(DONE, |one, &other| worse(one, other)), worst);
         }
     }
 

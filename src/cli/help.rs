@@ -35,6 +35,13 @@ pub(super) const ASK: &str = concat!(
     "\
 The answer goes to standard output, everything else to standard error. A question may have 1 MiB.
 
+With --jsonl every line is an object {\"session\": \"…\", \"question\": \"…\", \"idempotency_key\": \"…\"}, of \
+which only the question must be there, or a string. Blank lines are left out. Questions of one \
+session are asked one after the other, sessions at the same time. Each line gets the object of --json, \
+with its number as `line`, when it is answered; one that could not be asked gets `error` instead of an \
+outcome. A line that is not in order is told before anything is asked. The exit code is 0 if all are \
+answered, else the worst.
+
 A script for --model scripted/FILE says what the model replies; the tools that it calls are the real \
 ones. Its turns have `reply` (or `chunks`), `tool_calls`, `delay_ms` and `faults`; docs/scripts.md \
 tells more:
@@ -48,6 +55,8 @@ Examples:
   oracle ask --json --max-turns 5 \"which files parse dates?\"
   oracle ask --model scripted/script.json \"where is it?\"
   oracle ask < question.txt
+  oracle ask --session review --idempotency-key 7 \"and who calls that?\"
+  oracle ask --jsonl --parallel 4 < questions.jsonl
 
 ",
     exit_codes!()

@@ -4,6 +4,7 @@
 //! dropped but a byte order mark at the beginning and the ends of lines.
 
 use std::{
+    fmt::Display,
     fs::File,
     io::{BufRead, BufReader, Read},
     path::Path,
@@ -137,6 +138,26 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The next line that is not blank, as JSON, with its number.
+    ///
+    /// # Errors
+    /// As for [`Self::record`].
+    pub fn item<T: DeserializeOwned + From<String>>(&mut self) -> Result<Option<(usize, T)>, Stop> {
+        while let Some(line) = self.line()? {
+            if !line.trim().is_empty() {
+                let item = self.parsed(&line)?;
+                return Ok(Some((self.lines, item)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Something is wrong with the line that was read last.
+    pub fn bad_line(&self, why: impl Display) -> Stop {
+        let (line, name) = (self.lines, &self.name);
+        Stop::usage(format_args!("line {line} of {name}: {why}"))
+    }
+
     fn parsed<T: DeserializeOwned + From<String>>(&self, line: &str) -> Result<T, Stop> {
         let record = match line.trim_start().chars().next() {
             None => Ok(T::from(String::new())),
@@ -152,10 +173,8 @@ impl<'a> Source<'a> {
         // The parser saw one line and calls it the first.
         let place = format!(" at line {} column {}", error.line(), error.column());
         let what = error.to_string().replace(&place, "");
-        let (line, name) = (self.lines, &self.name);
-        Stop::usage(format_args!(
-            "line {line} of {name}: {what}: with `--jsonl` every line is a JSON object or string, \
-             see `--help`"
+        self.bad_line(format_args!(
+            "{what}: with `--jsonl` every line is a JSON object or string, see `--help`"
         ))
     }
 }
@@ -195,14 +214,22 @@ pub fn question(argument: Option<&str>, input: &mut Input) -> Result<String, Sto
         }
         Some(_) | None => piped_question(input)?,
     };
-    if question.trim().is_empty() {
-        return Err(AskError::EmptyQuestion.into());
-    }
-    if question.len() > MAX_QUESTION {
-        let bytes = question.len();
-        return Err(AskError::QuestionTooLong { bytes }.into());
-    }
+    checked(&question)?;
     Ok(question)
+}
+
+/// Whether a question can be asked.
+///
+/// # Errors
+/// When it is blank or too long.
+pub fn checked(question: &str) -> Result<(), AskError> {
+    if question.trim().is_empty() {
+        return Err(AskError::EmptyQuestion);
+    }
+    match question.len() {
+        bytes if bytes > MAX_QUESTION => Err(AskError::QuestionTooLong { bytes }),
+        _ => Ok(()),
+    }
 }
 
 fn piped_question(input: &mut Input) -> Result<String, Stop> {

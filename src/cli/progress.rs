@@ -52,7 +52,8 @@ impl<'a> Follower<'a> {
     ) -> Result<Answer, Stop> {
         let mut watch = self.ask(submission, terminal, interrupts).await?;
         let query = watch.query();
-        let mut taking_back = OptionFuture::from(self.pressed.then(|| self.take_back(query)));
+        let mut taking_back =
+            OptionFuture::from(self.pressed.then(|| take_back(self.session, query)));
         loop {
             let progress = tokio::select! {
                 progress = watch.next() => progress?,
@@ -63,7 +64,7 @@ impl<'a> Follower<'a> {
                 }
                 () = interrupts.pressed() => {
                     self.press(terminal)?;
-                    taking_back = Some(self.take_back(query)).into();
+                    taking_back = Some(take_back(self.session, query)).into();
                     continue;
                 }
             };
@@ -106,18 +107,6 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// The query may have ended by itself in the meantime.
-    fn take_back(&self, query: QueryId) -> BoxFuture<'static, Result<(), AskError>> {
-        let session = self.session.clone();
-        let taken_back = async move {
-            match session.cancel(Some(query)).await {
-                Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
-                Err(error) => Err(error),
-            }
-        };
-        taken_back.boxed()
-    }
-
     fn streams(&self, terminal: &Terminal) -> bool {
         self.format == Format::Text && terminal.out_is_terminal()
     }
@@ -135,7 +124,7 @@ impl<'a> Follower<'a> {
     }
 
     async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> Result<(), Stop> {
-        if matches!(self.format, Format::Events | Format::EventsThenJson) {
+        if self.format.has_events() {
             terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
             return Ok(());
         }
@@ -249,6 +238,21 @@ impl<'a> Follower<'a> {
         }
         Ok(())
     }
+}
+
+/// Takes a query back. It may have ended by itself in the meantime.
+pub(super) fn take_back(
+    session: &SessionHandle,
+    query: QueryId,
+) -> BoxFuture<'static, Result<(), AskError>> {
+    let session = session.clone();
+    let taken_back = async move {
+        match session.cancel(Some(query)).await {
+            Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    taken_back.boxed()
 }
 
 /// Text of a model or a file for a terminal: it must not be able to command it.

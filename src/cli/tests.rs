@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::{config::Setting, model::SessionName};
+use crate::{
+    config::Setting,
+    model::{BusyPolicy, SessionName},
+};
 
 fn read(line: &[&str]) -> Result<Args, Stop> {
     Args::read(
@@ -43,6 +46,10 @@ fn common_options_stand_before_or_behind_the_command() {
         command: Command::Ask(AskArgs {
             question: Some("why".into()),
             events: false,
+            idempotency_key: None,
+            busy: BusyPolicy::Queue,
+            jsonl: false,
+            parallel: arguments::PARALLEL,
         }),
     };
     for line in [
@@ -89,6 +96,10 @@ fn arguments_of_commands_are_taken_as_typed() {
         Command::Ask(AskArgs {
             question: question.map(str::to_owned),
             events: false,
+            idempotency_key: None,
+            busy: BusyPolicy::Queue,
+            jsonl: false,
+            parallel: arguments::PARALLEL,
         })
     };
     let classify = |query: Option<&str>, context: Option<&str>| {

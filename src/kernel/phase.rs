@@ -17,14 +17,14 @@ pub enum Step {
     Calling {
         /// The try.
         attempt: Attempt,
-        /// How many tries this model has had in this turn.
+        /// How many tries this model has had in this turn, apart from those that a restart cut off.
         tries: u32,
     },
     /// Waits before the model is asked again.
     BackingOff {
         /// The try that failed.
         attempt: Attempt,
-        /// How many tries this model has had in this turn.
+        /// How many tries this model has had in this turn, apart from those that a restart cut off.
         tries: u32,
         /// When it is over.
         until: Timestamp,

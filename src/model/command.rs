@@ -1,5 +1,7 @@
 //! What may be asked of a session from outside.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
@@ -20,6 +22,36 @@ pub enum BusyPolicy {
     Interrupt,
     /// It goes into the current query.
     Steer,
+}
+
+impl BusyPolicy {
+    /// All of them, the default first.
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Reject, Self::Interrupt, Self::Steer];
+
+    /// The name on the wire and on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Reject => "reject",
+            Self::Interrupt => "interrupt",
+            Self::Steer => "steer",
+        }
+    }
+}
+
+/// A word that is no [`BusyPolicy`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` says nothing about a busy session: use `queue`, `reject`, `interrupt` or `steer`")]
+pub struct UnknownBusyPolicy(String);
+
+impl FromStr for BusyPolicy {
+    type Err = UnknownBusyPolicy;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let named = Self::ALL.into_iter().find(|policy| policy.as_str() == word);
+        named.ok_or_else(|| UnknownBusyPolicy(word.to_owned()))
+    }
 }
 
 /// A message for a session.

@@ -1,6 +1,9 @@
 //! A whole system in memory, put together for a test.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use super::TestSession;
 use crate::{
@@ -135,7 +138,7 @@ impl TestOracle {
             tools: Vec::new(),
         };
         let profile = Profile::new(policy, variables, tools);
-        let composer = Composer::new(Prompts::builtin()?, prompt::Settings::default())?;
+        let (classifier, composer) = parts()?;
         Ok(SystemArgs {
             settings: self.settings,
             // 2026-01-01T00:00:00Z
@@ -143,8 +146,8 @@ impl TestOracle {
             journal: self.journal,
             backends: self.backends,
             profiles: Profiles::new(profile),
-            classifier: Arc::new(Classifier::new(&Lexicon::builtin()?)),
-            composer: Arc::new(composer),
+            classifier,
+            composer,
         })
     }
 
@@ -157,6 +160,18 @@ impl TestOracle {
         let system = System::start(self.args()?).await?;
         Ok(TestSystem { system, journal })
     }
+}
+
+/// The same in every system, and made once: tests start very many.
+fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
+    static PARTS: OnceLock<(Arc<Classifier>, Arc<Composer>)> = OnceLock::new();
+    if let Some(parts) = PARTS.get() {
+        return Ok(parts.clone());
+    }
+    let classifier = Classifier::new(&Lexicon::builtin()?);
+    let composer = Composer::new(Prompts::builtin()?, prompt::Settings::default())?;
+    let parts = (Arc::new(classifier), Arc::new(composer));
+    Ok(PARTS.get_or_init(|| parts).clone())
 }
 
 /// With `ORACLE_TESTKIT_PASSIVATE=1` no session stays in memory beyond its query: nothing that can be

@@ -19,6 +19,7 @@ mod journals;
 mod models;
 mod passivation;
 mod recovery;
+mod simulation;
 mod stalls;
 mod systems;
 mod tools;

@@ -17,6 +17,7 @@ use std::{
 use tempfile::TempDir;
 
 mod ask;
+mod batch;
 mod chat;
 mod classify;
 mod config;

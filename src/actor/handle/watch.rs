@@ -15,6 +15,7 @@ const LOOK: Duration = Duration::from_secs(30);
 
 const FINISHED: &str = "query.finished";
 const QUARANTINED: &str = "session.quarantined";
+const RELEASED: &str = "session.released";
 
 /// What happens to a query, as it happens.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +47,7 @@ pub struct Watch {
     ready: VecDeque<Arc<Event>>,
     /// Where the query's end stands.
     ended: Option<Seq>,
-    /// Why the session was set aside.
+    /// Why the session is set aside.
     set_aside: Option<String>,
 }
 
@@ -155,12 +156,13 @@ impl Watch {
             if self.ended.is_some() {
                 return Ok(None);
             }
-            if let Some(reason) = self.set_aside.take() {
-                return Err(Refusal::Quarantined { reason }.into());
-            }
             if let Some(event) = self.backlog.pop_front() {
                 self.see(event);
                 continue;
+            }
+            // Only now: it may have been released since, and the query may have ended.
+            if let Some(reason) = self.set_aside.take() {
+                return Err(Refusal::Quarantined { reason }.into());
             }
             match tokio::time::timeout(LOOK, self.events.next()).await {
                 Ok(Some(Notice::Event(event))) if self.follows(&event) => self.see(event),
@@ -219,6 +221,8 @@ impl Watch {
         if event.kind == QUARANTINED {
             let reason = event.payload["reason"].as_str();
             self.set_aside = Some(reason.unwrap_or_default().to_owned());
+        } else if event.kind == RELEASED {
+            self.set_aside = None;
         }
         if mine || event.query.is_none() {
             self.ready.push_back(event);

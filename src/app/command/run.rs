@@ -11,6 +11,7 @@ use crate::{
     cli::{
         Args, AskArgs, ChatArgs, Environment, ReplayArgs, Stop,
         ask::{self, AskRequest, Format},
+        batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
         input,
         replay::{self, Scenario},
@@ -18,7 +19,7 @@ use crate::{
     },
     config::Config,
     llm::Scripted,
-    model::SessionName,
+    model::{SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -33,8 +34,19 @@ pub(super) fn ask(
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
+    if ask.jsonl {
+        return ask_many(ask, args, config, environment, terminal);
+    }
+    if ask.idempotency_key.is_some() && args.options.session.is_none() {
+        return Err(Stop::usage(batch::KEY_WITHOUT_SESSION));
+    }
+    let question = input::question(ask.question.as_deref(), &mut terminal.input)?;
     let request = AskRequest {
-        question: input::question(ask.question.as_deref(), &mut terminal.input)?,
+        submission: Submission {
+            busy: ask.busy,
+            idempotency_key: ask.idempotency_key.clone(),
+            ..Submission::new(question)
+        },
         session: session(args),
         format: Format::of(&args.options, ask.events),
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
@@ -42,6 +54,32 @@ pub(super) fn ask(
     let (builder, data) = prepared(config, args, environment)?;
     with_system(builder, Some(data), async |oracle| {
         ask::run(oracle, request, terminal).await
+    })
+}
+
+/// `oracle ask --jsonl`.
+fn ask_many(
+    ask: &AskArgs,
+    args: &Args,
+    config: &Config,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    if terminal.input.is_terminal() {
+        let how = "one question a line, please, as JSON; end with Ctrl-D";
+        terminal.err.say(how);
+    }
+    let session = args.options.session.as_ref();
+    let request = BatchRequest {
+        questions: Questions::read(session, &mut terminal.input)?,
+        busy: ask.busy,
+        parallel: ask.parallel.into(),
+        format: Format::of(&args.options, ask.events),
+        root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
+    };
+    let (builder, data) = prepared(config, args, environment)?;
+    with_system(builder, Some(data), async |oracle| {
+        batch::run(oracle, request, terminal).await
     })
 }
 

@@ -14,6 +14,7 @@ use crate::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
             RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
+            TurnRestartCause,
         },
         signal::SignalClass,
     },
@@ -69,8 +70,14 @@ impl Query {
                 };
             }
             TurnFact::Restarted(restarted) => {
-                let same = *self.model == *restarted.model;
-                let tries = if same { self.tries() + 1 } else { 1 };
+                let tries = match restarted.cause {
+                    // It was not the model that failed.
+                    TurnRestartCause::Recovery => self.tries(),
+                    TurnRestartCause::Fault { .. } if *self.model == *restarted.model => {
+                        self.tries() + 1
+                    }
+                    TurnRestartCause::Fault { .. } => 1,
+                };
                 self.model = restarted.model.as_str().into();
                 self.step = Step::Calling {
                     attempt: restarted.attempt,

@@ -8,7 +8,10 @@ use oracle_agent::{
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Limits, Submission},
-    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestSystem, TestTool},
+    testkit::{
+        Death, Doom, Doomed, Obstacle, Obstructed, Panics, Shaky, Side, TestOracle, TestSystem,
+        TestTool,
+    },
 };
 use serde_json::json;
 
@@ -256,6 +259,30 @@ async fn a_quarantined_session_refuses_by_reason_until_it_is_released_and_others
     assert_eq!(counts(&session, kinds).await, [1, 1, 1]);
     let answer = session.ask("and?").await.unwrap();
     assert_eq!(end(&answer), answered("That as well."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_again_after_a_release_is_told_what_came_of_it() {
+    let doom = Doom::at(Side::After, 2);
+    let journal = Doomed::new(super::memory(), Some(doom), Death::Actor);
+    let oracle = TestOracle::new(Scripted::new().reply(done("Fine.")))
+        .journal(Arc::new(journal))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let submission = || Submission {
+        idempotency_key: Some("k".into()),
+        ..Submission::new("what?")
+    };
+    session.submit(submission()).await.unwrap_err();
+    session.wait_for("session.quarantined").await.unwrap();
+    session.command(Command::Release).await.unwrap();
+    let answer = session.answer(submission()).await.unwrap();
+    assert_eq!(end(&answer), answered("Fine."), "while it runs");
+    let answer = session.answer(submission()).await.unwrap();
+    assert_eq!(end(&answer), answered("Fine."), "when it has ended");
+    assert_eq!(counts(&session, ["query.accepted"]).await, [1]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use oracle_agent::{
     kernel::{CallToken, Command, Effect, Moment, Refusal, Report, Session},
     model::{
-        Attempt, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn,
+        Attempt, Fault, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
 };
@@ -68,6 +68,22 @@ fn a_restarted_call_is_a_new_attempt_and_the_old_ones_answer_is_stale() {
     assert!(play.kinds().is_empty() && play.effects.is_empty());
     play.says(&done());
     assert_eq!(play.finished().turns, 1);
+}
+
+#[test]
+fn a_try_that_a_restart_cuts_off_is_not_one_that_the_model_failed() {
+    let mut policy = policy();
+    policy.retry.attempts = 2;
+    let mut play = Play::asked(policy);
+    let fault = || Fault::retryable("http_503", "busy");
+    play.restart(RestartCause::ProcessDeath);
+    play.fails(fault());
+    assert_eq!(play.kinds(), ["llm.retried"]);
+    let token = play.token();
+    play.report(Report::RetryDue { token });
+    play.restart(RestartCause::ProcessDeath);
+    play.fails(fault());
+    assert_eq!(play.end(), Some(("failed", "http_503")), "the second try");
 }
 
 #[test]

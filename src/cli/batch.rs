@@ -1,0 +1,310 @@
+//! `oracle ask --jsonl`: many questions at once, in as many sessions as they name.
+//!
+//! Questions of one session are asked one after the other, as they stand; sessions do not wait for
+//! each other. Nothing is asked before every line was read and is in order.
+//!
+//! **Invariant:** each line gets one object on standard output, whatever became of it.
+
+use std::{collections::HashMap, pin::pin};
+
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use uuid::Uuid;
+
+use super::{
+    Stop,
+    ask::{self, Format},
+    exit,
+    input::{self, Source},
+    interrupts::Interrupts,
+    progress::take_back,
+    terminal::{Input, Terminal},
+};
+use crate::{
+    actor::{AskError, Oracle, Progress, SessionHandle},
+    model::{BusyPolicy, Event, QueryId, SessionKey, SessionName, Submission},
+    tool::ProjectRoot,
+};
+
+/// Lines of output that may wait while one is written.
+const WAITING: usize = 64;
+
+/// What is asked, and how.
+#[derive(Debug, Clone)]
+pub struct BatchRequest {
+    /// The questions.
+    pub questions: Questions,
+    /// What to do where a session is busy with something else.
+    pub busy: BusyPolicy,
+    /// How many sessions are asked at the same time.
+    pub parallel: usize,
+    /// Whether events are printed too.
+    pub format: Format,
+    /// Where citations are checked.
+    pub root: ProjectRoot,
+}
+
+/// A line, as it is written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    question: String,
+    #[serde(default)]
+    session: Option<SessionName>,
+    #[serde(default)]
+    idempotency_key: Option<String>,
+}
+
+impl From<String> for Line {
+    fn from(question: String) -> Self {
+        Self {
+            question,
+            session: None,
+            idempotency_key: None,
+        }
+    }
+}
+
+/// Questions by session, both in the order in which they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Questions(Vec<Talk>);
+
+/// What one session is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Talk {
+    session: SessionName,
+    questions: Vec<Question>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
+    /// Where it stands, from 1.
+    line: usize,
+    text: String,
+    idempotency_key: Option<String>,
+}
+
+impl Questions {
+    /// All lines of standard input. Those that name no session go to `session`, or to a new one each.
+    ///
+    /// # Errors
+    /// When standard input cannot be read, or a line is not in order; its number is told.
+    pub fn read(session: Option<&SessionName>, input: &mut Input) -> Result<Self, Stop> {
+        let mut source = Source::standard(input);
+        let (mut talks, mut places) = (Vec::<Talk>::new(), HashMap::new());
+        while let Some((line, item)) = source.item::<Line>()? {
+            input::checked(&item.question).map_err(|error| source.bad_line(error))?;
+            let named = item.session.as_ref().or(session);
+            if named.is_none() && item.idempotency_key.is_some() {
+                return Err(source.bad_line(KEY_WITHOUT_SESSION));
+            }
+            let new = || SessionName::from_uuid(Uuid::now_v7());
+            let session = named.cloned().unwrap_or_else(new);
+            let place = *places.entry(session.clone()).or_insert(talks.len());
+            if place == talks.len() {
+                let questions = Vec::new();
+                talks.push(Talk { session, questions });
+            }
+            talks[place].questions.push(Question {
+                line,
+                text: item.question,
+                idempotency_key: item.idempotency_key,
+            });
+        }
+        Ok(Self(talks))
+    }
+}
+
+/// Why a key alone is of no use.
+pub const KEY_WITHOUT_SESSION: &str =
+    "an idempotency key is known within its session: name the session too";
+
+/// What goes to standard output.
+enum Told {
+    Event(String),
+    /// What became of a line; the code that this has, and what people are told.
+    Object {
+        object: Value,
+        code: u8,
+        note: Option<String>,
+    },
+}
+
+/// Asks all, shows each as it is answered, and gives the worst exit code. Ctrl-C takes back what runs
+/// and asks nothing more; a second one leaves at once.
+///
+/// # Errors
+/// When standard output cannot be written, or at the second Ctrl-C.
+pub async fn run(
+    oracle: &Oracle,
+    request: BatchRequest,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let BatchRequest {
+        questions: Questions(talks),
+        busy,
+        parallel,
+        format,
+        root,
+    } = request;
+    let mut interrupts = Interrupts::listen();
+    let (listener, mut told) = mpsc::channel(WAITING);
+    let (end, until) = watch::channel(Until::Answered);
+    let talks = talks.into_iter().map(|talk| Asker {
+        session: oracle.session(SessionKey::local(talk.session)),
+        questions: talk.questions,
+        busy,
+        format,
+        root: root.clone(),
+        listener: listener.clone(),
+        until: until.clone(),
+    });
+    let mut asked = pin!(
+        stream::iter(talks)
+            .map(Asker::ask)
+            .buffer_unordered(parallel)
+    );
+    let mut code = exit::DONE;
+    loop {
+        tokio::select! {
+            Some(told) = told.recv() => code = exit::worse(code, show(told, terminal)?),
+            done = asked.next() => if done.is_none() { break },
+            () = interrupts.pressed() => {
+                if end.send_replace(Until::TakenBack) == Until::TakenBack {
+                    return Err(Stop::Interrupted);
+                }
+                terminal.status("taking the questions back; Ctrl-C again leaves at once");
+            }
+        }
+    }
+    while let Ok(told) = told.try_recv() {
+        code = exit::worse(code, show(told, terminal)?);
+    }
+    terminal.clear_status();
+    Ok(code)
+}
+
+fn show(told: Told, terminal: &mut Terminal) -> Result<u8, Stop> {
+    match told {
+        Told::Event(event) => {
+            terminal.line(&event)?;
+            Ok(exit::DONE)
+        }
+        Told::Object { object, code, note } => {
+            if let Some(note) = note {
+                terminal.note(&format!("oracle: {note}"));
+            }
+            terminal.line(&object.to_string())?;
+            Ok(code)
+        }
+    }
+}
+
+/// How long questions are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// To their ends.
+    Answered,
+    /// No longer: what runs is taken back, what is not asked yet is not asked.
+    TakenBack,
+}
+
+/// Asks one session its questions.
+struct Asker {
+    session: SessionHandle,
+    questions: Vec<Question>,
+    busy: BusyPolicy,
+    format: Format,
+    root: ProjectRoot,
+    listener: mpsc::Sender<Told>,
+    until: watch::Receiver<Until>,
+}
+
+impl Asker {
+    async fn ask(mut self) {
+        for question in std::mem::take(&mut self.questions) {
+            let line = question.line;
+            let told = if *self.until.borrow() == Until::TakenBack {
+                self.without(line, exit::CANCELLED, "it was not asked any more")
+            } else {
+                match self.answer(question).await {
+                    Ok(told) => told,
+                    Err(error) => {
+                        self.without(line, exit::of_ask_error(&error), &error.to_string())
+                    }
+                }
+            };
+            self.tell(told).await;
+        }
+    }
+
+    async fn answer(&mut self, question: Question) -> Result<Told, AskError> {
+        let line = question.line;
+        let submission = Submission {
+            busy: self.busy,
+            idempotency_key: question.idempotency_key,
+            ..Submission::new(question.text)
+        };
+        let mut watch = self.session.ask(submission).await?;
+        let taken_back =
+            take_back_when_told(self.session.clone(), watch.query(), self.until.clone());
+        let mut taken_back = pin!(taken_back.fuse());
+        loop {
+            tokio::select! {
+                progress = watch.next() => match progress? {
+                    Some(Progress::Event(event)) => self.event(&event).await,
+                    Some(Progress::Frame(_)) => {}
+                    None => break,
+                },
+                taken_back = &mut taken_back => taken_back?,
+            }
+        }
+        let answer = watch.answer().await?;
+        let mut object = ask::object(&self.session, &self.root, &answer).await?;
+        object["line"] = line.into();
+        Ok(Told::Object {
+            object,
+            code: exit::of_outcome(&answer.outcome),
+            note: None,
+        })
+    }
+
+    /// A line that came to nothing.
+    fn without(&self, line: usize, code: u8, why: &str) -> Told {
+        let session = &self.session.key().name;
+        Told::Object {
+            object: json!({ "line": line, "session": session, "outcome": null, "error": why }),
+            code,
+            note: Some(format!("line {line}, session `{session}`: {why}")),
+        }
+    }
+
+    async fn event(&self, event: &Event) {
+        if self.format.has_events()
+            && let Ok(event) = serde_json::to_string(event)
+        {
+            self.tell(Told::Event(event)).await;
+        }
+    }
+
+    async fn tell(&self, told: Told) {
+        // Who listens is there for as long as somebody asks.
+        let _ = self.listener.send(told).await;
+    }
+}
+
+/// Never ends while nobody wants the question back.
+async fn take_back_when_told(
+    session: SessionHandle,
+    query: QueryId,
+    mut until: watch::Receiver<Until>,
+) -> Result<(), AskError> {
+    let told = until.wait_for(|until| *until == Until::TakenBack).await;
+    if told.is_err() {
+        std::future::pending::<()>().await;
+    }
+    drop(told);
+    take_back(&session, query).await
+}

@@ -1,0 +1,290 @@
+//! A journal under which somebody dies at a point that a test has chosen: right before an append lands,
+//! or right after it has landed and before that is known.
+//!
+//! Between two appends of a session there is nothing durable, so that these points are all there are.
+
+use std::{
+    fmt, process,
+    str::FromStr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::watch;
+
+use super::Panics;
+use crate::{
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
+    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+};
+
+/// On which side of the append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// It does not land.
+    Before,
+    /// It has landed, and nobody hears of it.
+    After,
+}
+
+/// A point, written as `after:turn.replied:3`: the third append that has such a record; `*` for any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doom {
+    /// On which side.
+    pub side: Side,
+    /// The type of a record that the append has; none for any append.
+    pub kind: Option<String>,
+    /// Which of these, of all sessions together, from 1.
+    pub number: u64,
+}
+
+impl Doom {
+    /// At the append of this number.
+    #[must_use]
+    pub const fn at(side: Side, number: u64) -> Self {
+        let kind = None;
+        Self { side, kind, number }
+    }
+
+    fn meets(&self, append: &Append) -> bool {
+        let has = |kind: &String| {
+            let mut records = append.records.iter();
+            records.any(|record| record.fact.kind() == kind)
+        };
+        self.kind.as_ref().is_none_or(has)
+    }
+}
+
+/// A text that is no point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind")]
+pub struct NoDoom;
+
+impl FromStr for Doom {
+    type Err = NoDoom;
+
+    fn from_str(text: &str) -> Result<Self, NoDoom> {
+        let mut parts = text.split(':');
+        let (Some(side), Some(kind), Some(number), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(NoDoom);
+        };
+        let side = match side {
+            "before" => Side::Before,
+            "after" => Side::After,
+            _ => return Err(NoDoom),
+        };
+        let number = number.parse().map_err(|_| NoDoom)?;
+        let kind = (kind != "*").then(|| kind.to_owned());
+        Ok(Self { side, kind, number })
+    }
+}
+
+impl fmt::Display for Doom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.side {
+            Side::Before => "before",
+            Side::After => "after",
+        };
+        let kind = self.kind.as_deref().unwrap_or("*");
+        write!(f, "{side}:{kind}:{}", self.number)
+    }
+}
+
+/// Who dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Death {
+    /// The system: nothing is written or claimed any more, and whoever waits for it waits for ever. The
+    /// test ends it ([`Doomed::met`]).
+    System,
+    /// The actor that appends, once.
+    Actor,
+    /// The process, at once, as by a signal.
+    Process,
+}
+
+/// What an append added: whose it is, and the types of the records.
+pub type Landed = (Sid, Vec<&'static str>);
+
+/// See the module. Clones share what they count.
+#[derive(Clone)]
+pub struct Doomed {
+    inner: Arc<dyn Journal>,
+    /// None: it only keeps count.
+    doom: Option<Doom>,
+    death: Death,
+    counted: Arc<AtomicU64>,
+    met: Arc<watch::Sender<bool>>,
+    // A lock, because sessions append at the same time; held for one push.
+    landed: Arc<Mutex<Vec<Landed>>>,
+}
+
+impl Doomed {
+    /// Around a journal.
+    pub fn new(inner: Arc<dyn Journal>, doom: Option<Doom>, death: Death) -> Self {
+        Self {
+            inner,
+            doom,
+            death,
+            counted: Arc::default(),
+            met: Arc::new(watch::Sender::new(false)),
+            landed: Arc::default(),
+        }
+    }
+
+    /// Whether the point was reached.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        *self.met.borrow()
+    }
+
+    /// Waits until the point is reached.
+    pub async fn met(&self) {
+        // It cannot close: this one holds the sending end.
+        let _ = self.met.subscribe().wait_for(|met| *met).await;
+    }
+
+    /// What landed so far.
+    #[must_use]
+    pub fn landed(&self) -> Vec<Landed> {
+        let landed = self.landed.lock();
+        landed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether this append is the one.
+    fn is_doomed(&self, append: &Append) -> Option<Side> {
+        let doom = self.doom.as_ref().filter(|doom| doom.meets(append))?;
+        let number = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
+        (number == doom.number).then_some(doom.side)
+    }
+
+    async fn die(&self) {
+        self.met.send_replace(true);
+        match self.death {
+            Death::System => std::future::pending().await,
+            Death::Actor => Panics::times(1).maybe(),
+            Death::Process => process::abort(),
+        }
+    }
+
+    /// The dead write nothing.
+    async fn alive(&self) {
+        if self.death == Death::System && self.is_met() {
+            std::future::pending().await
+        }
+    }
+
+    async fn land(&self, append: Append) -> Result<Seq, Error> {
+        let kinds = append.records.iter().map(|record| record.fact.kind());
+        let (sid, kinds) = (append.sid, kinds.collect());
+        let seq = self.inner.append(append).await?;
+        let landed = self.landed.lock();
+        let mut landed = landed.unwrap_or_else(PoisonError::into_inner);
+        landed.push((sid, kinds));
+        Ok(seq)
+    }
+}
+
+impl Journal for Doomed {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move {
+            self.alive().await;
+            self.inner.claim(key).await
+        }
+        .boxed()
+    }
+
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+        async move {
+            self.alive().await;
+            match self.is_doomed(&append) {
+                Some(Side::Before) => {
+                    self.die().await;
+                    self.land(append).await
+                }
+                Some(Side::After) => {
+                    let seq = self.land(append).await?;
+                    self.die().await;
+                    Ok(seq)
+                }
+                None => self.land(append).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        self.inner.read(sid, after, limit)
+    }
+
+    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+        self.inner.find(key)
+    }
+
+    fn list(
+        &self,
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.inner.list(tenant, after, limit)
+    }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.inner.unfinished(after, limit)
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.save(sid, epoch, snapshot)
+    }
+
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+        self.inner.snapshot(sid)
+    }
+
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.inner.delete(sid, epoch)
+    }
+
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        self.inner.search(tenant, words, limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_reads_as_it_is_written() {
+        let turn = Doom {
+            kind: Some("turn.replied".into()),
+            ..Doom::at(Side::After, 3)
+        };
+        for (text, doom) in [
+            ("after:turn.replied:3", turn),
+            ("before:*:12", Doom::at(Side::Before, 12)),
+        ] {
+            assert_eq!(text.parse(), Ok(doom.clone()));
+            assert_eq!(doom.to_string(), text);
+        }
+        for text in [
+            "",
+            "after:turn.replied",
+            "during:*:1",
+            "after:*:x",
+            "after:*:1:2",
+        ] {
+            assert_eq!(text.parse::<Doom>(), Err(NoDoom), "{text}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Every scenario, cut off at every single record: the end is the same (spec 10).
+//!
+//! A scenario is played to its end once. Then it is played again for each append of it, and dies right
+//! before or right after that append: the whole system, which then starts anew over the same journal, or
+//! only the actor. People do again what was not recorded. What it all comes to is compared.
+//!
+//! With `ORACLE_LONG_TESTS=1` there are many more lives with several deaths each.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    journal::{Journal, Memory},
+    testkit::{Death, Doom, Side},
+};
+
+pub(super) mod check;
+mod held;
+mod scenario;
+mod world;
+
+use check::same_but_for_unknown;
+use scenario::Scenario;
+use world::{Came, World};
+
+/// A death: whose, and where.
+type Fate = (Death, Doom);
+
+/// Each system's death begins a new life; actors die within the life that they are in.
+async fn play(scenario: &Scenario, journal: Arc<dyn Journal>, fates: &[Fate], name: &str) -> Came {
+    let mut world = World::new(scenario, journal, name.to_owned());
+    for (death, doom) in fates {
+        world.live(Some(doom.clone()), *death).await;
+    }
+    world.live(None, Death::System).await;
+    world.end().await
+}
+
+/// What an undisturbed run comes to, and its appends: whether they are of the session that was asked,
+/// and what records they have.
+struct Undisturbed {
+    came: Came,
+    appends: Vec<(bool, Vec<&'static str>)>,
+}
+
+async fn undisturbed(scenario: &Scenario) -> Undisturbed {
+    let mut world = World::new(scenario, Arc::new(Memory::new()), scenario.name.into());
+    let landed = world.live(None, Death::System).await.landed();
+    let first = landed[0].0;
+    let appends = landed.into_iter().map(|(sid, kinds)| (sid == first, kinds));
+    Undisturbed {
+        came: world.end().await,
+        appends: appends.collect(),
+    }
+}
+
+impl Undisturbed {
+    /// All deaths that change nothing in how it ends. An actor that dies while its session is idle or
+    /// comes to life is set aside, and a sub-agent that is set aside has failed (spec 10).
+    fn fates(&self) -> Vec<Fate> {
+        let mut fates = Vec::new();
+        for (number, (asked, kinds)) in (1..).zip(&self.appends) {
+            let begins = |kind: &&str| ["session.opened", "query.accepted"].contains(kind);
+            for side in [Side::Before, Side::After] {
+                fates.push((Death::System, Doom::at(side, number)));
+                if *asked || !kinds.iter().any(begins) {
+                    fates.push((Death::Actor, Doom::at(side, number)));
+                }
+            }
+        }
+        fates
+    }
+
+    fn same_as(&self, came: &Came, name: &str) {
+        assert_eq!(came.ends, self.came.ends, "{name}");
+        for (tool, runs) in &self.came.runs {
+            let again = if came.repeatable.contains(tool) {
+                came.deaths
+            } else {
+                0
+            };
+            for stands in &came.stands {
+                let (finished, made) = stands[tool];
+                let since = came.runs[tool] - made;
+                assert!(
+                    since <= (runs - finished) * (1 + again),
+                    "{name}: {tool} ran {since} times again, {finished} of {runs} calls had results"
+                );
+            }
+        }
+        for request in &came.requests {
+            let told = &request.messages;
+            let known =
+                |before: &oracle_agent::llm::Request| same_but_for_unknown(told, &before.messages);
+            assert!(
+                self.came.requests.iter().any(known),
+                "{name}: a model was told what it is not told otherwise: {told:#?}"
+            );
+        }
+    }
+}
+
+fn memory() -> Arc<dyn Journal> {
+    Arc::new(Memory::new())
+}
+
+fn long() -> bool {
+    std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1")
+}
+
+fn named(scenario: &Scenario, fates: &[Fate]) -> String {
+    let fate = |(death, doom): &Fate| format!("{death:?} {doom}");
+    let fates: Vec<_> = fates.iter().map(fate).collect();
+    format!("{}, {}", scenario.name, fates.join(", "))
+}
+
+#[tokio::test(start_paused = true)]
+async fn cut_off_at_any_record_a_scenario_comes_to_the_same_end() {
+    for scenario in scenario::all() {
+        let undisturbed = undisturbed(&scenario).await;
+        for fate in undisturbed.fates() {
+            let name = named(&scenario, std::slice::from_ref(&fate));
+            let came = play(&scenario, memory(), &[fate], &name).await;
+            undisturbed.same_as(&came, &name);
+        }
+    }
+}
+
+/// Splitmix, for plans that a seed says all about.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        let index = self.below(all.len() as u64);
+        &all[usize::try_from(index).unwrap()]
+    }
+}
+
+/// A scenario and up to five deaths, not more than two of them the actor's, by a seed alone.
+async fn by_seed(seed: u64) -> (String, Undisturbed, Came) {
+    let mut dice = Dice(seed);
+    let scenario = dice.of(&scenario::all()).clone();
+    let undisturbed = undisturbed(&scenario).await;
+    let possible = undisturbed.fates();
+    let mut fates: Vec<Fate> = Vec::new();
+    for _ in 0..=dice.below(5) {
+        let fate = dice.of(&possible).clone();
+        let actors = fates.iter().filter(|(death, _)| *death == Death::Actor);
+        // What an append is of by number is known of the first life alone.
+        let asked_alone = undisturbed.appends.iter().all(|(asked, _)| *asked);
+        if fate.0 == Death::System || (actors.count() < 2 && (fates.is_empty() || asked_alone)) {
+            fates.push(fate);
+        }
+    }
+    let name = format!("seed {seed}: {}", named(&scenario, &fates));
+    let came = play(&scenario, memory(), &fates, &name).await;
+    (name, undisturbed, came)
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_deaths_by_seed_come_to_the_same_end() {
+    let seeds = if long() { 2_000 } else { 60 };
+    for seed in 0..seeds {
+        let (name, undisturbed, came) = by_seed(seed).await;
+        undisturbed.same_as(&came, &name);
+    }
+}
+
+#[test]
+fn the_same_seed_twice_gives_the_same_trace() {
+    let trace = |seed| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(by_seed(seed)).2.trace
+    };
+    for seed in 0..12 {
+        assert_eq!(trace(seed), trace(seed), "seed {seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn over_sqlite_as_well() {
+    for (index, scenario) in scenario::all().iter().enumerate() {
+        let undisturbed = undisturbed(scenario).await;
+        let fates = undisturbed.fates();
+        let every = if long() { 1 } else { 17 };
+        for fate in fates.into_iter().skip(index % every).step_by(every) {
+            let name = named(scenario, std::slice::from_ref(&fate));
+            let folder = tempfile::tempdir().unwrap();
+            let journal = held::Held::open(folder.path());
+            let came = play(scenario, Arc::new(journal), &[fate], &name).await;
+            undisturbed.same_as(&came, &name);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The journal in SQLite on a paused clock: time stands still while the disk is waited for.
+//!
+//! A paused clock runs ahead whenever nothing is left to do, unless a thread of the runtime's is busy;
+//! the journal's own threads are not the runtime's.
+
+use std::{future::Future, path::Path};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use oracle_agent::{
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Sqlite},
+    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+};
+use tokio::{runtime::Handle, task::spawn_blocking};
+
+/// See the module.
+pub(super) struct Held(Sqlite);
+
+impl Held {
+    pub(super) fn open(folder: &Path) -> Self {
+        let broken = |why: &str| panic!("the journal is broken: {why}");
+        Self(Sqlite::open(folder, Box::new(broken)).unwrap())
+    }
+
+    fn held<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
+        &self,
+        call: impl FnOnce(Sqlite) -> F + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, Error>> {
+        let (journal, runtime) = (self.0.clone(), Handle::current());
+        async move {
+            let done = spawn_blocking(move || runtime.block_on(call(journal)));
+            done.await.unwrap()
+        }
+        .boxed()
+    }
+}
+
+impl Journal for Held {
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.held(async move |journal| journal.claim(key).await)
+    }
+
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
+        self.held(async move |journal| journal.append(append).await)
+    }
+
+    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
+        self.held(async move |journal| journal.read(sid, after, limit).await)
+    }
+
+    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
+        self.held(async move |journal| journal.find(key).await)
+    }
+
+    fn list(
+        &self,
+        tenant: TenantId,
+        after: Option<SessionName>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.held(async move |journal| journal.list(tenant, after, limit).await)
+    }
+
+    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
+        self.held(async move |journal| journal.unfinished(after, limit).await)
+    }
+
+    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
+        self.held(async move |journal| journal.save(sid, epoch, snapshot).await)
+    }
+
+    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
+        self.held(async move |journal| journal.snapshot(sid).await)
+    }
+
+    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
+        self.held(async move |journal| journal.delete(sid, epoch).await)
+    }
+
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
+        self.held(async move |journal| journal.search(tenant, words, limit).await)
+    }
+}
