@@ -23,11 +23,13 @@ pub mod exit;
 mod help;
 pub mod input;
 mod interrupts;
+pub mod journal;
 mod options;
 mod progress;
 pub mod prompt;
 mod render;
 pub mod replay;
+pub mod sessions;
 pub mod signal;
 mod stop;
 pub mod terminal;
@@ -58,6 +60,12 @@ pub enum Command {
     /// Hold a conversation, one question a line
     #[command(after_help = help::CHAT)]
     Chat(ChatArgs),
+    /// List, show, search, export and delete what is kept of conversations
+    #[command(after_help = help::SESSIONS)]
+    Sessions(sessions::SessionsArgs),
+    /// Check the journal, or count what is in it
+    #[command(after_help = help::JOURNAL)]
+    Journal(journal::JournalArgs),
     /// Say what kind of question a query is
     #[command(after_help = help::CLASSIFY)]
     Classify(classify::ClassifyArgs),

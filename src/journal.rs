@@ -42,7 +42,7 @@ pub mod sqlite;
 
 pub use memory::Memory;
 pub use search::Hit;
-pub use sqlite::Sqlite;
+pub use sqlite::{Problem, Sqlite, Stats};
 
 /// The right to append to a session, until somebody claims it anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::{
 };
 
 mod data;
+mod kept;
 mod run;
 
 use super::BuildError;
@@ -48,6 +49,12 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         }
         Command::Chat(chat) => {
             return run::chat(chat, args, &load()?.config, environment, terminal);
+        }
+        Command::Sessions(sessions) => {
+            return kept::sessions(sessions, args, &load()?.config, environment, terminal);
+        }
+        Command::Journal(journal) => {
+            return kept::journal(journal, args, &load()?.config, environment, terminal);
         }
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };

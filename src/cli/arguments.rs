@@ -20,6 +20,9 @@ pub struct AskArgs {
     /// Print the events of the query as they happen, as JSON lines
     #[arg(long)]
     pub events: bool,
+    /// Go on with the session that was used last
+    #[arg(long, conflicts_with_all = ["session", "jsonl"])]
+    pub last: bool,
     /// Makes a question that is asked again one question, within its session
     #[arg(long, value_name = "KEY", conflicts_with = "jsonl")]
     pub idempotency_key: Option<String>,
@@ -46,6 +49,9 @@ pub struct ChatArgs {
     /// Print the events of the queries as they happen, as JSON lines
     #[arg(long)]
     pub events: bool,
+    /// Go on with the session that was used last
+    #[arg(long, conflicts_with = "session")]
+    pub last: bool,
 }
 
 /// `oracle replay`.

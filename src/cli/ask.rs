@@ -5,7 +5,9 @@ use serde_json::json;
 use super::{Options, Stop, exit, interrupts::Interrupts, progress::Follower, terminal::Terminal};
 use crate::{
     actor::{Answer, AskError, Oracle, SessionHandle},
-    model::{SessionKey, SessionName, Submission},
+    journal::{Journal, Standing},
+    kernel::Refusal,
+    model::{BusyPolicy, SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
 
@@ -63,17 +65,35 @@ impl Format {
 /// When the question is refused, the system stops, or the output cannot be written.
 pub async fn run(
     oracle: &Oracle,
+    journal: &dyn Journal,
     request: AskRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let session = oracle.session(SessionKey::local(request.session.clone()));
     let mut interrupts = Interrupts::listen();
+    leave_alone_if_busy(journal, session.key(), &request.submission).await?;
     let follower = Follower::new(&session, request.format);
     let answer = follower
         .follow(request.submission, terminal, &mut interrupts)
         .await?;
     show_object(&session, &request.root, &answer, request.format, terminal).await?;
     Ok(exit::of_outcome(&answer.outcome))
+}
+
+/// Who asks to be refused by a busy session must not take it from the process that works on it, as
+/// bringing it to life here would. A question that was asked before is not refused.
+pub(super) async fn leave_alone_if_busy(
+    journal: &dyn Journal,
+    session: &SessionKey,
+    submission: &Submission,
+) -> Result<(), AskError> {
+    if submission.busy != BusyPolicy::Reject || submission.idempotency_key.is_some() {
+        return Ok(());
+    }
+    match journal.find(session.clone()).await? {
+        Some(known) if known.standing == Standing::Busy => Err(Refusal::Busy.into()),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Prints what a query came to, where `--json` asks for it.

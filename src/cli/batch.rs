@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     actor::{AskError, Oracle, Progress, SessionHandle},
+    journal::Journal,
     model::{BusyPolicy, Event, QueryId, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
@@ -139,6 +140,7 @@ enum Told {
 /// When standard output cannot be written, or at the second Ctrl-C.
 pub async fn run(
     oracle: &Oracle,
+    journal: &dyn Journal,
     request: BatchRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
@@ -154,6 +156,7 @@ pub async fn run(
     let (end, until) = watch::channel(Until::Answered);
     let talks = talks.into_iter().map(|talk| Asker {
         session: oracle.session(SessionKey::local(talk.session)),
+        journal,
         questions: talk.questions,
         busy,
         format,
@@ -212,8 +215,9 @@ enum Until {
 }
 
 /// Asks one session its questions.
-struct Asker {
+struct Asker<'a> {
     session: SessionHandle,
+    journal: &'a dyn Journal,
     questions: Vec<Question>,
     busy: BusyPolicy,
     format: Format,
@@ -222,7 +226,7 @@ struct Asker {
     until: watch::Receiver<Until>,
 }
 
-impl Asker {
+impl Asker<'_> {
     async fn ask(mut self) {
         for question in std::mem::take(&mut self.questions) {
             let line = question.line;
@@ -247,6 +251,7 @@ impl Asker {
             idempotency_key: question.idempotency_key,
             ..Submission::new(question.text)
         };
+        ask::leave_alone_if_busy(self.journal, self.session.key(), &submission).await?;
         let mut watch = self.session.ask(submission).await?;
         let taken_back =
             take_back_when_told(self.session.clone(), watch.query(), self.until.clone());

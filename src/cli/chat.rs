@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     actor::{AskError, Oracle},
-    model::{SessionKey, SessionName, Submission},
+    model::{SessionKey, SessionName, Submission, Timestamp},
     tool::ProjectRoot,
 };
 
@@ -30,6 +30,8 @@ const LINES: usize = 64;
 pub struct ChatRequest {
     /// The session; a new one if none is named.
     pub session: SessionName,
+    /// When it was last used; none if it is new.
+    pub last_used: Option<Timestamp>,
     /// How the answers are to look.
     pub format: Format,
     /// Where citations are checked.
@@ -51,10 +53,7 @@ pub async fn run(
     let session = oracle.session(SessionKey::local(request.session.clone()));
     let person = terminal.input.is_terminal();
     if person && terminal.err_is_terminal() {
-        terminal.note(&format!(
-            "session {}: ask away; Ctrl-C takes a question back, Ctrl-D leaves",
-            session.key().name
-        ));
+        terminal.note(&greeting(&request));
     }
     let mut code = exit::DONE;
     loop {
@@ -96,6 +95,16 @@ pub async fn run(
         }
     }
     Ok(if person { exit::DONE } else { code })
+}
+
+/// Whoever goes on with what was said before should know it.
+fn greeting(request: &ChatRequest) -> String {
+    let name = &request.session;
+    let session = match request.last_used {
+        None => format!("session {name}"),
+        Some(at) => format!("going on with session {name}, last used {at}"),
+    };
+    format!("{session}: ask away; Ctrl-C takes a question back, Ctrl-D leaves")
 }
 
 fn unreadable(error: io::Error) -> Stop {

@@ -24,7 +24,9 @@ pub(super) const TOP: &str = concat!(
 Examples:
   oracle ask \"where are sessions restarted?\"
   oracle chat --project ~/src/shop
+  oracle chat --last
   oracle ask --json < question.txt
+  oracle sessions list
   oracle config check
 
 ",
@@ -68,11 +70,40 @@ Ctrl-C takes the running question back, a second one ends the program at once; C
 
 Examples:
   oracle chat
+  oracle chat --last
   oracle chat --session review --project ~/src/shop
 
 ",
     exit_codes!()
 );
+
+pub(super) const SESSIONS: &str = concat!(
+    "\
+Sessions are kept in the data directory. They can be looked at while other processes use them.
+
+A session that is `running` has a query that has not ended: somebody works on it, or it was cut off and \
+goes on when the session is next asked something.
+
+Examples:
+  oracle sessions list --limit 10
+  oracle sessions show review
+  oracle sessions events review --type tool. | jq .payload.name
+  oracle sessions export review > review.jsonl
+  oracle sessions search retry policy
+  oracle sessions delete review --yes
+
+",
+    exit_codes!()
+);
+
+pub(super) const JOURNAL: &str = "\
+Both read the file, also while another process uses it. `verify` ends with exit code 1 if anything is \
+not as it was written, and names session and record.
+
+Examples:
+  oracle journal verify
+  oracle journal verify --json | jq '.problems[].session'
+  oracle journal stats --data-dir ~/backup/oracle";
 
 pub(super) const CLASSIFY: &str = "\
 Without QUERY, every line of standard input is a query, blank ones too. For each there is one line \

@@ -256,7 +256,7 @@ pub(super) fn take_back(
 }
 
 /// Text of a model or a file for a terminal: it must not be able to command it.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     text.chars()
         .map(|c| if commands(c) { '\u{fffd}' } else { c })

@@ -63,6 +63,12 @@ impl Stop {
         Self::with_code(exit::FAILED, [problem])
     }
 
+    /// It cannot be done while something else goes on.
+    #[must_use]
+    pub fn busy(problem: impl Display) -> Self {
+        Self::with_code(exit::BUSY, [problem])
+    }
+
     fn with_code<T: Display>(code: u8, problems: impl IntoIterator<Item = T>) -> Self {
         let text = |problem: T| problem.to_string();
         let lines = problems.into_iter().map(text).collect::<Vec<_>>();

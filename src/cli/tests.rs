@@ -46,6 +46,7 @@ fn common_options_stand_before_or_behind_the_command() {
         command: Command::Ask(AskArgs {
             question: Some("why".into()),
             events: false,
+            last: false,
             idempotency_key: None,
             busy: BusyPolicy::Queue,
             jsonl: false,
@@ -96,6 +97,7 @@ fn arguments_of_commands_are_taken_as_typed() {
         Command::Ask(AskArgs {
             question: question.map(str::to_owned),
             events: false,
+            last: false,
             idempotency_key: None,
             busy: BusyPolicy::Queue,
             jsonl: false,
@@ -128,7 +130,14 @@ fn arguments_of_commands_are_taken_as_typed() {
             &["classify", "--context", "c"],
             classify(None, Some("c")),
         ),
-        ("chat", &["chat"], Command::Chat(ChatArgs { events: false })),
+        (
+            "chat",
+            &["chat"],
+            Command::Chat(ChatArgs {
+                events: false,
+                last: false,
+            }),
+        ),
         (
             "replay",
             &["replay", "-"],

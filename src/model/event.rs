@@ -67,6 +67,14 @@ impl Event {
     /// A record as the outside sees it: a pure projection.
     #[must_use]
     pub fn of(session: &SessionName, seq: Seq, record: &Record) -> Self {
+        let mut event = Self::with_whole_texts(session, seq, record);
+        by_reference(&mut event.payload, seq);
+        event
+    }
+
+    /// The same with long texts as they are, for what leaves the journal behind.
+    #[must_use]
+    pub fn with_whole_texts(session: &SessionName, seq: Seq, record: &Record) -> Self {
         let tagged = serde_json::to_value(&record.fact).unwrap_or_default();
         let mut payload = match tagged {
             Value::Object(mut tagged) => tagged.remove("payload").unwrap_or_default(),
@@ -82,7 +90,6 @@ impl Event {
             let reason = finished.outcome.reason().map(str::to_owned);
             fields.insert("reason".to_owned(), reason.into());
         }
-        by_reference(&mut payload, seq);
         Self {
             seq,
             session: session.clone(),

@@ -9,7 +9,10 @@ use std::{
 use crate::{
     cli::{Environment, Stop, exit},
     config::Config,
-    journal::{shared::Shared, sqlite::OpenError},
+    journal::{
+        shared::Shared,
+        sqlite::{Inspection, OpenError},
+    },
 };
 
 /// Where things are kept (spec 13).
@@ -22,6 +25,16 @@ pub(super) fn directory(config: &Config, environment: &Environment) -> Result<Pa
 /// The journal there, which other commands may use at the same time.
 pub(super) async fn journal(folder: &Path) -> Result<Shared, OpenError> {
     Shared::open(folder, broken).await
+}
+
+/// Looks into the journal there, whoever has it.
+pub(super) fn inspect(folder: &Path) -> Result<Inspection, OpenError> {
+    Inspection::open(folder)
+}
+
+/// Whether nothing was ever kept there. Whoever only looks must not make what is missing.
+pub(super) fn is_empty(folder: &Path) -> bool {
+    matches!(Inspection::open(folder), Err(OpenError::Absent { .. }))
 }
 
 /// What was said to be durable must be. From a journal that cannot be trusted nothing more is acknowledged:

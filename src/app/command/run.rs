@@ -1,6 +1,6 @@
 //! The commands that run queries: a system for as long as the command takes.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
@@ -15,11 +15,13 @@ use crate::{
         chat::{self, ChatRequest},
         input,
         replay::{self, Scenario},
+        sessions,
         terminal::Terminal,
     },
     config::Config,
+    journal::Journal,
     llm::Scripted,
-    model::{SessionName, Submission},
+    model::{SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -37,23 +39,27 @@ pub(super) fn ask(
     if ask.jsonl {
         return ask_many(ask, args, config, environment, terminal);
     }
-    if ask.idempotency_key.is_some() && args.options.session.is_none() {
+    let which = Which::of(args, ask.last);
+    if ask.idempotency_key.is_some() && which == Which::New {
         return Err(Stop::usage(batch::KEY_WITHOUT_SESSION));
     }
     let question = input::question(ask.question.as_deref(), &mut terminal.input)?;
-    let request = AskRequest {
-        submission: Submission {
-            busy: ask.busy,
-            idempotency_key: ask.idempotency_key.clone(),
-            ..Submission::new(question)
-        },
-        session: session(args),
-        format: Format::of(&args.options, ask.events),
-        root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
+    let submission = Submission {
+        busy: ask.busy,
+        idempotency_key: ask.idempotency_key.clone(),
+        ..Submission::new(question)
     };
+    let format = Format::of(&args.options, ask.events);
+    let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let (builder, data) = prepared(config, args, environment)?;
-    with_system(builder, Some(data), async |oracle| {
-        ask::run(oracle, request, terminal).await
+    with_system(builder, Some(data), async |oracle, journal| {
+        let request = AskRequest {
+            submission,
+            session: which.name(journal).await?,
+            format,
+            root,
+        };
+        ask::run(oracle, journal, request, terminal).await
     })
 }
 
@@ -78,8 +84,8 @@ fn ask_many(
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
     };
     let (builder, data) = prepared(config, args, environment)?;
-    with_system(builder, Some(data), async |oracle| {
-        batch::run(oracle, request, terminal).await
+    with_system(builder, Some(data), async |oracle, journal| {
+        batch::run(oracle, journal, request, terminal).await
     })
 }
 
@@ -91,13 +97,19 @@ pub(super) fn chat(
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let request = ChatRequest {
-        session: session(args),
-        format: Format::of(&args.options, chat.events),
-        root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
-    };
+    let which = Which::of(args, chat.last);
+    let format = Format::of(&args.options, chat.events);
+    let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let (builder, data) = prepared(config, args, environment)?;
-    with_system(builder, Some(data), async |oracle| {
+    with_system(builder, Some(data), async |oracle, journal| {
+        let session = which.name(journal).await?;
+        let known = journal.find(SessionKey::local(session.clone())).await?;
+        let request = ChatRequest {
+            session,
+            last_used: known.and_then(|known| known.at),
+            format,
+            root,
+        };
         chat::run(oracle, request, terminal).await
     })
 }
@@ -129,13 +141,13 @@ pub(super) fn replay(
     let session = named
         .map_or_else(|| SessionName::new("replay"), Ok)
         .map_err(Stop::usage)?;
-    with_system(builder, None, async |oracle| {
+    with_system(builder, None, async |oracle, _| {
         replay::run(oracle, &scenario, session, format, terminal).await
     })
 }
 
 /// A system for one command, and the folder of its journal.
-fn prepared(
+pub(super) fn prepared(
     config: &Config,
     args: &Args,
     environment: &Environment,
@@ -148,43 +160,70 @@ fn prepared(
     Ok((builder, data))
 }
 
-/// The session that is named, or a new one.
-fn session(args: &Args) -> SessionName {
-    let new = || SessionName::from_uuid(Uuid::now_v7());
-    args.options.session.clone().unwrap_or_else(new)
+/// Which session a command is to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
+    Named(SessionName),
+    /// The one that was used last.
+    Last,
+    New,
+}
+
+impl Which {
+    fn of(args: &Args, last: bool) -> Self {
+        match &args.options.session {
+            Some(name) => Self::Named(name.clone()),
+            None if last => Self::Last,
+            None => Self::New,
+        }
+    }
+
+    async fn name(self, journal: &dyn Journal) -> Result<SessionName, Stop> {
+        match self {
+            Self::Named(name) => Ok(name),
+            Self::Last => sessions::last(journal).await,
+            Self::New => Ok(SessionName::from_uuid(Uuid::now_v7())),
+        }
+    }
 }
 
 /// Starts a system over the journal of a data directory, or one in memory, does the work with it, and
 /// ends it, on a runtime of its own.
-fn with_system(
+pub(super) fn with_system(
     builder: Builder,
     data: Option<PathBuf>,
-    work: impl AsyncFnOnce(&Oracle) -> Result<u8, Stop>,
+    work: impl AsyncFnOnce(&Oracle, &dyn Journal) -> Result<u8, Stop>,
 ) -> Result<u8, Stop> {
+    on_runtime(Box::pin(async {
+        let (builder, shared) = match data {
+            Some(folder) => {
+                let shared = super::data::journal(&folder).await?;
+                (builder.journal(shared.clone()), Some(shared))
+            }
+            None => (builder, None),
+        };
+        let journal = Arc::clone(&builder.journal);
+        let system = builder.start().await?;
+        let done = work(system.oracle(), &*journal).await;
+        // Whoever does not want to wait does not wait for this either.
+        if !matches!(done, Err(Stop::Interrupted)) {
+            system.shut_down(DRAIN).await;
+            if let Some(shared) = shared {
+                shared.close().await;
+            }
+        }
+        done
+    }))
+}
+
+/// Does the work on a runtime of its own.
+pub(super) fn on_runtime<T>(work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     let runtime = runtime
         .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
-    let done = runtime.block_on(Box::pin(async {
-        let (builder, journal) = match data {
-            Some(folder) => {
-                let journal = super::data::journal(&folder).await?;
-                (builder.journal(journal.clone()), Some(journal))
-            }
-            None => (builder, None),
-        };
-        let system = builder.start().await?;
-        let done = work(system.oracle()).await;
-        // Whoever does not want to wait does not wait for this either.
-        if !matches!(done, Err(Stop::Interrupted)) {
-            system.shut_down(DRAIN).await;
-            if let Some(journal) = journal {
-                journal.close().await;
-            }
-        }
-        done
-    }));
+    let done = runtime.block_on(work);
     // Standard input may be waited for in a thread that nothing can wake.
     runtime.shutdown_background();
     done

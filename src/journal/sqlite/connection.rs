@@ -79,8 +79,14 @@ pub(super) fn reading(path: &Path) -> Result<Connection, OpenError> {
 /// may be open in this process already, whose locks end when a handle of any kind is closed.
 pub(super) fn inspecting(files: &Files) -> Result<Connection, OpenError> {
     let path = files.journal.clone();
-    if !path.exists() {
-        return Err(OpenError::Absent { path });
+    match path.try_exists() {
+        Ok(true) => {}
+        Ok(false) if files.has_log() => {
+            let log = files.log.clone();
+            return Err(OpenError::Orphaned { log });
+        }
+        Ok(false) => return Err(OpenError::Absent { path }),
+        Err(source) => return Err(OpenError::File { path, source }),
     }
     let connection = reading(&path)?;
     let (application, found) = match schema::header(&connection) {

@@ -1,0 +1,112 @@
+//! `oracle journal`: whether the journal is as it was written, and how much there is in it.
+
+use std::io::Write as _;
+
+use clap::Subcommand;
+use serde_json::{Map, Value, json};
+
+use super::{Stop, exit, terminal::Terminal};
+use crate::journal::{Problem, Stats};
+
+/// `oracle journal`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct JournalArgs {
+    /// What is to be done with it.
+    #[command(subcommand)]
+    pub command: JournalCommand,
+}
+
+/// What can be done with a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum JournalCommand {
+    /// Check every record, and name each that is not as it was written
+    Verify,
+    /// Count sessions, records and bytes
+    Stats,
+}
+
+/// Names what is wrong; gives the exit code.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn verified(problems: &[Problem], json: bool, terminal: &mut Terminal) -> Result<u8, Stop> {
+    if json {
+        let problem = |problem: &Problem| {
+            let Problem {
+                sid,
+                session,
+                seq,
+                what,
+            } = problem;
+            json!({ "sid": sid, "session": session, "seq": seq, "what": what })
+        };
+        let problems: Vec<Value> = problems.iter().map(problem).collect();
+        terminal.out.json(&json!({ "problems": problems }))?;
+    } else if problems.is_empty() {
+        writeln!(terminal.out, "the journal is in order")?;
+    } else {
+        for problem in problems {
+            writeln!(terminal.out, "{problem}")?;
+        }
+        let many = problems.len();
+        terminal.err.say(format_args!(
+            "{many} problems: sessions that are not named here are in order"
+        ));
+    }
+    Ok(if problems.is_empty() {
+        exit::DONE
+    } else {
+        exit::FAILED
+    })
+}
+
+/// Prints figures.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn counted(stats: &Stats, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    let Stats {
+        sessions,
+        busy,
+        records,
+        kinds,
+        snapshots,
+        oldest,
+        newest,
+        database_bytes,
+        log_bytes,
+    } = stats;
+    if json {
+        let kinds: Map<String, Value> = kinds
+            .iter()
+            .map(|(kind, many)| (kind.clone(), (*many).into()))
+            .collect();
+        return terminal.out.json(&json!({
+            "sessions": sessions,
+            "running": busy,
+            "records": records,
+            "kinds": kinds,
+            "snapshots": snapshots,
+            "oldest": oldest,
+            "newest": newest,
+            "database_bytes": database_bytes,
+            "log_bytes": log_bytes,
+        }));
+    }
+    let out = &mut terminal.out;
+    writeln!(
+        out,
+        "sessions   {sessions}, {busy} of them in the middle of a query"
+    )?;
+    writeln!(out, "records    {records}")?;
+    if let (Some(oldest), Some(newest)) = (oldest, newest) {
+        writeln!(out, "written    {oldest} to {newest}")?;
+    }
+    writeln!(out, "snapshots  {snapshots}")?;
+    writeln!(out, "database   {database_bytes} bytes")?;
+    writeln!(out, "log        {log_bytes} bytes, used again and again")?;
+    for (kind, many) in kinds {
+        writeln!(out, "{many:>9}  {kind}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `oracle sessions list`, and which session was used last.
+//!
+//! The journal lists by name; what was used last is sorted out here, page by page, so that no more is
+//! held than is to be shown.
+
+use std::{cmp::Reverse, io::Write as _};
+
+use serde::Serialize;
+
+use super::{Stop, Terminal, tenant};
+use crate::{
+    journal::{Journal, Known, Standing},
+    model::{
+        Seq, SessionName, Timestamp,
+        record::{Fact, SessionFact},
+    },
+};
+
+/// Sessions read at a time.
+const PAGE: usize = 1_024;
+/// Sessions listed unless somebody says otherwise: about a screen.
+const LIMIT: usize = 50;
+
+/// `oracle sessions list`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct ListArgs {
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = LIMIT)]
+    pub limit: usize,
+}
+
+/// A session as it is listed.
+#[derive(Serialize)]
+struct Listed<'a> {
+    session: &'a SessionName,
+    last_activity: Option<Timestamp>,
+    state: &'static str,
+    records: Seq,
+}
+
+impl<'a> From<&'a Known> for Listed<'a> {
+    fn from(known: &'a Known) -> Self {
+        Self {
+            session: &known.key.name,
+            last_activity: known.at,
+            state: state(known.standing),
+            records: known.last,
+        }
+    }
+}
+
+/// `running` is a query that has not ended: somebody works on it, or it was cut off.
+pub(super) const fn state(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Resting => "idle",
+        Standing::Busy => "running",
+    }
+}
+
+/// Lists the sessions that were used last.
+///
+/// # Errors
+/// When the journal cannot be read or standard output cannot be written.
+pub async fn list(
+    journal: &dyn Journal,
+    args: &ListArgs,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let (sessions, all) = newest(journal, args.limit).await?;
+    let listed = sessions.iter().map(Listed::from);
+    if json {
+        for session in listed {
+            terminal.out.json(&session)?;
+        }
+        return Ok(());
+    }
+    let rows = listed.map(|listed| {
+        let at = listed.last_activity.map(|at| at.to_string());
+        let at = at.unwrap_or_else(|| "-".to_owned());
+        let (name, records) = (listed.session.to_string(), listed.records.to_string());
+        [name, at, listed.state.to_owned(), records]
+    });
+    let rows: Vec<[String; 4]> = rows.collect();
+    if terminal.out_is_terminal() {
+        let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"].map(str::to_owned);
+        aligned(&[&[head][..], &rows].concat(), terminal)?;
+    } else {
+        for row in &rows {
+            writeln!(terminal.out, "{}", row.join("\t"))?;
+        }
+    }
+    let more = all - rows.len();
+    if more > 0 {
+        let hint = "see more with --limit";
+        terminal
+            .err
+            .say(format_args!("{more} more sessions: {hint}"));
+    } else if all == 0 {
+        terminal
+            .err
+            .say("no sessions are kept in this data directory yet");
+    }
+    Ok(())
+}
+
+/// Columns for a person; the last is of numbers.
+fn aligned(rows: &[[String; 4]], terminal: &mut Terminal) -> Result<(), Stop> {
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let [first, second, third, fourth] = [0, 1, 2, 3].map(width);
+    for [name, at, state, records] in rows {
+        writeln!(
+            terminal.out,
+            "{name:first$}  {at:second$}  {state:third$}  {records:>fourth$}"
+        )?;
+    }
+    Ok(())
+}
+
+/// The `limit` sessions that were used last, the last first, and how many there are in all.
+async fn newest(journal: &dyn Journal, limit: usize) -> Result<(Vec<Known>, usize), Stop> {
+    let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
+    loop {
+        let page = journal.list(tenant(), after.clone(), PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.name.clone());
+        all += page.len();
+        newest.extend(page);
+        newest.sort_by_key(|known: &Known| Reverse((known.at, known.sid)));
+        newest.truncate(limit);
+    }
+    Ok((newest, all))
+}
+
+/// The session that a person used last; those of sub-agents are not meant.
+///
+/// # Errors
+/// When the journal cannot be read, or nobody has asked anything yet.
+pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
+    let mut wanted = PAGE;
+    loop {
+        let (sessions, all) = newest(journal, wanted).await?;
+        for known in &sessions {
+            let first = journal.read(known.sid, Seq(0), 1).await;
+            // One that cannot be read is found by its name, but is not chosen unasked.
+            let Some(first) = first.ok().and_then(|page| page.into_iter().next()) else {
+                continue;
+            };
+            if let Fact::Session(SessionFact::Opened(opened)) = &first.record.fact
+                && opened.parent.is_none()
+            {
+                return Ok(known.key.name.clone());
+            }
+        }
+        if sessions.len() == all {
+            break;
+        }
+        wanted = all;
+    }
+    Err(Stop::failed(
+        "no session was used yet, so there is none to go on with: ask without --last",
+    ))
+}
