@@ -1,7 +1,7 @@
 //! Session actor: the shell around [`crate::kernel::Session`]; one for each live session.
 //!
 //! Supervised by its shard. **Order, always:** decide, append, evolve, publish, perform, answer. A
-//! failed append is a crash: the shard restarts the actor, which replays the journal. Work that takes
+//! failed append ends the actor: the shard brings it back, which replays the journal. Work that takes
 //! time runs in tasks that report by message; they end with the actor.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use state::SessionState;
 pub(super) enum Activation {
     /// Somebody has something for it, or the system starts.
     OnDemand,
-    /// It was brought to life before and the journal did not answer: that counts for nothing.
+    /// It lived before and the journal did not answer: that counts for nothing.
     Again,
     /// After a fault.
     Restart {

@@ -2,7 +2,7 @@
 //!
 //! A failed call answers [`Error::Unavailable`], whether or not it was done: that is what the
 //! outside of a broken connection looks like. Which calls fail follows from the plan and from how
-//! many calls came before, never from time or chance.
+//! many calls came before, never from time or chance; where a plan has a seed, from that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,10 +72,42 @@ pub struct Plan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Line {
-    operation: Operation,
-    first: u64,
-    step: u64,
+    /// None for all.
+    operation: Option<Operation>,
+    which: Which,
     failure: Failure,
+}
+
+/// Which calls of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// The one with this number.
+    Number(u64),
+    /// Every one whose number this divides.
+    Every(u64),
+    /// So many of a hundred.
+    Percent { seed: u64, percent: u64 },
+}
+
+impl Which {
+    const fn includes(self, operation: Operation, number: u64) -> bool {
+        match self {
+            Self::Number(planned) => number == planned,
+            Self::Every(step) => number.is_multiple_of(step),
+            Self::Percent { seed, percent } => {
+                let call = (number << 8) | operation as u64;
+                mixed(seed ^ mixed(call)) % 100 < percent
+            }
+        }
+    }
+}
+
+/// A finalizer of splitmix: neighbours become strangers.
+const fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 impl Plan {
@@ -89,9 +121,8 @@ impl Plan {
     #[must_use]
     pub fn fail(self, operation: Operation, number: u64, failure: Failure) -> Self {
         self.with(Line {
-            operation,
-            first: number,
-            step: 0,
+            operation: Some(operation),
+            which: Which::Number(number),
             failure,
         })
     }
@@ -100,9 +131,18 @@ impl Plan {
     #[must_use]
     pub fn fail_every(self, operation: Operation, step: u64, failure: Failure) -> Self {
         self.with(Line {
-            operation,
-            first: step,
-            step,
+            operation: Some(operation),
+            which: Which::Every(step),
+            failure,
+        })
+    }
+
+    /// Of a hundred calls of any kind about `percent` fail, by a seed.
+    #[must_use]
+    pub fn fail_percent(self, seed: u64, percent: u64, failure: Failure) -> Self {
+        self.with(Line {
+            operation: None,
+            which: Which::Percent { seed, percent },
             failure,
         })
     }
@@ -114,8 +154,8 @@ impl Plan {
 
     fn failure(&self, operation: Operation, number: u64) -> Option<Failure> {
         let fits = |line: &&Line| {
-            let again = line.step > 0 && number > line.first && number.is_multiple_of(line.step);
-            line.operation == operation && (number == line.first || again)
+            let of_kind = line.operation.is_none_or(|planned| planned == operation);
+            of_kind && line.which.includes(operation, number)
         };
         self.lines.iter().find(fits).map(|line| line.failure)
     }

@@ -32,6 +32,8 @@ pub enum Obstacle {
     RefusedAppends,
     /// Nothing works.
     Down,
+    /// What was to be durable may not be: nothing is done any more.
+    Broken,
 }
 
 /// A journal behind an obstacle that can be set at any time. Clones share it.
@@ -76,6 +78,7 @@ impl Obstructed {
     fn up(&self) -> Result<(), Error> {
         match self.now() {
             Obstacle::Down => self.hit(Error::Unavailable("it is down".into())),
+            Obstacle::Broken => self.hit(Error::Broken("the disk lies".into())),
             Obstacle::None
             | Obstacle::Unreadable(_)
             | Obstacle::Panic(_)
@@ -113,7 +116,8 @@ impl Journal for Obstructed {
                 | Obstacle::Unreadable(_)
                 | Obstacle::Panic(_)
                 | Obstacle::Stuck(_)
-                | Obstacle::Down => self.inner.append(append).await,
+                | Obstacle::Down
+                | Obstacle::Broken => self.inner.append(append).await,
             }
         }
         .boxed()

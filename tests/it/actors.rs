@@ -17,6 +17,7 @@ mod delegation;
 mod family;
 mod journals;
 mod models;
+mod outages;
 mod passivation;
 mod recovery;
 mod simulation;

@@ -18,6 +18,8 @@ use tempfile::TempDir;
 
 mod ask;
 mod batch;
+#[cfg(unix)]
+mod broken;
 mod chat;
 mod classify;
 mod config;

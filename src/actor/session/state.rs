@@ -161,7 +161,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// The one deliberate await of a handler: bounded, and a crash if it fails.
+    /// The one deliberate await of a handler: bounded, and the actor's end if it fails.
     async fn append(&mut self, records: Vec<Arc<Record>>) -> Result<(), ActorProcessingErr> {
         let claim = self
             .claim

@@ -76,9 +76,10 @@ pub(super) fn next(
         },
         (Found::Fenced, _) => Next::LetGo,
         (Found::NoJournal, Stage::Waking) => Next::Again(was_for.clone()),
-        // What it was about to record may stand there all the same: coming to life, it will see.
-        (Found::NoJournal, Stage::Idle) => Next::Again(Activation::Again),
-        (Found::NoJournal | Found::Crash, Stage::Busy) => Next::Restart(restart()),
+        // What it was about to record may stand there all the same: coming to life, it will see. A full
+        // disk is not its query's fault, however long it lasts.
+        (Found::NoJournal, Stage::Idle | Stage::Busy) => Next::Again(Activation::Again),
+        (Found::Crash, Stage::Busy) => Next::Restart(restart()),
         (Found::Crash, Stage::Idle) => Next::Again(set_aside("idle")),
         (Found::Crash, Stage::Waking) => match was_for {
             // The query that it crashed with before may be what it crashes with again: counted, until
@@ -182,7 +183,31 @@ mod tests {
                 Stage::Busy,
                 on_demand.clone(),
                 None,
-                Next::Restart(crash()),
+                Next::Again(Activation::Again),
+            ),
+            (
+                "an append failed in a query that had crashed before",
+                Found::NoJournal,
+                Stage::Busy,
+                crash(),
+                None,
+                Next::Again(Activation::Again),
+            ),
+            (
+                "killed for a stall while an append does not answer",
+                Found::NoJournal,
+                Stage::Busy,
+                on_demand.clone(),
+                Some(stall()),
+                Next::Restart(stall()),
+            ),
+            (
+                "the journal is down again while a query comes back for its sake",
+                Found::NoJournal,
+                Stage::Waking,
+                Activation::Again,
+                None,
+                Next::Again(Activation::Again),
             ),
             (
                 "an append failed while idle",

@@ -105,6 +105,19 @@ async fn each_kind_of_call_is_counted_apart() {
     );
 }
 
+#[test]
+fn a_seed_says_which_calls_fail_and_about_as_many_as_planned() {
+    let failed = |seed| {
+        let plan = Plan::new().fail_percent(seed, 3, Failure::NotDone);
+        let fails = |number: &u64| plan.failure(Operation::Append, *number).is_some();
+        (1..=10_000).filter(fails).collect::<Vec<_>>()
+    };
+    assert_eq!(failed(7), failed(7));
+    assert_ne!(failed(7), failed(8));
+    let count = failed(7).len();
+    assert!((240..=360).contains(&count), "{count} of 10,000");
+}
+
 #[tokio::test]
 async fn who_repeats_until_it_is_answered_gets_the_log_without_gaps_or_doubles() {
     let plan = Plan::new()

@@ -103,7 +103,7 @@ fn memory() -> Arc<dyn Journal> {
     Arc::new(Memory::new())
 }
 
-fn long() -> bool {
+pub(super) fn long() -> bool {
     std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1")
 }
 

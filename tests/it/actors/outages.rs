@@ -1,0 +1,192 @@
+//! Journals that fail now and then, are full for a while, or are broken, under many sessions at once:
+//! nothing is lost, nothing is doubled, and no query is made to pay for it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use oracle_agent::{
+    actor::{Answer, AskError},
+    journal::{
+        Journal, Memory,
+        faulty::{Failure, Faulty, Plan},
+    },
+    llm::Scripted,
+    model::Submission,
+    testkit::{
+        Death, Doomed, Obstacle, Obstructed, TestOracle, TestSession, TestSystem, TestTool,
+        let_pass,
+    },
+};
+use serde_json::json;
+
+use super::{
+    HOUR, done, end, more,
+    simulation::check::{all_ended, audited, logs},
+};
+
+const SESSIONS: usize = 20;
+const QUESTIONS: [&str; 3] = ["where is a?", "and b?", "and c?"];
+const ANSWERS: [&str; 3] = ["It is here.", "B is there.", "C is nowhere."];
+/// Seeds of a run.
+const SEEDS: u64 = 8;
+const SEEDS_OF_A_LONG_RUN: u64 = 200;
+
+/// Three questions: one with tools, one of two turns, one plain.
+fn oracle(journal: impl Journal, write: &TestTool) -> TestOracle {
+    let calls = ["look", "write"].map(|name| (name, json!({})));
+    let script = Scripted::new()
+        .calls("Looking.", calls)
+        .reply(done(ANSWERS[0]))
+        .reply(more("Half.", "Still have to look"))
+        .reply(done(ANSWERS[1]))
+        .reply(done(ANSWERS[2]));
+    TestOracle::new(script)
+        .tool(TestTool::new("look").repeatable())
+        .tool(write.clone())
+        .journal(Arc::new(journal))
+        .settings(|settings| settings.gateway.concurrency = SESSIONS)
+}
+
+fn write() -> TestTool {
+    TestTool::new("write").writes()
+}
+
+/// Asks until there is an answer, under one key.
+async fn asked(session: &TestSession, number: usize, pause: Duration) -> Answer {
+    loop {
+        let submission = Submission {
+            idempotency_key: Some(format!("k{number}")),
+            ..Submission::new(QUESTIONS[number])
+        };
+        match session.answer(submission).await {
+            Ok(answer) => return answer,
+            Err(AskError::Stopped | AskError::Timeout(_) | AskError::Journal(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+        let_pass(pause).await;
+    }
+}
+
+/// All sessions are asked all questions; what each is told.
+async fn all_asked(system: &TestSystem, pause: Duration) -> Vec<Vec<Answer>> {
+    let talks = (0..SESSIONS).map(|number| {
+        let session = system.session(&format!("s{number:02}")).unwrap();
+        async move {
+            let mut told = Vec::new();
+            for number in 0..QUESTIONS.len() {
+                told.push(asked(&session, number, pause).await);
+            }
+            told
+        }
+    });
+    join_all(talks).await
+}
+
+/// What was told is what stands in the journal, once and in order; no restart was counted.
+async fn nothing_is_lost_or_doubled(
+    journal: &Arc<dyn Journal>,
+    told: &[Vec<Answer>],
+    write: &TestTool,
+    name: &str,
+) {
+    let logs = logs(journal).await;
+    assert_eq!(logs.len(), SESSIONS, "{name}");
+    for ((known, log), told) in logs.iter().zip(told) {
+        let (ended, _) = audited(known, log, name);
+        all_ended(known, log, &ended, name);
+        let stands = ended.iter().map(|ended| {
+            let text = ended.text.clone();
+            (ended.query, text, ended.outcome.0.clone(), &*ended.answer)
+        });
+        let told = told.iter().zip(QUESTIONS).map(|(answer, question)| {
+            let (outcome, _, text) = end(answer);
+            (answer.query, question.to_owned(), outcome, text)
+        });
+        assert_eq!(
+            stands.collect::<Vec<_>>(),
+            told.collect::<Vec<_>>(),
+            "{name}"
+        );
+        let answers = ended.iter().map(|ended| &*ended.answer);
+        assert_eq!(answers.collect::<Vec<_>>(), ANSWERS, "{name}");
+        let restarts = log
+            .iter()
+            .filter(|entry| entry.record.fact.kind() == "supervisor.restarted");
+        assert_eq!(restarts.count(), 0, "{name}: {}", known.key.name);
+    }
+    assert!(write.started() <= SESSIONS, "{name}: a call was made twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_one_call_in_fifty_fails_done_or_not_nothing_is_lost_or_doubled() {
+    let seeds = if super::simulation::long() {
+        SEEDS_OF_A_LONG_RUN
+    } else {
+        SEEDS
+    };
+    for seed in 0..seeds {
+        let name = format!("seed {seed}");
+        let memory: Arc<dyn Journal> = Arc::new(Memory::new());
+        let plan = Plan::new()
+            .fail_percent(seed, 1, Failure::DoneUnanswered)
+            .fail_percent(seed + 1_000, 1, Failure::NotDone);
+        let inside = Doomed::new(memory.clone(), None, Death::System);
+        let write = write();
+        let system = oracle(Faulty::new(inside, plan), &write)
+            .start()
+            .await
+            .unwrap();
+        let told = all_asked(&system, Duration::from_secs(1)).await;
+        nothing_is_lost_or_doubled(&memory, &told, &write, &name).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_is_full_for_an_hour_costs_an_hour_and_nothing_else() {
+    for kind in [
+        "query.accepted",
+        "turn.started",
+        "tool.started",
+        "turn.replied",
+    ] {
+        for obstacle in [Obstacle::RefusedAppends, Obstacle::Down] {
+            let name = format!("{obstacle:?} from the first {kind} on");
+            let memory: Arc<dyn Journal> = Arc::new(Memory::new());
+            let journal = Obstructed::new(memory.clone());
+            let write = write();
+            let system = oracle(journal.clone(), &write).start().await.unwrap();
+            let outage = async {
+                let first = system.session("s00").unwrap();
+                first.wait_for(kind).await.unwrap();
+                journal.set(obstacle);
+                let_pass(HOUR).await;
+                assert!(journal.hits() > 100, "{name}: {} hits", journal.hits());
+                journal.set(Obstacle::None);
+            };
+            let (told, ()) = tokio::join!(all_asked(&system, HOUR / 100), outage);
+            nothing_is_lost_or_doubled(&memory, &told, &write, &name).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_journal_that_is_broken_nothing_is_acknowledged_any_more() {
+    let memory: Arc<dyn Journal> = Arc::new(Memory::new());
+    let journal = Obstructed::new(memory.clone());
+    let system = oracle(journal.clone(), &write()).start().await.unwrap();
+    let session = system.session("s").unwrap();
+    let submit = async |text: &str| session.submit(Submission::new(text)).await;
+    submit("where is a?").await.unwrap();
+    session.wait_for("turn.started").await.unwrap();
+    let before = logs(&memory).await;
+    journal.set(Obstacle::Broken);
+    for text in ["and b?", "and c?"] {
+        let refused = submit(text).await.unwrap_err();
+        let unheard = matches!(refused, AskError::Stopped | AskError::Timeout(_));
+        assert!(unheard, "{refused}");
+        let_pass(HOUR).await;
+    }
+    let told = system.session("other").unwrap().ask("anything?").await;
+    assert!(told.is_err(), "{told:?}");
+    assert_eq!(logs(&memory).await, before);
+}
