@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use ractor::RpcReplyPort;
 
 use super::{
@@ -65,6 +66,11 @@ impl Router {
         }
     }
 
+    /// Whether the system takes nothing new.
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
     /// Brings a session to life that was cut off in the middle of something.
     pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
         let message = |reply| ShardMsg::Recover {
@@ -110,12 +116,15 @@ impl Oracle {
     }
 
     /// Whatever runs leaves memory as it stands, and nothing comes to life any more.
-    pub(super) fn park(&self) {
+    pub(super) async fn park(&self, within: Duration) {
         let shards = &self.router.shards;
         let all = (0..shards.size()).filter_map(|index| shards.at(index));
-        all.for_each(|shard| {
-            let _ = shard.cast(ShardMsg::Park);
+        let parked = all.map(|shard| async move {
+            // One that does not answer is ended all the same.
+            let park = |done| ShardMsg::Park { done };
+            let _ = shard.ask(park, Admission::Always, within).await;
         });
+        join_all(parked).await;
     }
 
     /// A session by its key; it comes into being with the first thing that is asked of it.
@@ -245,11 +254,30 @@ impl SessionHandle {
         self.follow(submission, Detail::End).await?.answer().await
     }
 
+    /// Hands in a message, again where whether it was heard is not known and its key makes that safe: the
+    /// session may just have been claimed by another process.
+    async fn hand_in(&self, submission: Submission) -> Result<QueryId, AskError> {
+        const TRIES: u32 = 4;
+        const PAUSE: Duration = Duration::from_millis(250);
+        let mut tries = 1;
+        loop {
+            match self.submit(submission.clone()).await {
+                Err(AskError::Stopped)
+                    if submission.idempotency_key.is_some()
+                        && tries < TRIES
+                        && !self.router.is_draining() => {}
+                handed_in => return handed_in,
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     async fn follow(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
         let filter = detail.filter(self.key.clone());
         let events = self.subscribe_to(filter.clone());
         let maybe_repeated = submission.idempotency_key.is_some();
-        let query = self.submit(submission).await?;
+        let query = self.hand_in(submission).await?;
         if maybe_repeated {
             return Watch::from_the_journal(self.clone(), query, filter, events).await;
         }

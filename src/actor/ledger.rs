@@ -101,8 +101,10 @@ impl Ledger {
     }
 
     /// The sessions with a running query.
-    pub(super) fn sessions(&self) -> Vec<SessionKey> {
-        self.0.iter().map(|entry| entry.key.clone()).collect()
+    pub(super) fn sessions(&self) -> Vec<(Sid, SessionKey)> {
+        let each = self.0.iter();
+        each.map(|entry| (*entry.key(), entry.key.clone()))
+            .collect()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use crate::model::Seq;
+
 /// Whether the session is expected to get on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
@@ -43,6 +45,8 @@ pub(super) struct Pulse {
     /// does not know and may say that it works in the meantime.
     queued: AtomicBool,
     stage: AtomicU8,
+    /// Where the log ended when the session claimed it, plus one; 0 before.
+    claimed: AtomicU64,
 }
 
 impl Pulse {
@@ -80,6 +84,16 @@ impl Pulse {
             Stage::Busy => 2,
         };
         self.stage.store(stage, Ordering::Relaxed);
+    }
+
+    /// It has claimed its log, which ends there.
+    pub(super) fn claimed(&self, last: Seq) {
+        self.claimed.store(last.0 + 1, Ordering::Relaxed);
+    }
+
+    /// Where the log ended when it was claimed, if it was.
+    pub(super) fn claimed_at(&self) -> Option<Seq> {
+        self.claimed.load(Ordering::Relaxed).checked_sub(1).map(Seq)
     }
 
     /// How far it is.

@@ -43,7 +43,9 @@ impl Recovering {
                     continue;
                 }
             };
-            let Some(last) = page.last() else { return };
+            let Some(last) = page.last().filter(|_| !self.router.is_draining()) else {
+                return;
+            };
             after = last.sid;
             self.wake_all(page).await;
         }
@@ -63,7 +65,7 @@ impl Recovering {
                     tracing::warn!(session = %known.key, %error, "session did not come back");
                 }
             }
-            if waiting.len() == 0 {
+            if waiting.len() == 0 || self.router.is_draining() {
                 return;
             }
             let share = u32::try_from(self.clock.moment().entropy % 1_001).unwrap_or_default();

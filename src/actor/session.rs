@@ -15,7 +15,7 @@ use super::{
 use crate::{
     kernel::{self, Command, Refusal, Report},
     model::{
-        Fault, ProfileName, QueryClassification, QueryId, SessionKey,
+        Fault, ProfileName, QueryClassification, QueryId, Seq, SessionKey,
         record::{Parent, RestartCause},
     },
     prompt::ComposedPrompt,
@@ -100,6 +100,8 @@ local_messages!(SessionMsg);
 pub(super) struct SessionArgs {
     pub key: SessionKey,
     pub opening: Opening,
+    /// Where its log ended when this was tried before.
+    pub tried_at: Option<Seq>,
     pub shard: Mailbox<ShardMsg>,
     pub pulse: Arc<Pulse>,
     pub services: Services,
@@ -133,7 +135,7 @@ impl Actor for SessionActor {
             SessionMsg::Prepared { query, result } => state.prepared(&me, query, result).await?,
             SessionMsg::GetView { reply } => state.view(reply),
             SessionMsg::Passivate => state.passivate(&me).await?,
-            SessionMsg::Park => state.leave(&me).await?,
+            SessionMsg::Park => state.park(&me).await?,
         }
         Ok(())
     }

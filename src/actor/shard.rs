@@ -80,13 +80,14 @@ pub(super) enum ShardMsg {
     /// It was asked to leave memory and has something in flight.
     Stays { key: SessionKey, actor: ActorId },
     /// The end is near: what runs leaves memory as it stands, and nothing new comes to life.
-    Park,
+    Park { done: RpcReplyPort<()> },
     /// A model call on its way out.
     Call(Box<Ticket>),
     /// What a session runs now.
     Running {
         sid: Sid,
         key: SessionKey,
+        actor: ActorId,
         running: Option<(QueryId, u32)>,
     },
     /// Look at the pulses.
@@ -94,7 +95,7 @@ pub(super) enum ShardMsg {
     /// The pause before a restart is over.
     Revive { key: SessionKey },
     /// Bring these back: the shard before this one is gone.
-    TakeOver(Vec<SessionKey>),
+    TakeOver(Vec<(Sid, SessionKey)>),
 }
 local_messages!(ShardMsg);
 
@@ -115,8 +116,8 @@ pub(super) struct ShardState {
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
     sids: HashMap<SessionKey, Sid>,
-    /// Nothing comes to life any more.
-    parked: bool,
+    /// Set at the end, when nothing comes to life any more: who waits for all actors to have ended.
+    parked: Option<Vec<RpcReplyPort<()>>>,
 }
 
 impl Actor for ShardActor {
@@ -137,7 +138,7 @@ impl Actor for ShardActor {
             slots: HashMap::new(),
             by_actor: HashMap::new(),
             sids: HashMap::new(),
-            parked: false,
+            parked: None,
         })
     }
 
@@ -164,9 +165,14 @@ impl Actor for ShardActor {
                 state.work(key, Opening::default(), work).await?;
             }
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
-            ShardMsg::Park => state.park(),
+            ShardMsg::Park { done } => state.park(done),
             ShardMsg::Call(ticket) => state.call(*ticket),
-            ShardMsg::Running { sid, key, running } => state.running(sid, key, running),
+            ShardMsg::Running {
+                sid,
+                key,
+                actor,
+                running,
+            } => state.running((sid, key), actor, running),
             ShardMsg::Sweep => state.sweep(),
             ShardMsg::Revive { key } => state.revive(key).await?,
             ShardMsg::TakeOver(sessions) => state.take_over(sessions).await?,
@@ -205,7 +211,7 @@ impl ShardState {
         opening: Opening,
         work: Work,
     ) -> Result<(), ActorProcessingErr> {
-        if self.parked {
+        if self.parked.is_some() {
             // The port is dropped: the caller hears that the system stops.
             return Ok(());
         }
@@ -228,11 +234,12 @@ impl ShardState {
         reply: RpcReplyPort<Viewed>,
     ) -> Result<(), ActorProcessingErr> {
         match self.slots.get(&key) {
-            Some(Slot::Live { .. } | Slot::Resting(_) | Slot::Quarantined { .. }) => {
+            Some(Slot::Live { .. } | Slot::Quarantined { .. }) => {
                 let work = Work::View { reply };
                 self.work(key, Opening::default(), work).await
             }
-            Some(Slot::Leaving { .. }) | None => {
+            // A look neither wakes it nor cuts a pause short.
+            Some(Slot::Going { .. } | Slot::Resting(_)) | None => {
                 // The caller may have given up; that is its right.
                 let _ = reply.send(Ok(None));
                 Ok(())
@@ -274,20 +281,27 @@ impl ShardState {
         }
     }
 
-    fn running(&mut self, sid: Sid, key: SessionKey, running: Option<(QueryId, u32)>) {
+    /// News of its end overtakes what an actor has said before: only of one that is there it counts.
+    fn running(
+        &mut self,
+        (sid, key): (Sid, SessionKey),
+        who: ActorId,
+        running: Option<(QueryId, u32)>,
+    ) {
+        let Some(slot) = self.slots.get_mut(&key) else {
+            return;
+        };
+        if slot.actor() != Some(who) {
+            return;
+        }
+        self.sids.insert(key.clone(), sid);
         match running {
             Some((query, max_turns)) => self.args.ledger.open(sid, &key, query, max_turns),
             None => {
                 self.args.ledger.close(sid);
-                if let Some(slot) = self.slots.get_mut(&key) {
-                    slot.at_rest();
-                }
+                slot.at_rest();
                 self.came_to_rest(&key);
             }
-        }
-        // News of its end may have come first.
-        if self.slots.contains_key(&key) {
-            self.sids.insert(key, sid);
         }
     }
 

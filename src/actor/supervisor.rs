@@ -290,7 +290,7 @@ impl SupervisorState {
                 max_restarts,
                 restart_pause,
                 idle_timeout,
-                max_live: max_live / self.services.router.shards.size(),
+                max_live: max_live.div_ceil(self.services.router.shards.size()),
             },
             services: self.services.clone(),
             ledger: self.services.router.ledger.clone(),
@@ -300,7 +300,7 @@ impl SupervisorState {
         let (actor, _) = Actor::spawn_linked(None, ShardActor, args, me).await?;
         let id = actor.get_id();
         let mut running = self.services.router.ledger.sessions();
-        running.retain(|key| shards.index_of(key) == index);
+        running.retain(|(_, key)| shards.index_of(key) == index);
         let depth = shards.depth(index);
         let _ = Mailbox::new(actor.clone(), depth).cast(ShardMsg::TakeOver(running));
         shards.put(index, actor);

@@ -12,6 +12,11 @@ use crate::{
 /// How long the bus may say nothing before the journal is looked at: the session may have been
 /// claimed by another system, whose bus is not ours.
 const LOOK: Duration = Duration::from_secs(30);
+/// The same, where the session is known to be somebody else's.
+const LOOK_ELSEWHERE: Duration = Duration::from_millis(250);
+/// Nothing recorded for this long, by whoever has claimed it: it is brought back here. Longer than a
+/// model or a tool may take.
+const ABANDONED: Duration = Duration::from_secs(1_200);
 
 const FINISHED: &str = "query.finished";
 const QUARANTINED: &str = "session.quarantined";
@@ -49,6 +54,10 @@ pub struct Watch {
     ended: Option<Seq>,
     /// Why the session is set aside.
     set_aside: Option<String>,
+    /// How long the bus may say nothing.
+    look: Duration,
+    /// For how long nothing was seen.
+    silent: Duration,
 }
 
 /// How much of a query is followed.
@@ -122,6 +131,8 @@ impl Watch {
             ready: VecDeque::new(),
             ended: None,
             set_aside: None,
+            look: LOOK,
+            silent: Duration::ZERO,
         }
     }
 
@@ -164,13 +175,14 @@ impl Watch {
             if let Some(reason) = self.set_aside.take() {
                 return Err(Refusal::Quarantined { reason }.into());
             }
-            match tokio::time::timeout(LOOK, self.events.next()).await {
+            match tokio::time::timeout(self.look, self.events.next()).await {
                 Ok(Some(Notice::Event(event))) if self.follows(&event) => self.see(event),
                 Ok(Some(Notice::Frame(frame))) if frame.query == self.query => {
                     return Ok(Some(Progress::Frame(frame)));
                 }
                 Ok(Some(Notice::Frame(_))) => {}
-                Ok(Some(Notice::Event(_) | Notice::Gap { .. })) | Err(_) => self.catch_up().await?,
+                Ok(Some(Notice::Event(_) | Notice::Gap { .. })) => self.catch_up().await?,
+                Err(_) => self.look_elsewhere().await?,
                 Ok(None) => self.subscribe_again().await?,
             }
         }
@@ -240,8 +252,24 @@ impl Watch {
         Ok(())
     }
 
-    /// The bus was replaced, the session was set aside, or the system is gone.
+    /// The bus says nothing: what does the journal say?
+    async fn look_elsewhere(&mut self) -> Result<(), AskError> {
+        self.catch_up().await?;
+        if !self.backlog.is_empty() {
+            self.silent = Duration::ZERO;
+            return Ok(());
+        }
+        self.silent += self.look;
+        if self.silent < ABANDONED {
+            return Ok(());
+        }
+        self.silent = Duration::ZERO;
+        self.session.router.recover(&self.session.key).await
+    }
+
+    /// The bus was replaced, the session was set aside or is somebody else's, or the system is gone.
     async fn subscribe_again(&mut self) -> Result<(), AskError> {
+        self.look = LOOK_ELSEWHERE;
         self.events = self.session.subscribe_to(self.filter.clone());
         self.catch_up().await?;
         if !self.backlog.is_empty() {

@@ -20,10 +20,18 @@ impl SessionState {
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
         self.replay().await?;
+        let before_opening = self.last;
         if self.last.0 == 0 {
             self.open(me).await?;
         }
         let now = self.services.clock.moment();
+        // What was to be recorded first stands there, only the answer was lost.
+        let stands = self.tried_at.is_some_and(|before| before < before_opening);
+        let activation = if stands {
+            Activation::Again
+        } else {
+            activation
+        };
         // Durable before anything is owed: what is owed may be what it dies of.
         let seen = match activation {
             Activation::OnDemand => self.session.awake(now),
@@ -34,8 +42,7 @@ impl SessionState {
             Activation::Quarantine { reason } => self.set_aside(reason, now),
             Activation::BudgetViolated { query, detail } => {
                 let violated = Report::BudgetViolated { query, detail };
-                let decision = self.session.observe(violated, now);
-                return self.step(me, decision).await;
+                self.session.observe(violated, now)
             }
         };
         self.step(me, seen).await?;
@@ -53,16 +60,27 @@ impl SessionState {
         if self.session.may_rest() && self.children.is_empty() {
             return self.leave(me).await;
         }
-        let (key, actor) = (self.key.clone(), me.get_id());
-        let _ = self.shard.cast(ShardMsg::Stays { key, actor });
+        let _ = self.shard.cast(ShardMsg::Stays {
+            key: self.key.clone(),
+            actor: me.get_id(),
+        });
+        Ok(())
+    }
+
+    /// The system ends: what runs is recorded as left in order.
+    pub(super) async fn park(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+    ) -> Result<(), ActorProcessingErr> {
+        if self.session.query().is_some() {
+            return self.leave(me).await;
+        }
+        me.stop(None);
         Ok(())
     }
 
     /// Leaves memory, whatever is in flight: it is owed when the session comes back.
-    pub(super) async fn leave(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
-    ) -> Result<(), ActorProcessingErr> {
+    async fn leave(&mut self, me: &ActorRef<SessionMsg>) -> Result<(), ActorProcessingErr> {
         (self.work, self.prompt) = (None, None);
         self.tools.clear();
         self.children.clear();
@@ -100,6 +118,7 @@ impl SessionState {
         let claim = self.services.journal.claim(self.key.clone());
         let claim = within(deadline, claim).await?;
         self.claim = Some(claim);
+        self.pulse.claimed(claim.last);
         let (journal, profiles) = (&*self.services.journal, &*self.services.profiles);
         let to = (claim.sid, claim.last);
         let opening = self.opening.clone();

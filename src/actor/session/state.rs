@@ -34,6 +34,8 @@ pub(in crate::actor) struct SessionState {
     /// The right to append; none before activation.
     pub(super) claim: Option<Claim>,
     pub(super) last: Seq,
+    /// Where its log ended when it was brought to life for the same before.
+    pub(super) tried_at: Option<Seq>,
     /// The record of the newest snapshot.
     pub(super) kept: Seq,
     /// The task that keeps one.
@@ -57,6 +59,7 @@ impl SessionState {
         let SessionArgs {
             key,
             opening,
+            tried_at,
             shard,
             pulse,
             services,
@@ -77,6 +80,7 @@ impl SessionState {
             session,
             claim: None,
             last,
+            tried_at,
             kept: Seq(0),
             keeping: None,
             prompt: None,
@@ -154,7 +158,7 @@ impl SessionState {
             self.keep();
         }
         // Before the effects: the supervisor must know of a query before its call passes through.
-        self.sign_of_life();
+        self.sign_of_life(me);
         for effect in effects {
             self.perform(me, effect);
         }
@@ -207,7 +211,7 @@ impl SessionState {
     }
 
     /// Tells the shard what runs, and whether it should be getting on.
-    pub(super) fn sign_of_life(&mut self) {
+    fn sign_of_life(&mut self, me: &ActorRef<SessionMsg>) {
         let now = self.services.clock.monotonic_millis();
         let running = self
             .session
@@ -234,6 +238,7 @@ impl SessionState {
             let _ = self.shard.cast(ShardMsg::Running {
                 sid,
                 key: self.key.clone(),
+                actor: me.get_id(),
                 running,
             });
         }

@@ -6,7 +6,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 
 use super::{
     End, ShardMsg, ShardState, id,
-    slot::{Slot, Start},
+    slot::{Going, Slot, Start},
     verdict::{Found, Next, next},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         pulse::{Expected, Pulse},
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
     },
-    model::{ProfileName, SessionKey, record::RestartCause},
+    model::{ProfileName, SessionKey, Sid, record::RestartCause},
 };
 
 impl Default for Opening {
@@ -33,26 +33,14 @@ impl ShardState {
         key: SessionKey,
         opening: Opening,
     ) -> Result<Result<ActorRef<SessionMsg>, String>, ActorProcessingErr> {
-        let start = match self.slots.get_mut(&key) {
+        let start = match self.slots.get(&key) {
             Some(Slot::Quarantined { reason }) => return Ok(Err(reason.clone())),
-            Some(Slot::Live {
-                actor, start, then, ..
-            }) => match then.take() {
-                None => return Ok(Ok(actor.clone())),
-                // It was killed and has not ended yet. What it was killed for is not forgotten.
-                Some(activation) => {
-                    let start = start.clone();
-                    let activation = self.counted(&key, activation);
-                    Start {
-                        activation,
-                        ..start
-                    }
-                }
-            },
+            // What comes in for one that is going is kept before it gets here.
+            Some(Slot::Live { actor, .. } | Slot::Going { actor, .. }) => {
+                return Ok(Ok(actor.clone()));
+            }
             // What comes in while it is being brought back ends the pause, and nothing else.
             Some(Slot::Resting(start)) => start.clone(),
-            // What comes in for it is kept before it gets here.
-            Some(Slot::Leaving { actor, .. }) => return Ok(Ok(actor.clone())),
             None => Start::on_demand(opening),
         };
         self.spawn(key, start).await.map(Ok)
@@ -71,6 +59,7 @@ impl ShardState {
         let args = SessionArgs {
             key: key.clone(),
             opening: start.opening.clone(),
+            tried_at: start.tried_at,
             shard: self.me.clone(),
             pulse: Arc::clone(&pulse),
             services: self.args.services.clone(),
@@ -83,7 +72,6 @@ impl ShardState {
             actor: actor.clone(),
             pulse,
             start,
-            then: None,
         };
         self.slots.insert(key, slot);
         Ok(actor)
@@ -91,11 +79,39 @@ impl ShardState {
 
     /// Kills a session in order to bring it back for this.
     pub(super) fn end_for(&mut self, key: &SessionKey, activation: Activation) {
-        if let Some(Slot::Live { actor, then, .. }) = self.slots.get_mut(key)
-            && then.is_none()
-        {
-            *then = Some(activation);
+        if let Some(actor) = self.let_go_of(key.clone(), Going::Killed(activation)) {
             actor.kill();
+        }
+    }
+
+    /// From now on its actor is expected to end.
+    pub(super) fn let_go_of(
+        &mut self,
+        key: SessionKey,
+        why: Going,
+    ) -> Option<ActorRef<SessionMsg>> {
+        match self.slots.remove(&key)? {
+            Slot::Live {
+                actor,
+                pulse,
+                start,
+            } => {
+                let gone = actor.clone();
+                let waiting = Vec::new();
+                let going = Slot::Going {
+                    actor,
+                    pulse,
+                    start,
+                    why,
+                    waiting,
+                };
+                self.slots.insert(key, going);
+                Some(gone)
+            }
+            other @ (Slot::Going { .. } | Slot::Resting(_) | Slot::Quarantined { .. }) => {
+                self.slots.insert(key, other);
+                None
+            }
         }
     }
 
@@ -117,32 +133,47 @@ impl ShardState {
             End::Stopped => Found::Crash,
             End::Failed(found) => found,
         };
-        match self.slots.remove(&key) {
-            Some(Slot::Leaving { waiting, .. }) if end == End::Stopped => {
-                self.left(key, waiting).await
-            }
-            Some(Slot::Leaving {
-                pulse,
-                start,
+        let Some(slot) = self.slots.remove(&key) else {
+            return Ok(());
+        };
+        let (pulse, start, killed_for, waiting) = match slot {
+            Slot::Going {
+                why: Going::Asked,
                 waiting,
                 ..
-            }) => {
-                let follows = next(found, pulse.stage(), &start.activation, None, detail);
-                self.follow(key.clone(), start, follows, detail);
-                self.hand_out(key, waiting).await
+            } if end == End::Stopped => return self.left(key, waiting).await,
+            Slot::Going {
+                pulse,
+                start,
+                why,
+                waiting,
+                ..
+            } => match why {
+                Going::Asked => (pulse, start, None, waiting),
+                Going::Killed(activation) => (pulse, start, Some(activation), waiting),
+            },
+            Slot::Live { pulse, start, .. } => (pulse, start, None, Vec::new()),
+            Slot::Resting(_) | Slot::Quarantined { .. } => return Ok(()),
+        };
+        let stage = pulse.stage();
+        let follows = next(found, stage, &start.activation, killed_for, detail);
+        let tried_at = match &follows {
+            Next::Again(activation) if *activation == start.activation => {
+                start.tried_at.or(pulse.claimed_at())
             }
-            Some(Slot::Live {
-                pulse, start, then, ..
-            }) => {
-                let follows = next(found, pulse.stage(), &start.activation, then, detail);
-                self.follow(key, start, follows, detail);
-                Ok(())
-            }
-            Some(Slot::Resting(_) | Slot::Quarantined { .. }) | None => Ok(()),
-        }
+            Next::Again(_) | Next::Restart(_) | Next::LetGo | Next::Quarantine { .. } => None,
+        };
+        let start = Start { tried_at, ..start };
+        self.follow(key.clone(), start, follows, detail);
+        self.hand_out(key, waiting).await
     }
 
     fn follow(&mut self, key: SessionKey, start: Start, follows: Next, detail: &str) {
+        if self.parked.is_some() {
+            // The next process brings it back.
+            self.forget(&key);
+            return self.all_parked();
+        }
         match follows {
             Next::Restart(activation) => {
                 let activation = self.counted(&key, activation);
@@ -176,6 +207,7 @@ impl ShardState {
         let pause = self.args.settings.restart_pause * (1 << before.restarts.min(10));
         // What fell together does not come back together.
         let pause = spread(pause, self.args.services.clock.moment().entropy);
+
         tracing::warn!(session = %key, ?activation, ?pause, "session is brought back");
         let start = Start {
             activation,
@@ -188,7 +220,9 @@ impl ShardState {
 
     /// The pause is over, unless something that came in has ended it before.
     pub(super) async fn revive(&mut self, key: SessionKey) -> Result<(), ActorProcessingErr> {
-        if let Some(Slot::Resting(start)) = self.slots.get(&key) {
+        if let Some(Slot::Resting(start)) = self.slots.get(&key)
+            && self.parked.is_none()
+        {
             let start = start.clone();
             self.spawn(key, start).await?;
         }
@@ -198,8 +232,10 @@ impl ShardState {
     /// Somebody else has claimed it: it is theirs until somebody here asks for it again. To claim it
     /// back now would only have two owners take it from one another for ever.
     fn let_go(&mut self, key: &SessionKey, detail: &str) {
-        tracing::warn!(session = %key, %detail, "session belongs to somebody else");
+        tracing::info!(session = %key, %detail, "session belongs to somebody else");
         self.forget(key);
+        // Those who follow it look into the journal from now on.
+        self.args.services.bus.close(key);
         self.slots.remove(key);
     }
 
@@ -220,9 +256,10 @@ impl ShardState {
     /// The shard before this one is gone; its sessions went with it.
     pub(super) async fn take_over(
         &mut self,
-        sessions: Vec<SessionKey>,
+        sessions: Vec<(Sid, SessionKey)>,
     ) -> Result<(), ActorProcessingErr> {
-        for key in sessions {
+        for (sid, key) in sessions {
+            self.sids.insert(key.clone(), sid);
             if !self.slots.contains_key(&key) {
                 let detail = "its shard was replaced".to_owned();
                 let activation = Activation::Restart {

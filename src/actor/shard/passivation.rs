@@ -5,15 +5,15 @@
 //! what comes in for it, until the actor has ended or says that it stays; so nothing is lost on the
 //! way, and no second actor lives beside the first.
 
-use ractor::ActorId;
-use ractor::ActorProcessingErr;
+use ractor::{ActorId, ActorProcessingErr, RpcReplyPort};
 
-use super::{ShardState, slot::Slot, work::Work};
+use super::{
+    ShardState,
+    slot::{Going, Slot},
+    work::Work,
+};
 use crate::{
-    actor::{
-        pulse::Stage,
-        session::{Opening, SessionMsg},
-    },
+    actor::session::{Opening, SessionMsg},
     kernel::Refusal,
     model::SessionKey,
 };
@@ -26,7 +26,8 @@ impl ShardState {
     pub(super) fn passivate_idle(&mut self, now: u64) {
         let settings = &self.args.settings;
         let limit = u64::try_from(settings.idle_timeout.as_millis()).unwrap_or(u64::MAX);
-        let live = self.slots.len();
+        let live = |slot: &&Slot| matches!(slot, Slot::Live { .. });
+        let live = self.slots.values().filter(live).count();
         let mut idle: Vec<(u64, SessionKey)> = self
             .slots
             .iter()
@@ -48,48 +49,42 @@ impl ShardState {
         }
     }
 
-    /// The end: what runs leaves memory as it stands, and nothing comes back.
-    pub(super) fn park(&mut self) {
-        self.parked = true;
-        let busy = |slot: &Slot| match slot {
-            Slot::Live { pulse, .. } => pulse.stage() == Stage::Busy,
-            Slot::Leaving { .. } | Slot::Resting(_) | Slot::Quarantined { .. } => false,
-        };
-        let running = self.slots.iter().filter(|(_, slot)| busy(slot));
-        let running: Vec<SessionKey> = running.map(|(key, _)| key.clone()).collect();
-        for key in running {
+    /// The end: what runs leaves memory as it stands, and nothing comes back. Also asked of those that
+    /// seem idle: a command may be on its way to them.
+    pub(super) fn park(&mut self, done: RpcReplyPort<()>) {
+        self.parked.get_or_insert_default().push(done);
+        let keys: Vec<SessionKey> = self.slots.keys().cloned().collect();
+        for key in keys {
+            if let Some(Slot::Resting(_)) = self.slots.get(&key) {
+                self.forget(&key);
+                self.slots.remove(&key);
+            }
             self.ask_to_leave(key, SessionMsg::Park);
+        }
+        self.all_parked();
+    }
+
+    /// Tells who waits for it when all actors have ended.
+    pub(super) fn all_parked(&mut self) {
+        let going = |slot: &Slot| slot.actor().is_some();
+        if self.slots.values().any(going) {
+            return;
+        }
+        for done in self.parked.iter_mut().flat_map(|waiting| waiting.drain(..)) {
+            // Whoever waited may have given up.
+            let _ = done.send(());
         }
     }
 
     fn ask_to_leave(&mut self, key: SessionKey, ask: SessionMsg) {
-        match self.slots.remove(&key) {
-            Some(Slot::Live {
-                actor,
-                pulse,
-                start,
-                then: None,
-            }) => {
-                let _ = actor.cast(ask);
-                let waiting = Vec::new();
-                let leaving = Slot::Leaving {
-                    actor,
-                    pulse,
-                    start,
-                    waiting,
-                };
-                self.slots.insert(key, leaving);
-            }
-            Some(other) => {
-                self.slots.insert(key, other);
-            }
-            None => {}
+        if let Some(actor) = self.let_go_of(key, Going::Asked) {
+            let _ = actor.cast(ask);
         }
     }
 
     /// Keeps work for a session that is on its way out; gives it back for any other.
     pub(super) fn keep(&mut self, key: &SessionKey, work: Work) -> Option<Work> {
-        let Some(Slot::Leaving { waiting, .. }) = self.slots.get_mut(key) else {
+        let Some(Slot::Going { waiting, .. }) = self.slots.get_mut(key) else {
             return Some(work);
         };
         if waiting.len() < WAITING {
@@ -103,21 +98,23 @@ impl ShardState {
     /// It has something in flight and stays.
     pub(super) fn stays(&mut self, key: SessionKey, who: ActorId) {
         match self.slots.remove(&key) {
-            Some(Slot::Leaving {
+            Some(Slot::Going {
                 actor,
                 pulse,
                 start,
+                why: Going::Asked,
                 waiting,
             }) if actor.get_id() == who => {
                 waiting.into_iter().for_each(|work| work.hand_to(&actor));
-                let then = None;
                 let live = Slot::Live {
                     actor,
                     pulse,
                     start,
-                    then,
                 };
-                self.slots.insert(key, live);
+                self.slots.insert(key.clone(), live);
+                if self.parked.is_some() {
+                    self.ask_to_leave(key, SessionMsg::Park);
+                }
             }
             Some(other) => {
                 self.slots.insert(key, other);
@@ -134,7 +131,9 @@ impl ShardState {
     ) -> Result<(), ActorProcessingErr> {
         self.forget(&key);
         self.slots.remove(&key);
-        self.hand_out(key, waiting).await
+        self.hand_out(key, waiting).await?;
+        self.all_parked();
+        Ok(())
     }
 
     /// Work that was kept.

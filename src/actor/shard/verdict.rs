@@ -27,10 +27,9 @@ impl Found {
             // Whoever keeps the journal ends the process for a broken one; until then it is silent.
             Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::NoJournal,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
-            Some(
-                JournalError::Conflict { .. } | JournalError::Unknown { .. } | JournalError::Empty,
-            )
-            | None => Self::Crash,
+            // Somebody has deleted it.
+            Some(JournalError::Unknown { .. }) => Self::Fenced,
+            Some(JournalError::Conflict { .. } | JournalError::Empty) | None => Self::Crash,
         }
     }
 }

@@ -64,11 +64,7 @@ impl System {
         while self.oracle.running() > 0 && Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;
         }
-        self.oracle.park();
-        let deadline = Instant::now() + STOP;
-        while self.oracle.running() > 0 && Instant::now() < deadline {
-            tokio::time::sleep(LOOK).await;
-        }
+        self.oracle.park(STOP).await;
         self.end().await;
     }
 

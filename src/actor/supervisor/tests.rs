@@ -295,6 +295,7 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
     let args = SessionArgs {
         key: key.clone(),
         opening: Opening::default(),
+        tried_at: None,
         shard: shards.at(shards.index_of(&key)).unwrap(),
         pulse: Arc::default(),
         services: parts.services.clone(),

@@ -21,7 +21,7 @@ use crate::{
     config::Config,
     journal::Journal,
     llm::Scripted,
-    model::{SessionKey, SessionName, Submission},
+    model::{BusyPolicy, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -44,9 +44,13 @@ pub(super) fn ask(
         return Err(Stop::usage(batch::KEY_WITHOUT_SESSION));
     }
     let question = input::question(ask.question.as_deref(), &mut terminal.input)?;
+    // Another process may claim the session at this very moment: with a key the question is safely handed
+    // in again.
+    let shared = which != Which::New && ask.busy == BusyPolicy::Queue;
+    let own_key = shared.then(|| Uuid::now_v7().to_string());
     let submission = Submission {
         busy: ask.busy,
-        idempotency_key: ask.idempotency_key.clone(),
+        idempotency_key: ask.idempotency_key.clone().or(own_key),
         ..Submission::new(question)
     };
     let format = Format::of(&args.options, ask.events);

@@ -122,6 +122,23 @@ impl Shared {
         }
     }
 
+    /// Unless this was closed in the meantime: then the way that was found is given up again.
+    async fn replace(&self, gone: &Arc<Way>, found: Way) {
+        let unwanted = {
+            let mut now = self.0.way.write().unwrap_or_else(PoisonError::into_inner);
+            if Arc::ptr_eq(&now, gone) {
+                *now = Arc::new(found);
+                None
+            } else {
+                Some(found)
+            }
+        };
+        if let Some(unwanted) = unwanted {
+            // Waits for the disk.
+            let _ = spawn_blocking(move || drop(unwanted)).await;
+        }
+    }
+
     fn set(&self, way: Way) -> Arc<Way> {
         let mut now = self.0.way.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *now, Arc::new(way))
@@ -169,7 +186,7 @@ impl Shared {
         }
         let way = find(&self.0.directory, &self.0.on_broken).await;
         let way = way.map_err(|error| Error::Unavailable(error.to_string()))?;
-        self.set(way);
+        self.replace(gone, way).await;
         Ok(())
     }
 }

@@ -163,7 +163,7 @@ async fn a_disk_that_is_full_for_an_hour_costs_an_hour_and_nothing_else() {
                 assert!(journal.hits() > 100, "{name}: {} hits", journal.hits());
                 journal.set(Obstacle::None);
             };
-            let (told, ()) = tokio::join!(all_asked(&system, HOUR / 100), outage);
+            let (told, ()) = tokio::join!(all_asked(&system, HOUR / 10), outage);
             nothing_is_lost_or_doubled(&memory, &told, &write, &name).await;
         }
     }
