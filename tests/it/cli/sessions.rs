@@ -1,6 +1,10 @@
 //! `oracle sessions` and `oracle journal`: what is kept, seen and deleted from the command line.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+};
 
 use serde_json::{Value, json};
 
@@ -175,6 +179,63 @@ fn a_deleted_session_leaves_nothing_behind() {
         "the others stay"
     );
     assert_eq!(out(&place, "journal verify"), "the journal is in order\n");
+}
+
+/// A model that takes longer than any test.
+const SLOW: &str = r#"{ "turns": [{ "reply": "zanzibar", "delay_ms": 600000 }] }"#;
+
+#[test]
+fn a_session_that_another_process_works_on_is_left_to_it() {
+    let place = Place::new(&[("slow.json", SLOW)]);
+    let line = "ask --events --session s --model scripted/slow.json zanzibar";
+    let mut asker = place.oracle(line).command().spawn().unwrap();
+    let events = BufReader::new(asker.stdout.take().unwrap());
+    let mut lines = events.lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("\"turn.started\"")));
+    let state = |line| objects(&place, line)[0]["state"].clone();
+    assert_eq!(state("sessions list --json"), "running");
+    assert_eq!(state("sessions show s --json"), "calling");
+    assert_eq!(objects(&place, "journal stats --json")[0]["running"], 1);
+    for line in [
+        "sessions delete s --yes",
+        "ask --session s --busy reject hi",
+    ] {
+        let output = place.oracle(line).output();
+        assert_eq!(
+            (output.stdout, output.status.code()),
+            (vec![], Some(5)),
+            "{line}"
+        );
+    }
+    let kinds: Vec<Value> = objects(&place, "sessions events s");
+    assert_eq!(
+        kinds.last().unwrap()["type"],
+        "turn.started",
+        "nobody took it"
+    );
+    out(&place, "journal verify");
+    // The process that has the journal dies; what it kept is there, and can be deleted.
+    asker.kill().unwrap();
+    asker.wait().unwrap();
+    assert_eq!(state("sessions list --json"), "running");
+    out(&place, "sessions delete s --yes --force");
+    assert!(!kept(&place.data.path().join("oracle"), "zanzibar"));
+}
+
+#[test]
+fn a_session_is_deleted_under_the_process_that_works_on_it() {
+    let place = Place::new(&[("slow.json", SLOW)]);
+    let line = "ask --events --session s --model scripted/slow.json zanzibar";
+    let mut asker = place.oracle(line).command().spawn().unwrap();
+    let events = BufReader::new(asker.stdout.take().unwrap());
+    let mut lines = events.lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("\"turn.started\"")));
+    out(&place, "sessions delete s --yes --force");
+    assert!(!kept(&place.data.path().join("oracle"), "zanzibar"));
+    let unknown = place.oracle("sessions show s").output();
+    assert_eq!(unknown.status.code(), Some(1));
+    asker.kill().unwrap();
+    asker.wait().unwrap();
 }
 
 #[test]
