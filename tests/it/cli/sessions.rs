@@ -4,8 +4,16 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::Path,
+    sync::Arc,
 };
 
+use oracle_agent::{
+    journal::{Append, Journal, Sqlite, Standing},
+    model::{
+        ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
+        record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
+    },
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -373,4 +381,100 @@ fn what_cannot_be_looked_at_is_said() {
     let nobody = Place::new(&[]);
     let last = ["ask --last hi", "chat --last"].map(|line| nobody.oracle(line));
     assert_transcript!("last_of_none", last);
+}
+
+/// Appends facts to a session as a process of its own would.
+async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
+    let folder = place.data.path().join("oracle");
+    let journal = Sqlite::open(&folder, Box::new(|_| ())).unwrap();
+    let key = SessionKey::local(SessionName::new(session).unwrap());
+    let claim = journal.claim(key).await.unwrap();
+    let record = |fact| Record {
+        // Later than whatever the program writes.
+        at: Timestamp::from_millis(4_000_000_000_000),
+        query: None,
+        turn: None,
+        fact,
+    };
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: claim.last,
+        records: facts.into_iter().map(record).map(Arc::new).collect(),
+        leaves: Standing::Resting,
+    };
+    journal.append(append).await.unwrap();
+}
+
+fn opened(session: &str, parent: Option<&str>) -> Fact {
+    let parent = parent.map(|name| Parent {
+        session: SessionName::new(name).unwrap(),
+        query: QueryId(1),
+        depth: 1,
+    });
+    Fact::from(SessionFact::Opened(Opened {
+        key: SessionKey::local(SessionName::new(session).unwrap()),
+        profile: ProfileName::oracle(),
+        parent,
+    }))
+}
+
+#[tokio::test]
+async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session() {
+    let place = place();
+    let started = |child: &str| {
+        Fact::from(AgentFact::DelegationStarted(ChildStart {
+            child: SessionName::new(child).unwrap(),
+            scope: "look".into(),
+            max_tokens: None,
+            max_cost: None,
+        }))
+    };
+    append(
+        &place,
+        "p",
+        vec![opened("p", None), started("p.1.1"), started("p.1.2")],
+    )
+    .await;
+    let child = vec![opened("p.1.1", Some("p")), started("p.1.1.1.1")];
+    append(&place, "p.1.1", child).await;
+    append(
+        &place,
+        "p.1.1.1.1",
+        vec![opened("p.1.1.1.1", Some("p.1.1"))],
+    )
+    .await;
+    assert_eq!(objects(&place, "sessions list --json").len(), 6);
+    let last = &json_lines(&place.oracle("ask --last --json hi").output().stdout)[0];
+    assert_eq!(last["session"], "p");
+    let told = out(&place, "sessions delete p --yes --json");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        told["sub_agents"], 2,
+        "the one that never began is not counted"
+    );
+    assert_eq!(objects(&place, "sessions list --json").len(), 3);
+}
+
+#[tokio::test]
+async fn a_quarantined_session_goes_on_when_it_is_released() {
+    let place = place();
+    let reason = "it crashed while idle: boom".to_owned();
+    let aside = Fact::from(SessionFact::Quarantined(Quarantined { reason }));
+    append(&place, "b", vec![aside]).await;
+    assert_eq!(
+        objects(&place, "sessions show b --json")[0]["quarantine"],
+        "it crashed while idle: boom"
+    );
+    let refused = place.oracle("ask --session b hi").output();
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        out(&place, "sessions release b"),
+        "session `b` goes on; it was set aside: it crashed while idle: boom\n"
+    );
+    out(&place, "ask --session b hi");
+    assert_eq!(
+        objects(&place, "sessions show b --json")[0]["state"],
+        "idle"
+    );
 }
