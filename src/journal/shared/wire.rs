@@ -149,7 +149,7 @@ pub(super) fn entries(
 ) -> Result<Vec<Entry>, Error> {
     // Whoever asks may ask for what no journal has.
     let numbers = (1..).map(|number| Seq(after.0.saturating_add(number)));
-    let entry = |(seq, raw): (Seq, &Box<RawValue>)| match decode(raw.get()) {
+    let entry = |seq: Seq, raw: &RawValue| match decode(raw.get()) {
         Ok(record) => Ok(Entry {
             seq,
             record: record.into(),
@@ -160,7 +160,10 @@ pub(super) fn entries(
             why: error.to_string(),
         }),
     };
-    numbers.zip(records).map(entry).collect()
+    numbers
+        .zip(records)
+        .map(|(seq, raw)| entry(seq, raw))
+        .collect()
 }
 
 impl Call {
