@@ -121,6 +121,7 @@ fn is_refusal(error: &AskError) -> bool {
         AskError::Timeout(_)
         | AskError::Stopped
         | AskError::NoSession { .. }
+        | AskError::Deleted { .. }
         | AskError::Journal(_) => false,
     }
 }

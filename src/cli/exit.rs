@@ -44,6 +44,7 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
         AskError::Timeout(_)
         | AskError::Stopped
         | AskError::NoSession { .. }
+        | AskError::Deleted { .. }
         | AskError::Journal(_) => FAILED,
     }
 }

@@ -33,6 +33,7 @@ mod permissions;
 mod prompt;
 mod replay;
 mod script;
+mod sessions;
 mod signal;
 mod streams;
 

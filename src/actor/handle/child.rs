@@ -185,7 +185,8 @@ fn may_pass(error: &AskError) -> bool {
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
         | AskError::Name(_)
-        | AskError::NoSession { .. } => false,
+        | AskError::NoSession { .. }
+        | AskError::Deleted { .. } => false,
     }
 }
 

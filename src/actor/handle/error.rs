@@ -49,6 +49,12 @@ pub enum AskError {
         /// The name.
         name: SessionName,
     },
+    /// The session was deleted under whoever followed a query in it.
+    #[error("the session `{name}` was deleted before the question was answered")]
+    Deleted {
+        /// The name.
+        name: SessionName,
+    },
     /// The journal could not be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),

@@ -86,6 +86,12 @@ impl SessionHandle {
         Ok(entries)
     }
 
+    /// Whether its log goes at least as far as this. A log that was deleted begins anew, if at all.
+    pub(super) async fn reaches(&self, seq: Seq) -> Result<bool, AskError> {
+        let known = self.router.journal.find(self.key.clone()).await?;
+        Ok(known.map_or(Seq(0), |known| known.last) >= seq)
+    }
+
     /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
     ///
     /// # Errors

@@ -158,7 +158,7 @@ impl Watch {
     ///
     /// # Errors
     /// When the journal, from which holes are filled, cannot be read; when the session is
-    /// quarantined; when the system stops.
+    /// quarantined or deleted; when the system stops.
     pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -247,6 +247,10 @@ impl Watch {
             self.leading.clear();
             Seq(0)
         });
+        if !self.session.reaches(after).await? {
+            let name = self.session.key.name.clone();
+            return Err(AskError::Deleted { name });
+        }
         let events = self.session.events(after).await?;
         self.backlog.extend(events.into_iter().map(Arc::new));
         Ok(())

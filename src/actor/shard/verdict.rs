@@ -13,7 +13,7 @@ pub(super) enum Found {
     Crash,
     /// The journal does not answer: not of the session's making.
     NoJournal,
-    /// Somebody else has claimed the session.
+    /// Somebody else has claimed the session, and may have deleted it.
     Fenced,
     /// Its records cannot be read.
     Unreadable,
@@ -23,12 +23,11 @@ impl Found {
     /// By the error that an actor returned.
     pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
         match error.downcast_ref::<JournalError>() {
-            Some(JournalError::Fenced { .. }) => Self::Fenced,
+            // Only who owns a session can delete it: one that is gone was somebody else's before.
+            Some(JournalError::Fenced { .. } | JournalError::Unknown { .. }) => Self::Fenced,
             // Whoever keeps the journal ends the process for a broken one; until then it is silent.
             Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::NoJournal,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
-            // Somebody has deleted it.
-            Some(JournalError::Unknown { .. }) => Self::Fenced,
             Some(JournalError::Conflict { .. } | JournalError::Empty) | None => Self::Crash,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oracle_agent::{
-    actor::{AskError, Recovery},
+    actor::{AskError, Recovery, SessionHandle},
     journal::{
         Memory,
         faulty::{Failure, Faulty, Operation, Plan},
@@ -14,7 +14,7 @@ use oracle_agent::{
     testkit::{Obstacle, Obstructed, TestOracle, TestSession, let_pass},
 };
 
-use super::{HOUR, answered, counts, done, end, more};
+use super::{HOUR, answered, counts, done, end, memory, more};
 
 fn script() -> Scripted {
     Scripted::new()
@@ -254,4 +254,23 @@ async fn two_systems_over_one_journal_do_not_fight_for_a_session() {
         "one claim by each of the two, and this one"
     );
     assert_eq!(a.oracle().running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_follows_a_query_of_a_session_that_is_deleted_is_told() {
+    let journal = memory();
+    let oracle = TestOracle::new(Scripted::new().reply(done("Late.")).slowly(HOUR / 720))
+        .journal(Arc::clone(&journal))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let handle: &SessionHandle = &session;
+    let watch = handle.ask(Submission::new("look")).await.unwrap();
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let claim = journal.claim(key.clone()).await.unwrap();
+    journal.delete(claim.sid, claim.epoch).await.unwrap();
+    let told = watch.answer().await.unwrap_err();
+    assert!(matches!(told, AskError::Deleted { .. }), "{told}");
+    assert_eq!(journal.find(key).await, Ok(None), "it does not come back");
 }

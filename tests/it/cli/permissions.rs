@@ -161,6 +161,23 @@ fn a_project_that_may_not_be_written_is_answered_from() {
 }
 
 #[test]
+fn a_data_directory_that_may_not_be_used_is_named() {
+    let locked = Locked::new(
+        &[("closed/journal.db", ""), ("only-read/journal.db", "")],
+        &[("closed", 0o000), ("only-read", 0o555)],
+    );
+    let lines = [
+        "sessions list --data-dir closed",
+        "sessions show s --data-dir closed",
+        "journal verify --data-dir closed",
+        "sessions list --data-dir only-read",
+        "ask --data-dir closed/inside hi",
+    ];
+    let runs = lines.map(|line| locked.place.oracle(line));
+    insta::assert_snapshot!("data_directory_not_usable", locked.transcripts(runs));
+}
+
+#[test]
 fn what_of_a_project_may_not_be_read_is_left_out_and_counted() {
     let more = [
         ("src/secret.rs", "fn parse_invoice() {}\n"),

@@ -1,0 +1,480 @@
+//! `oracle sessions` and `oracle journal`: what is kept, seen and deleted from the command line.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    sync::Arc,
+};
+
+use oracle_agent::{
+    journal::{Append, Journal, Sqlite, Standing},
+    model::{
+        ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
+        record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
+    },
+};
+use serde_json::{Value, json};
+
+use super::{
+    Place,
+    ask::{FILES, QUESTION, json_lines, numbered},
+    assert_transcript,
+};
+
+/// A place with a journal of three sessions.
+fn place() -> Place {
+    let place = Place::new(&FILES);
+    for (session, question) in [
+        ("shop-1", QUESTION),
+        ("b", "hi"),
+        ("shop-1", "hi"),
+        ("a", "hi"),
+    ] {
+        let line = format!("ask --session {session}");
+        let output = place.oracle(&line).arg(question).output();
+        assert_eq!(output.status.code(), Some(0));
+    }
+    place
+}
+
+fn out(place: &Place, line: &str) -> String {
+    let output = place.oracle(line).output();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{line}");
+    assert_eq!(output.status.code(), Some(0), "{line}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn objects(place: &Place, line: &str) -> Vec<Value> {
+    json_lines(out(place, line).as_bytes())
+}
+
+#[test]
+fn sessions_are_listed_the_last_used_first() {
+    let place = place();
+    let names = |lines: &[Value]| -> Vec<Value> {
+        lines.iter().map(|line| line["session"].clone()).collect()
+    };
+    let all = objects(&place, "sessions list --json");
+    assert_eq!(names(&all), ["a", "shop-1", "b"]);
+    assert!(all.iter().all(|line| line["state"] == "idle"));
+    let text = out(&place, "sessions list");
+    let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split('\t').collect()).collect();
+    for (row, line) in rows.iter().zip(&all) {
+        let records = line["records"].to_string();
+        let at = line["last_activity"].as_str().unwrap();
+        assert_eq!(
+            *row,
+            [line["session"].as_str().unwrap(), at, "idle", &records]
+        );
+    }
+    let limited = place.oracle("sessions list --limit 1").output();
+    let said = String::from_utf8(limited.stderr).unwrap();
+    assert!(limited.stdout.starts_with(b"a\t"));
+    assert_eq!(said, "oracle: 2 more sessions: see more with --limit\n");
+}
+
+#[test]
+fn a_session_is_shown_with_its_questions_and_answers() {
+    let place = place();
+    let [shown] = &objects(&place, "sessions show shop-1 --json")[..] else {
+        panic!("not one object");
+    };
+    let state = (&shown["session"], &shown["state"], &shown["quarantine"]);
+    assert_eq!(state, (&json!("shop-1"), &json!("idle"), &Value::Null));
+    let exchanges = shown["conversation"].as_array().unwrap();
+    let told: Vec<_> = exchanges
+        .iter()
+        .map(|one| (&one["question"], &one["outcome"]))
+        .collect();
+    let answered = json!("answered");
+    let questions = [json!(QUESTION), json!("hi")];
+    assert_eq!(
+        told,
+        [(&questions[0], &answered), (&questions[1], &answered)]
+    );
+    let text = out(&place, "sessions show shop-1");
+    for exchange in exchanges {
+        let question = format!("> {}\n", exchange["question"].as_str().unwrap());
+        let answer = exchange["answer"].as_str().unwrap().trim_end();
+        assert!(text.contains(&question) && text.contains(answer), "{text}");
+    }
+    let before = objects(&place, "sessions events shop-1").len();
+    assert_eq!(
+        before as u64,
+        shown["last"].as_u64().unwrap(),
+        "nothing woke it"
+    );
+}
+
+#[test]
+fn events_are_chosen_by_number_and_type() {
+    let place = place();
+    let all = objects(&place, "sessions events shop-1");
+    numbered(&all);
+    let object = &json_lines(&place.oracle("ask --json --session b again").output().stdout)[0];
+    let asked = object["events"].as_array().unwrap();
+    let after = asked[0]["seq"].as_u64().unwrap() - 1;
+    let line = format!("sessions events b --after {after}");
+    assert_eq!(&objects(&place, &line), asked);
+    let queries = objects(&place, "sessions events shop-1 --type query.");
+    assert_eq!(queries.len(), 6);
+    assert!(queries.iter().all(|event| all.contains(event)));
+    assert_eq!(out(&place, "sessions events shop-1 --type nothing"), "");
+    assert_eq!(out(&place, "sessions events shop-1 --after 9999"), "");
+}
+
+#[test]
+fn an_export_has_whole_texts() {
+    let place = Place::new(&[]);
+    let long = "long ".repeat(4_000);
+    place.oracle("ask --session s").arg(&long).output();
+    let text_of = |line| objects(&place, line)[1]["payload"]["text"].clone();
+    assert_eq!(text_of("sessions export s"), json!(long));
+    let reference = json!({ "ref": { "seq": 2, "bytes": long.len() } });
+    assert_eq!(text_of("sessions events s"), reference);
+    numbered(&objects(&place, "sessions export s"));
+}
+
+#[test]
+fn words_are_found_with_their_session() {
+    let place = place();
+    let hits = objects(&place, "sessions search PARSE invoice --json");
+    assert!(!hits.is_empty());
+    assert!(hits.iter().all(|hit| hit["session"] == "shop-1"));
+    let first = hits[0]["seq"].as_u64().unwrap();
+    let text = out(&place, "sessions search parse invoice --limit 1");
+    assert!(text.starts_with(&format!("shop-1:{first}\t")), "{text}");
+    assert_eq!(text.lines().count(), 1);
+    let none = place.oracle("sessions search zanzibar").output();
+    assert_eq!(none.stderr, b"oracle: nobody has said that\n");
+    assert_eq!((none.stdout, none.status.code()), (vec![], Some(0)));
+}
+
+/// Whether a word stands in any file of the data directory.
+fn kept(folder: &Path, word: &str) -> bool {
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    // A socket cannot be read.
+    let mut texts = files.filter_map(|path| fs::read(path).ok());
+    texts.any(|bytes| {
+        bytes
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    })
+}
+
+#[test]
+fn a_deleted_session_leaves_nothing_behind() {
+    let place = place();
+    let folder = place.data.path().join("oracle");
+    place.oracle("ask --session s").arg("zanzibar").output();
+    assert!(kept(&folder, "zanzibar"));
+    let refused = place.oracle("sessions delete s").output();
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("say so with --yes"), "{said}");
+    assert!(kept(&folder, "zanzibar"));
+    let told = out(&place, "sessions delete s --yes");
+    assert_eq!(told, "session `s` is deleted; nothing of it is kept\n");
+    assert!(!kept(&folder, "zanzibar"));
+    let gone = place.oracle("sessions show s").output();
+    assert_eq!(gone.status.code(), Some(1));
+    assert_eq!(
+        objects(&place, "sessions list --json").len(),
+        3,
+        "the others stay"
+    );
+    assert_eq!(out(&place, "journal verify"), "the journal is in order\n");
+}
+
+/// A model that takes longer than any test.
+const SLOW: &str = r#"{ "turns": [{ "reply": "zanzibar", "delay_ms": 600000 }] }"#;
+
+#[test]
+fn a_session_that_another_process_works_on_is_left_to_it() {
+    let place = Place::new(&[("slow.json", SLOW)]);
+    let line = "ask --events --session s --model scripted/slow.json zanzibar";
+    let mut asker = place.oracle(line).command().spawn().unwrap();
+    let events = BufReader::new(asker.stdout.take().unwrap());
+    let mut lines = events.lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("\"turn.started\"")));
+    let state = |line| objects(&place, line)[0]["state"].clone();
+    assert_eq!(state("sessions list --json"), "running");
+    assert_eq!(state("sessions show s --json"), "calling");
+    assert_eq!(objects(&place, "journal stats --json")[0]["running"], 1);
+    for line in [
+        "sessions delete s --yes",
+        "ask --session s --busy reject hi",
+    ] {
+        let output = place.oracle(line).output();
+        assert_eq!(
+            (output.stdout, output.status.code()),
+            (vec![], Some(5)),
+            "{line}"
+        );
+    }
+    let kinds: Vec<Value> = objects(&place, "sessions events s");
+    assert_eq!(
+        kinds.last().unwrap()["type"],
+        "turn.started",
+        "nobody took it"
+    );
+    out(&place, "journal verify");
+    // The process that has the journal dies; what it kept is there, and can be deleted.
+    asker.kill().unwrap();
+    asker.wait().unwrap();
+    assert_eq!(state("sessions list --json"), "running");
+    out(&place, "sessions delete s --yes --force");
+    assert!(!kept(&place.data.path().join("oracle"), "zanzibar"));
+}
+
+#[test]
+fn a_session_is_deleted_under_the_process_that_works_on_it() {
+    let place = Place::new(&[("slow.json", SLOW)]);
+    let line = "ask --events --session s --model scripted/slow.json zanzibar";
+    let mut asker = place.oracle(line).command().spawn().unwrap();
+    let events = BufReader::new(asker.stdout.take().unwrap());
+    let mut lines = events.lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("\"turn.started\"")));
+    out(&place, "sessions delete s --yes --force");
+    assert!(!kept(&place.data.path().join("oracle"), "zanzibar"));
+    let unknown = place.oracle("sessions show s").output();
+    assert_eq!(unknown.status.code(), Some(1));
+    asker.kill().unwrap();
+    asker.wait().unwrap();
+}
+
+#[test]
+fn the_session_used_last_goes_on() {
+    let place = place();
+    let asked = |line: &str| {
+        let output = place.oracle(line).stdin(b"hi\n").output();
+        let object = &json_lines(&output.stdout)[0];
+        (object["session"].clone(), object["query"].clone())
+    };
+    assert_eq!(asked("ask --last --json hi"), (json!("a"), json!(2)));
+    assert_eq!(asked("ask --session b --json hi"), (json!("b"), json!(2)));
+    assert_eq!(asked("chat --last --json"), (json!("b"), json!(3)));
+}
+
+#[test]
+fn a_question_with_a_key_is_asked_once() {
+    let place = Place::new(&FILES);
+    let ask = |question: &str| {
+        let line = "ask --json --session s --idempotency-key k";
+        place.oracle(line).arg(question).output()
+    };
+    let (first, second) = (ask(QUESTION), ask(QUESTION));
+    assert_eq!(first.status.code(), Some(0));
+    assert_eq!(first.stdout, second.stdout);
+    let other = ask("hi");
+    assert_eq!((other.stdout, other.status.code()), (vec![], Some(1)));
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(said.contains("`k` was used for another message"), "{said}");
+    assert_eq!(
+        objects(&place, "sessions events s --type query.accepted").len(),
+        1
+    );
+}
+
+#[test]
+fn figures_are_those_of_the_journal() {
+    let place = place();
+    let [stats] = &objects(&place, "journal stats --json")[..] else {
+        panic!("not one object");
+    };
+    let listed = objects(&place, "sessions list --json");
+    let records: u64 = listed
+        .iter()
+        .map(|one| one["records"].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        (&stats["sessions"], &stats["records"]),
+        (&json!(3), &json!(records))
+    );
+    assert_eq!(stats["kinds"]["query.accepted"], 4);
+    assert!(out(&place, "journal stats").starts_with("sessions   3, 0 of them"));
+    assert_eq!(
+        objects(&place, "journal verify --json"),
+        [json!({ "problems": [] })]
+    );
+}
+
+#[test]
+fn a_record_that_was_changed_is_named() {
+    let place = place();
+    let path = place.data.path().join("oracle/journal.db");
+    // Whatever still stands in the log goes over to the file.
+    out(&place, "sessions delete a --yes");
+    let mut bytes = fs::read(&path).unwrap();
+    let question = QUESTION.as_bytes();
+    let at = bytes
+        .windows(question.len())
+        .position(|part| part == question);
+    bytes[at.unwrap()] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let output = place.oracle("journal verify").output();
+    let found = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        found.contains("session `default/shop-1` (1), record 2: "),
+        "{found}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let json = json_lines(&place.oracle("journal verify --json").output().stdout);
+    assert_eq!(json[0]["problems"][0]["session"], "default/shop-1");
+    assert_eq!(json[0]["problems"][0]["seq"], 2);
+    for (line, code) in [
+        ("sessions show shop-1", 1),
+        ("sessions events shop-1", 1),
+        ("sessions show b", 0),
+    ] {
+        let output = place.oracle(line).output();
+        assert_eq!(output.status.code(), Some(code), "{line}");
+    }
+    out(&place, "sessions list");
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_said() {
+    let place = place();
+    let other = |name: &str, bytes: &[u8]| {
+        let folder = place.path(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("journal.db"), bytes).unwrap();
+    };
+    let mut newer = fs::read(place.data.path().join("oracle/journal.db")).unwrap();
+    newer[60..64].copy_from_slice(&999_u32.to_be_bytes());
+    other("newer", &newer);
+    other(
+        "text",
+        b"not a database, but a text that is long enough to be taken for one",
+    );
+    fs::write(place.path("file"), "").unwrap();
+    let lines = [
+        "sessions show nobody",
+        "sessions events nobody",
+        "sessions export nobody",
+        "sessions delete nobody --yes",
+        "sessions release nobody",
+        "sessions release a",
+        "sessions show a/b",
+        "sessions",
+        "sessions search",
+        "sessions list --limit many",
+        "sessions list --data-dir nowhere",
+        "sessions search word --data-dir nowhere",
+        "sessions show a --data-dir nowhere",
+        "journal verify --data-dir nowhere",
+        "journal stats --data-dir nowhere",
+        "sessions list --data-dir file",
+        "sessions list --data-dir newer",
+        "journal verify --data-dir newer",
+        "sessions list --data-dir text",
+        "journal stats --data-dir text",
+        "ask --last --session a hi",
+    ];
+    assert_transcript!("sessions_refused", lines.map(|line| place.oracle(line)));
+    assert!(!place.path("nowhere").exists(), "looking makes nothing");
+    assert_eq!(fs::read(place.path("newer/journal.db")).unwrap(), newer);
+    let nobody = Place::new(&[]);
+    let last = ["ask --last hi", "chat --last"].map(|line| nobody.oracle(line));
+    assert_transcript!("last_of_none", last);
+}
+
+/// Appends facts to a session as a process of its own would.
+async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
+    let folder = place.data.path().join("oracle");
+    let journal = Sqlite::open(&folder, Box::new(|_| ())).unwrap();
+    let key = SessionKey::local(SessionName::new(session).unwrap());
+    let claim = journal.claim(key).await.unwrap();
+    let record = |fact| Record {
+        // Later than whatever the program writes.
+        at: Timestamp::from_millis(4_000_000_000_000),
+        query: None,
+        turn: None,
+        fact,
+    };
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: claim.last,
+        records: facts.into_iter().map(record).map(Arc::new).collect(),
+        leaves: Standing::Resting,
+    };
+    journal.append(append).await.unwrap();
+}
+
+fn opened(session: &str, parent: Option<&str>) -> Fact {
+    let parent = parent.map(|name| Parent {
+        session: SessionName::new(name).unwrap(),
+        query: QueryId(1),
+        depth: 1,
+    });
+    Fact::from(SessionFact::Opened(Opened {
+        key: SessionKey::local(SessionName::new(session).unwrap()),
+        profile: ProfileName::oracle(),
+        parent,
+    }))
+}
+
+#[tokio::test]
+async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session() {
+    let place = place();
+    let started = |child: &str| {
+        Fact::from(AgentFact::DelegationStarted(ChildStart {
+            child: SessionName::new(child).unwrap(),
+            scope: "look".into(),
+            max_tokens: None,
+            max_cost: None,
+        }))
+    };
+    append(
+        &place,
+        "p",
+        vec![opened("p", None), started("p.1.1"), started("p.1.2")],
+    )
+    .await;
+    let child = vec![opened("p.1.1", Some("p")), started("p.1.1.1.1")];
+    append(&place, "p.1.1", child).await;
+    append(
+        &place,
+        "p.1.1.1.1",
+        vec![opened("p.1.1.1.1", Some("p.1.1"))],
+    )
+    .await;
+    assert_eq!(objects(&place, "sessions list --json").len(), 6);
+    let last = &json_lines(&place.oracle("ask --last --json hi").output().stdout)[0];
+    assert_eq!(last["session"], "p");
+    let told = out(&place, "sessions delete p --yes --json");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        told["sub_agents"], 2,
+        "the one that never began is not counted"
+    );
+    assert_eq!(objects(&place, "sessions list --json").len(), 3);
+}
+
+#[tokio::test]
+async fn a_quarantined_session_goes_on_when_it_is_released() {
+    let place = place();
+    let reason = "it crashed while idle: boom".to_owned();
+    let aside = Fact::from(SessionFact::Quarantined(Quarantined { reason }));
+    append(&place, "b", vec![aside]).await;
+    assert_eq!(
+        objects(&place, "sessions show b --json")[0]["quarantine"],
+        "it crashed while idle: boom"
+    );
+    let refused = place.oracle("ask --session b hi").output();
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        out(&place, "sessions release b"),
+        "session `b` goes on; it was set aside: it crashed while idle: boom\n"
+    );
+    out(&place, "ask --session b hi");
+    assert_eq!(
+        objects(&place, "sessions show b --json")[0]["state"],
+        "idle"
+    );
+}
