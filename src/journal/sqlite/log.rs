@@ -9,6 +9,10 @@ use rusqlite::{Connection, Row, Statement};
 
 use super::{Tuning, connection::BUSY};
 
+/// How long readers are waited for that hold up the emptying of the log. A read is usually done in
+/// much less.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 /// The log's keeper.
 pub(super) struct Log<'c> {
     connection: &'c Connection,
@@ -18,6 +22,8 @@ pub(super) struct Log<'c> {
     commits: u32,
     tuning: Tuning,
     owes: bool,
+    /// How long the next try to empty it waits for readers.
+    patience: Duration,
 }
 
 impl<'c> Log<'c> {
@@ -30,12 +36,14 @@ impl<'c> Log<'c> {
             commits: 0,
             tuning,
             owes: false,
+            patience: Duration::ZERO,
         })
     }
 
     /// The log is to be emptied: what was deleted stands in it, or there is no room left.
     pub(super) const fn owe(&mut self) {
         self.owes = true;
+        self.patience = PATIENCE;
     }
 
     /// Whether it is still to be emptied, because somebody reads what was before.
@@ -63,10 +71,11 @@ impl<'c> Log<'c> {
         Ok(())
     }
 
-    /// Readers of what was before hold it up; they are not waited for, because everybody else
-    /// would wait too.
+    /// Readers of what was before hold it up. Those who are about to end are waited for, once: others
+    /// wait too meanwhile.
     fn erase(&mut self) -> rusqlite::Result<()> {
-        self.connection.busy_timeout(Duration::ZERO)?;
+        let patience = std::mem::take(&mut self.patience);
+        self.connection.busy_timeout(patience)?;
         let emptied = run(&mut self.empty);
         self.connection.busy_timeout(BUSY)?;
         let (busy, _) = emptied?;

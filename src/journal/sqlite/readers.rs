@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{
     connection,
-    error::{Failed, OpenError},
+    error::{Failed, OpenError, told},
     health::Health,
     query::Reader,
 };
@@ -40,9 +40,10 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// Opens the connections and starts the threads.
+    /// Opens the connections and starts the threads; they are ready when this returns.
     pub(super) fn start(path: &Path, health: Arc<Health>) -> Result<Self, OpenError> {
         let (queue, questions) = mpsc::channel();
+        let (ready, started) = mpsc::channel();
         // A lock, because whoever is free takes the next question; held while waiting for one.
         let questions = Arc::new(Mutex::new(questions));
         let mut readers = Self {
@@ -53,14 +54,23 @@ impl Readers {
         };
         for number in 1..=THREADS {
             let connection = connection::reading(path)?;
-            let questions = Arc::clone(&questions);
+            let (questions, ready) = (Arc::clone(&questions), ready.clone());
             let thread = thread::Builder::new().name(format!("journal-reader-{number}"));
-            let thread = thread.spawn(move || serve(&connection, &questions));
+            let thread = thread.spawn(move || serve(&connection, &questions, &ready));
             let thread = thread.map_err(|source| OpenError::File {
                 path: path.to_owned(),
                 source,
             })?;
             readers.threads.push(thread);
+        }
+        drop(ready);
+        for _ in 1..=THREADS {
+            let heard = started.recv();
+            let heard = heard.unwrap_or_else(|_| Err("a reader did not start".to_owned()));
+            heard.map_err(|detail| OpenError::Store {
+                path: path.to_owned(),
+                detail,
+            })?;
         }
         Ok(readers)
     }
@@ -97,8 +107,14 @@ impl Drop for Readers {
     }
 }
 
-fn serve(connection: &Connection, questions: &Mutex<Receiver<Question>>) {
-    let Ok(mut reader) = Reader::new(connection) else {
+fn serve(
+    connection: &Connection,
+    questions: &Mutex<Receiver<Question>>,
+    ready: &Sender<Result<(), String>>,
+) {
+    let reader = Reader::new(connection);
+    let heard = ready.send(reader.as_ref().map(drop).map_err(told));
+    let (Ok(mut reader), Ok(())) = (reader, heard) else {
         return;
     };
     let next = || {

@@ -15,6 +15,18 @@ macro_rules! statements {
                     $($name: connection.prepare($sql)?,)+
                 })
             }
+
+            /// How SQLite goes about each of them, by name.
+            #[cfg(test)]
+            fn plans(connection: &rusqlite::Connection) -> Vec<(&'static str, String)> {
+                let plan = |sql: &str| {
+                    let sql = format!("EXPLAIN QUERY PLAN {sql}");
+                    let mut steps = connection.prepare(&sql).unwrap();
+                    let steps = steps.raw_query().mapped(|row| row.get::<_, String>(3));
+                    steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+                };
+                vec![$((stringify!($name), plan($sql))),+]
+            }
         }
     };
 }

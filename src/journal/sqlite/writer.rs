@@ -132,8 +132,8 @@ fn write(
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
     let store = Store::new(connection).and_then(|store| Ok((store, Log::new(connection, tuning)?)));
-    let told = ready.send(store.as_ref().map(drop).map_err(ToString::to_string));
-    let (Ok((store, log)), Ok(())) = (store, told) else {
+    let heard = ready.send(store.as_ref().map(drop).map_err(told));
+    let (Ok((store, log)), Ok(())) = (store, heard) else {
         return;
     };
     let mut writing = Writing {

@@ -120,8 +120,10 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
         kind: String,
         payload: Value,
     ) -> Result<Fact, DecodeError> {
-        let tagged = serde_json::json!({ "type": kind, "payload": payload });
-        Ok(serde_json::from_value::<F>(tagged)?.into())
+        // By hand: the macro would copy the payload.
+        let tagged = [("type", Value::String(kind)), ("payload", payload)];
+        let tagged = tagged.map(|(name, value)| (name.to_owned(), value));
+        Ok(serde_json::from_value::<F>(Value::from_iter(tagged))?.into())
     }
     type Read = fn(String, Value) -> Result<Fact, DecodeError>;
     const FAMILIES: &[(&[&str], Read)] = &[
