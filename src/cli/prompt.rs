@@ -15,9 +15,9 @@ pub struct PromptArgs {
     pub subject: Subject,
 }
 
-/// What the prompt is for; exactly one is given.
+/// What the prompt is for: without either, for a query that says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(required = false, multiple = false)]
 pub struct Subject {
     /// For queries of this type
     #[arg(long = "type", value_name = "TYPE", value_parser = query_type())]

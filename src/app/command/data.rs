@@ -48,9 +48,13 @@ fn broken(why: &str) {
     std::process::exit(i32::from(exit::BROKEN));
 }
 
-/// The command did nothing wrong: the place is taken, or not in order.
+/// A folder that cannot be used is to be named otherwise; else the command did nothing wrong: the place is
+/// taken, or not in order.
 impl From<OpenError> for Stop {
     fn from(error: OpenError) -> Self {
-        Self::failed(error)
+        match error {
+            OpenError::File { .. } => Self::usage(error),
+            error => Self::failed(error),
+        }
     }
 }

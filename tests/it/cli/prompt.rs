@@ -79,7 +79,6 @@ fn a_prompt_that_cannot_be_composed_is_explained() {
     assert_transcript!(
         "prompt_problems",
         [
-            place.oracle("prompt"),
             place.oracle("prompt --type code --query why"),
             place.oracle("prompt --type Code"),
             with("missing"),
@@ -90,4 +89,13 @@ fn a_prompt_that_cannot_be_composed_is_explained() {
             place.oracle("prompt --type code --project file"),
         ]
     );
+}
+
+#[test]
+fn a_prompt_for_nothing_in_particular_is_that_of_small_talk() {
+    let place = Place::new(&[]);
+    let [plain, small_talk] =
+        ["prompt", "prompt --type conversational"].map(|line| place.oracle(line).transcript());
+    let text = |transcript: String| transcript.split_once('\n').unwrap().1.to_owned();
+    assert_eq!(text(plain), text(small_talk));
 }
