@@ -18,6 +18,9 @@ use crate::{
     tool::{CodeSearch, FileRead, ProjectRoot, Registry, RegistryError, RootError, Tool},
 };
 
+#[cfg(feature = "testkit")]
+use crate::testkit::{Death, Doom, Doomed};
+
 pub mod command;
 mod settings;
 
@@ -73,6 +76,8 @@ pub struct Builder {
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
     short_lived: bool,
+    #[cfg(feature = "testkit")]
+    doom: Option<Doom>,
 }
 
 impl Oracle {
@@ -89,6 +94,8 @@ impl Oracle {
             fallback: None,
             turn: None,
             short_lived: false,
+            #[cfg(feature = "testkit")]
+            doom: None,
         }
     }
 }
@@ -161,11 +168,24 @@ impl Builder {
         self
     }
 
+    /// The process dies at this point, as by a signal.
+    #[cfg(feature = "testkit")]
+    #[must_use]
+    pub fn doom(mut self, doom: Doom) -> Self {
+        self.doom = Some(doom);
+        self
+    }
+
     /// Starts the system.
     ///
     /// # Errors
     /// See [`BuildError`].
-    pub async fn start(self) -> Result<System, BuildError> {
+    pub async fn start(mut self) -> Result<System, BuildError> {
+        #[cfg(feature = "testkit")]
+        if let Some(doom) = self.doom.take() {
+            let doomed = Doomed::new(self.journal, Some(doom), Death::Process);
+            self.journal = Arc::new(doomed);
+        }
         let mut settings = settings::system(&self.config);
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;

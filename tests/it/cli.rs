@@ -23,6 +23,8 @@ mod broken;
 mod chat;
 mod classify;
 mod config;
+#[cfg(unix)]
+mod crash;
 mod help;
 #[cfg(unix)]
 mod interrupts;

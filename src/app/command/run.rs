@@ -145,7 +145,19 @@ fn prepared(
         .config(config.clone())
         .project(&args.options.project)
         .short_lived();
+    #[cfg(feature = "testkit")]
+    let builder = doomed(builder, environment)?;
     Ok((builder, data))
+}
+
+/// Where the process is to die, for tests of what it leaves behind.
+#[cfg(feature = "testkit")]
+fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> {
+    let Some(point) = environment.get("ORACLE_TESTKIT_DIE") else {
+        return Ok(builder);
+    };
+    let doom = point.to_string_lossy().parse().map_err(Stop::usage)?;
+    Ok(builder.doom(doom))
 }
 
 /// The session that is named, or a new one.
