@@ -180,12 +180,8 @@ impl Builder {
     ///
     /// # Errors
     /// See [`BuildError`].
-    pub async fn start(mut self) -> Result<System, BuildError> {
-        #[cfg(feature = "testkit")]
-        if let Some(doom) = self.doom.take() {
-            let doomed = Doomed::new(self.journal, Some(doom), Death::Process);
-            self.journal = Arc::new(doomed);
-        }
+    pub async fn start(self) -> Result<System, BuildError> {
+        let journal = self.records();
         let mut settings = settings::system(&self.config);
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
@@ -195,13 +191,27 @@ impl Builder {
         let args = SystemArgs {
             settings,
             clock: self.clock,
-            journal: self.journal,
+            journal,
             backends,
             profiles: Profiles::new(profile),
             classifier: Arc::new(classifier(&self.config)?),
             composer: Arc::new(composer(&self.config)?),
         };
         Ok(System::start(args).await?)
+    }
+
+    #[cfg(not(feature = "testkit"))]
+    fn records(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    #[cfg(feature = "testkit")]
+    fn records(&self) -> Arc<dyn Journal> {
+        let journal = Arc::clone(&self.journal);
+        match &self.doom {
+            Some(doom) => Arc::new(Doomed::new(journal, Some(doom.clone()), Death::Process)),
+            None => journal,
+        }
     }
 
     fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {

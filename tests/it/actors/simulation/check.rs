@@ -46,8 +46,6 @@ pub(crate) struct Counted {
 struct Seen {
     accepted: Option<(Option<String>, String)>,
     counted: Counted,
-    /// Of the query that it continues.
-    inherited: Counted,
     results: Vec<(u32, String)>,
     requested: usize,
     ended: Option<Ended>,
@@ -57,7 +55,7 @@ struct Seen {
 /// and what was counted of each.
 ///
 /// Numbers follow one another; each accepted query ends at most once, and nothing of it comes after its
-/// end; turns follow one another; a call has one result; restarts are counted one by one; and the end
+/// end; turns follow one another; a call has one result; restarts are counted one by one, a query that continues another from there on; and the end
 /// says of turns and tokens what the turns say together.
 pub(crate) fn audited(
     known: &Known,
@@ -85,8 +83,6 @@ pub(crate) fn audited(
                 assert!(seen.accepted.is_none(), "{at}: accepted twice");
                 seen.accepted = Some((accepted.idempotency_key.clone(), accepted.text.clone()));
                 seen.counted = inherited;
-                (seen.counted.crashes, seen.counted.deaths) = (0, 0);
-                seen.inherited = seen.counted;
             }
             Fact::Query(QueryFact::Finished(finished)) => {
                 assert!(seen.ended.is_none(), "{at}: ended twice");
