@@ -18,6 +18,9 @@ use crate::{
     tool::{CodeSearch, FileRead, ProjectRoot, Registry, RegistryError, RootError, Tool},
 };
 
+#[cfg(feature = "testkit")]
+use crate::testkit::{Death, Doom, Doomed};
+
 pub mod command;
 mod settings;
 
@@ -84,6 +87,8 @@ pub struct Builder {
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
     short_lived: bool,
+    #[cfg(feature = "testkit")]
+    doom: Option<Doom>,
 }
 
 impl Oracle {
@@ -100,6 +105,8 @@ impl Oracle {
             fallback: None,
             turn: None,
             short_lived: false,
+            #[cfg(feature = "testkit")]
+            doom: None,
         }
     }
 }
@@ -172,11 +179,20 @@ impl Builder {
         self
     }
 
+    /// The process dies at this point, as by a signal.
+    #[cfg(feature = "testkit")]
+    #[must_use]
+    pub fn doom(mut self, doom: Doom) -> Self {
+        self.doom = Some(doom);
+        self
+    }
+
     /// Starts the system.
     ///
     /// # Errors
     /// See [`BuildError`].
     pub async fn start(self) -> Result<System, BuildError> {
+        let journal = self.records();
         let mut settings = settings::system(&self.config);
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
@@ -186,13 +202,27 @@ impl Builder {
         let args = SystemArgs {
             settings,
             clock: self.clock,
-            journal: self.journal,
+            journal,
             backends,
             profiles: Profiles::new(profile),
             classifier: Arc::new(classifier(&self.config)?),
             composer: Arc::new(composer(&self.config)?),
         };
         Ok(System::start(args).await?)
+    }
+
+    #[cfg(not(feature = "testkit"))]
+    fn records(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    #[cfg(feature = "testkit")]
+    fn records(&self) -> Arc<dyn Journal> {
+        let journal = Arc::clone(&self.journal);
+        match &self.doom {
+            Some(doom) => Arc::new(Doomed::new(journal, Some(doom.clone()), Death::Process)),
+            None => journal,
+        }
     }
 
     fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {

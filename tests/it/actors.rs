@@ -20,7 +20,7 @@ mod models;
 mod outages;
 mod passivation;
 mod recovery;
-mod simulation;
+pub(crate) mod simulation;
 mod stalls;
 mod systems;
 mod tools;

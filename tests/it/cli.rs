@@ -23,6 +23,8 @@ mod broken;
 mod chat;
 mod classify;
 mod config;
+#[cfg(unix)]
+mod crash;
 #[cfg(target_os = "linux")]
 mod folders;
 mod help;

@@ -161,6 +161,8 @@ pub(super) fn prepared(
         .config(config.clone())
         .project(&args.options.project)
         .short_lived();
+    #[cfg(feature = "testkit")]
+    let builder = doomed(builder, environment)?;
     Ok((builder, data))
 }
 
@@ -189,6 +191,16 @@ impl Which {
             Self::New => Ok(SessionName::from_uuid(Uuid::now_v7())),
         }
     }
+}
+
+/// Where the process is to die, for tests of what it leaves behind.
+#[cfg(feature = "testkit")]
+fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> {
+    let Some(point) = environment.get("ORACLE_TESTKIT_DIE") else {
+        return Ok(builder);
+    };
+    let doom = point.to_string_lossy().parse().map_err(Stop::usage)?;
+    Ok(builder.doom(doom))
 }
 
 /// Starts a system over the journal of a data directory, or one in memory, does the work with it, and

@@ -21,7 +21,10 @@ use serde_json::json;
 
 use super::{
     HOUR, done, end, more,
-    simulation::check::{all_ended, audited, logs},
+    simulation::{
+        check::{all_ended, audited, logs},
+        long,
+    },
 };
 
 const SESSIONS: usize = 20;
@@ -119,11 +122,7 @@ async fn nothing_is_lost_or_doubled(
 
 #[tokio::test(start_paused = true)]
 async fn where_one_call_in_fifty_fails_done_or_not_nothing_is_lost_or_doubled() {
-    let seeds = if super::simulation::long() {
-        SEEDS_OF_A_LONG_RUN
-    } else {
-        SEEDS
-    };
+    let seeds = if long() { SEEDS_OF_A_LONG_RUN } else { SEEDS };
     for seed in 0..seeds {
         let name = format!("seed {seed}");
         let memory: Arc<dyn Journal> = Arc::new(Memory::new());

@@ -13,7 +13,7 @@ use oracle_agent::{
     testkit::{Death, Doom, Side},
 };
 
-pub(super) mod check;
+pub(crate) mod check;
 mod held;
 mod scenario;
 mod world;
@@ -103,7 +103,7 @@ fn memory() -> Arc<dyn Journal> {
     Arc::new(Memory::new())
 }
 
-pub(super) fn long() -> bool {
+pub(crate) fn long() -> bool {
     std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1")
 }
 
@@ -126,10 +126,10 @@ async fn cut_off_at_any_record_a_scenario_comes_to_the_same_end() {
 }
 
 /// Splitmix, for plans that a seed says all about.
-pub(super) struct Dice(pub(super) u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

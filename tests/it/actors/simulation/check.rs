@@ -11,7 +11,7 @@ use oracle_agent::{
 };
 
 /// All sessions with their logs.
-pub(in crate::actors) async fn logs(journal: &Arc<dyn Journal>) -> Vec<(Known, Vec<Entry>)> {
+pub(crate) async fn logs(journal: &Arc<dyn Journal>) -> Vec<(Known, Vec<Entry>)> {
     let all = journal.list(TenantId::local(), None, 1_000).await.unwrap();
     let mut logs = Vec::new();
     for known in all {
@@ -23,19 +23,19 @@ pub(in crate::actors) async fn logs(journal: &Arc<dyn Journal>) -> Vec<(Known, V
 
 /// What a query came to.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::actors) struct Ended {
-    pub(in crate::actors) session: String,
-    pub(in crate::actors) query: QueryId,
-    pub(in crate::actors) key: Option<String>,
-    pub(in crate::actors) text: String,
-    pub(in crate::actors) outcome: (String, Option<String>),
-    pub(in crate::actors) answer: String,
-    pub(in crate::actors) turns: u32,
+pub(crate) struct Ended {
+    pub(crate) session: String,
+    pub(crate) query: QueryId,
+    pub(crate) key: Option<String>,
+    pub(crate) text: String,
+    pub(crate) outcome: (String, Option<String>),
+    pub(crate) answer: String,
+    pub(crate) turns: u32,
 }
 
 /// What was counted of a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::actors) struct Counted {
+pub(crate) struct Counted {
     pub(super) turns: u32,
     pub(super) tokens: u64,
     crashes: u32,
@@ -46,8 +46,6 @@ pub(in crate::actors) struct Counted {
 struct Seen {
     accepted: Option<(Option<String>, String)>,
     counted: Counted,
-    /// Of the query that it continues.
-    inherited: Counted,
     results: Vec<(u32, String)>,
     requested: usize,
     ended: Option<Ended>,
@@ -57,9 +55,9 @@ struct Seen {
 /// and what was counted of each.
 ///
 /// Numbers follow one another; each accepted query ends at most once, and nothing of it comes after its
-/// end; turns follow one another; a call has one result; restarts are counted one by one; and the end
+/// end; turns follow one another; a call has one result; restarts are counted one by one, a query that continues another from there on; and the end
 /// says of turns and tokens what the turns say together.
-pub(in crate::actors) fn audited(
+pub(crate) fn audited(
     known: &Known,
     log: &[Entry],
     name: &str,
@@ -85,8 +83,6 @@ pub(in crate::actors) fn audited(
                 assert!(seen.accepted.is_none(), "{at}: accepted twice");
                 seen.accepted = Some((accepted.idempotency_key.clone(), accepted.text.clone()));
                 seen.counted = inherited;
-                (seen.counted.crashes, seen.counted.deaths) = (0, 0);
-                seen.inherited = seen.counted;
             }
             Fact::Query(QueryFact::Finished(finished)) => {
                 assert!(seen.ended.is_none(), "{at}: ended twice");
@@ -143,7 +139,7 @@ pub(in crate::actors) fn audited(
 }
 
 /// Every query that was accepted has ended.
-pub(in crate::actors) fn all_ended(known: &Known, log: &[Entry], ended: &[Ended], name: &str) {
+pub(crate) fn all_ended(known: &Known, log: &[Entry], ended: &[Ended], name: &str) {
     let is_accepted =
         |entry: &&Entry| matches!(entry.record.fact, Fact::Query(QueryFact::Accepted(_)));
     let accepted = log.iter().filter(is_accepted).count();
