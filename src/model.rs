@@ -13,6 +13,7 @@ pub mod message;
 pub mod outcome;
 pub mod record;
 pub mod reply;
+pub mod shared_list;
 pub mod signal;
 pub mod time;
 pub mod tool;
@@ -31,6 +32,7 @@ pub use message::{Message, OpaquePart, Part, Role};
 pub use outcome::{ForcedBy, Outcome};
 pub use record::Record;
 pub use reply::{Reply, StopReason};
+pub use shared_list::SharedList;
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
 pub use time::Timestamp;
 pub use tool::{

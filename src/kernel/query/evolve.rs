@@ -58,7 +58,7 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
-                self.model = started.model.as_str().into();
+                self.set_model(&started.model);
                 self.current = CurrentTurn::default();
                 self.steers.clear();
                 self.child = None;
@@ -71,7 +71,7 @@ impl Query {
             TurnFact::Restarted(restarted) => {
                 let same = *self.model == *restarted.model;
                 let tries = if same { self.tries() + 1 } else { 1 };
-                self.model = restarted.model.as_str().into();
+                self.set_model(&restarted.model);
                 self.step = Step::Calling {
                     attempt: restarted.attempt,
                     tries,
@@ -158,7 +158,7 @@ impl Query {
         if result.status.counts_as_failed() {
             self.failed += 1;
             if !self.failed_tools.iter().any(|tool| **tool == *name) {
-                self.failed_tools.push(name.into());
+                Arc::make_mut(&mut self.failed_tools).push(name.into());
             }
         }
         let call = result.call.clone();
@@ -258,7 +258,7 @@ impl Query {
             }
             // The next model is asked at once, or when the pause of the session ends.
             LlmFact::FailedOver(failed) => {
-                self.model = failed.to.as_str().into();
+                self.set_model(&failed.to);
                 self.step = Step::BackingOff {
                     attempt: failed.attempt,
                     tries: 0,
@@ -266,6 +266,13 @@ impl Query {
                     code: failed.fault.code.as_str().into(),
                 };
             }
+        }
+    }
+
+    /// Most turns go to the model of the turn before.
+    fn set_model(&mut self, name: &str) {
+        if *self.model != *name {
+            self.model = name.into();
         }
     }
 
