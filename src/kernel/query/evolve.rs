@@ -124,7 +124,7 @@ impl Query {
         match fact {
             ToolFact::Requested(requested) => {
                 if let Step::Tools { slots } = &mut self.step {
-                    let call = Arc::new(requested.call.clone());
+                    let call = Arc::clone(&requested.call);
                     slots.push(ToolSlot {
                         call,
                         state: CallState::Waiting,
@@ -132,28 +132,28 @@ impl Query {
                 }
             }
             ToolFact::Started(started) => self.set(&started.call, CallState::Running),
-            ToolFact::Finished(finished) => self.answer(&finished.name, finished.result.clone()),
+            ToolFact::Finished(finished) => self.answer(&finished.name, &finished.result),
             ToolFact::Refused(refused) => {
-                let result = ToolResult {
+                let result = Arc::new(ToolResult {
                     call: refused.call.id.clone(),
                     status: ToolStatus::Refused,
                     content: refused.content.clone(),
-                };
+                });
                 if let Step::Tools { slots } = &mut self.step
                     && !slots.iter().any(|slot| slot.call.id == refused.call.id)
                 {
-                    let call = Arc::new(refused.call.clone());
+                    let call = Arc::clone(&refused.call);
                     slots.push(ToolSlot {
                         call,
                         state: CallState::Waiting,
                     });
                 }
-                self.answer(&refused.call.name, result);
+                self.answer(&refused.call.name, &result);
             }
         }
     }
 
-    fn answer(&mut self, name: &str, result: ToolResult) {
+    fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
         self.results += 1;
         if result.status.counts_as_failed() {
             self.failed += 1;
@@ -161,8 +161,7 @@ impl Query {
                 Arc::make_mut(&mut self.failed_tools).push(name.into());
             }
         }
-        let call = result.call.clone();
-        self.set(&call, CallState::Done(Arc::new(result)));
+        self.set(&result.call, CallState::Done(Arc::clone(result)));
         if self.calls_complete() {
             self.repetition.push(TurnDigest::of(self.step.slots()));
         }
