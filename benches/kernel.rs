@@ -64,6 +64,31 @@ fn reply(turn: u32, calls: &[ToolCall]) -> Reply {
     }
 }
 
+fn with_a_call(turn: u32, token: CallToken) -> Report {
+    let call = ToolCall {
+        id: CallId::new("c"),
+        name: "search".into(),
+        arguments: format!("{{\"query\":\"number {turn}\"}}"),
+    };
+    Report::ModelReplied {
+        token,
+        reply: reply(turn, &[call]),
+    }
+}
+
+fn result(turn: u32, token: CallToken) -> Report {
+    let result = ToolResult {
+        call: CallId::new("c"),
+        status: ToolStatus::Ok,
+        content: format!("found in place number {turn}"),
+    };
+    Report::ToolEnded {
+        query: token.query,
+        turn: token.turn,
+        result,
+    }
+}
+
 /// A query that has completed some turns, each with a call, and waits for the next reply.
 fn session_at(turns: u32) -> Option<(Session, CallToken)> {
     let mut policy = Policy::new(vec![ModelChoice::new("p/one")], Arc::from([search()]));
@@ -97,48 +122,53 @@ fn session_at(turns: u32) -> Option<(Session, CallToken)> {
     let decision = session.observe(prepared, NOW);
     let mut token = apply(&mut session, decision)?;
     for turn in 0..turns {
-        let call = ToolCall {
-            id: CallId::new("c"),
-            name: "search".into(),
-            arguments: format!("{{\"query\":\"number {turn}\"}}"),
-        };
-        let replied = Report::ModelReplied {
-            token,
-            reply: reply(turn, &[call]),
-        };
-        let decision = session.observe(replied, NOW);
+        let decision = session.observe(with_a_call(turn, token), NOW);
         apply(&mut session, decision);
-        let result = ToolResult {
-            call: CallId::new("c"),
-            status: ToolStatus::Ok,
-            content: format!("found in place number {turn}"),
-        };
-        let ended = Report::ToolEnded {
-            query: token.query,
-            turn: token.turn,
-            result,
-        };
-        let decision = session.observe(ended, NOW);
+        let decision = session.observe(result(turn, token), NOW);
         token = apply(&mut session, decision)?;
     }
     Some((session, token))
 }
 
-/// Decision and evolution: what a reply with a signal costs.
+/// Decision and evolution together.
+fn step(bencher: Bencher<'_, '_>, before: impl Fn() -> Option<(Session, Report)> + Sync) {
+    bencher.with_inputs(before).bench_values(|input| {
+        input.map(|(mut session, report)| {
+            let decision = session.observe(black_box(report), NOW);
+            let next = apply(&mut session, decision);
+            (session, next)
+        })
+    });
+}
+
+/// What a reply with a signal costs.
 #[divan::bench(args = TURNS, sample_count = 1_000)]
 fn observe_and_evolve(bencher: Bencher<'_, '_>, turns: u32) {
-    bencher
-        .with_inputs(|| {
-            session_at(turns).map(|(session, token)| (session, token, reply(turns, &[])))
-        })
-        .bench_values(|input| {
-            input.map(|(mut session, token, reply)| {
-                let report = Report::ModelReplied { token, reply };
-                let decision = session.observe(black_box(report), NOW);
-                let next = apply(&mut session, decision);
-                (session, next)
-            })
-        });
+    step(bencher, || {
+        let (session, token) = session_at(turns)?;
+        let reply = reply(turns, &[]);
+        Some((session, Report::ModelReplied { token, reply }))
+    });
+}
+
+/// What the same reply costs when it asks for a tool.
+#[divan::bench(args = TURNS, sample_count = 1_000)]
+fn observe_and_evolve_a_call(bencher: Bencher<'_, '_>, turns: u32) {
+    step(bencher, || {
+        let (session, token) = session_at(turns)?;
+        Some((session, with_a_call(turns, token)))
+    });
+}
+
+/// What that tool's result costs.
+#[divan::bench(args = TURNS, sample_count = 1_000)]
+fn observe_and_evolve_a_result(bencher: Bencher<'_, '_>, turns: u32) {
+    step(bencher, || {
+        let (mut session, token) = session_at(turns)?;
+        let decision = session.observe(with_a_call(turns, token), NOW);
+        apply(&mut session, decision);
+        Some((session, result(turns, token)))
+    });
 }
 
 /// Evolution by the records of such a step alone: what a replay costs.

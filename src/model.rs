@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod price;
 pub mod record;
 pub mod reply;
+pub mod shared_list;
 pub mod signal;
 pub mod time;
 pub mod tool;
@@ -33,6 +34,7 @@ pub use outcome::{ForcedBy, Outcome};
 pub use price::Price;
 pub use record::Record;
 pub use reply::{Reply, StopReason};
+pub use shared_list::SharedList;
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
 pub use time::Timestamp;
 pub use tool::{

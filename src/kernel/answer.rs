@@ -9,7 +9,8 @@ const STOPPED: &str = "[Response stopped by operator]";
 
 /// The visible texts of the query, joined by a blank line.
 pub(super) fn accumulated(query: &Query) -> String {
-    query.texts.join("\n\n")
+    let texts = query.texts.oldest_first().into_iter();
+    texts.map(|text| &**text).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The text of the last reply where it has any, else the accumulated text.

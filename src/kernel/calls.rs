@@ -21,34 +21,33 @@ use crate::model::{
 /// Gives calls of one reply that share an id ids of their own: some providers number all of them 0,
 /// and a result must say which call it answers.
 pub(super) fn told_apart(mut parts: Vec<Part>) -> Vec<Part> {
-    let mut taken: Vec<CallId> = Vec::new();
-    for part in &mut parts {
-        let Part::ToolCall(call) = part else {
+    for index in 0..parts.len() {
+        let (before, rest) = parts.split_at_mut(index);
+        let Some(Part::ToolCall(call)) = rest.first_mut() else {
             continue;
         };
-        let given = call.id.clone();
-        let mut number = 2;
-        while taken.contains(&call.id) {
-            call.id = CallId::new(&format!("{given}-{number}"));
-            number += 1;
+        let taken = |id: &CallId| {
+            let has = |part: &Part| matches!(part, Part::ToolCall(other) if other.id == *id);
+            before.iter().any(has)
+        };
+        let numbered = |number: usize| CallId::new(&format!("{}-{number}", call.id));
+        if taken(&call.id)
+            && let Some(free) = (2..).map(numbered).find(|id| !taken(id))
+        {
+            call.id = free;
         }
-        taken.push(call.id.clone());
     }
     parts
 }
 
 /// Records the calls of a reply and starts those that may run.
-pub(super) fn request(draft: &mut Draft<'_>, calls: &[ToolCall], doomed: Doomed) {
-    for call in calls {
-        match refusal(draft, call, doomed) {
+pub(super) fn request(draft: &mut Draft<'_>, asked: Vec<Arc<ToolCall>>, doomed: Doomed) {
+    for call in asked {
+        match refusal(draft, &call, doomed) {
             Some((why, content)) => {
-                draft.emit(ToolFact::Refused(ToolRefused {
-                    call: call.clone(),
-                    why,
-                    content,
-                }));
+                draft.emit(ToolFact::Refused(ToolRefused { call, why, content }));
             }
-            None => request_one(draft, call),
+            None => request_one(draft, &call),
         }
     }
     start_waiting(draft);
@@ -63,8 +62,10 @@ pub(super) enum Doomed {
     No,
 }
 
-fn request_one(draft: &mut Draft<'_>, call: &ToolCall) {
-    draft.emit(ToolFact::Requested(ToolRequested { call: call.clone() }));
+fn request_one(draft: &mut Draft<'_>, call: &Arc<ToolCall>) {
+    draft.emit(ToolFact::Requested(ToolRequested {
+        call: Arc::clone(call),
+    }));
     let spec = draft.policy().tool(&call.name);
     if spec.is_some_and(|spec| spec.approval == ToolApproval::Required) {
         let asked = CallStarted {
@@ -135,7 +136,7 @@ pub(super) fn ended(mut draft: Draft<'_>, result: ToolResult) -> Decision {
     if slot.state != CallState::Running {
         return Decision::nothing();
     }
-    let name = slot.call.name.clone();
+    let (name, result) = (slot.call.name.clone(), Arc::new(result));
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
     go_on(draft)
 }
@@ -262,10 +263,10 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
 
 fn finish(draft: &mut Draft<'_>, call: CallId, name: String, end: (ToolStatus, &str)) {
     let (status, content) = (end.0, end.1.to_owned());
-    let result = ToolResult {
+    let result = Arc::new(ToolResult {
         call,
         status,
         content,
-    };
+    });
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
 }

@@ -78,7 +78,7 @@ fn start(mut draft: Draft<'_>, mode: TurnMode, guidance: Vec<String>) -> Decisio
         return draft.fail("no_model", "no model is configured: set `model.chain`");
     };
     let attempt = Attempt(1);
-    let name = model.name.to_string();
+    let name = (*model.name).to_owned();
     draft.emit_ahead(TurnFact::Started(TurnStarted {
         attempt,
         mode,

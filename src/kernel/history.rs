@@ -84,10 +84,10 @@ impl Transcript {
     /// The turn's calls have results, in the order of the calls.
     pub(super) fn results(&mut self, slots: &[ToolSlot]) {
         let parts = slots.iter().filter_map(ToolSlot::result).map(|result| {
-            let content = escape(&result.content).into_owned();
             Part::ToolResult(ToolResult {
-                content,
-                ..(**result).clone()
+                call: result.call.clone(),
+                status: result.status,
+                content: escape(&result.content).into_owned(),
             })
         });
         self.push(Message {

@@ -1,8 +1,10 @@
 //! The state of a running query: what its records have come to.
 //!
-//! Cheap to clone: a decision works on a copy ([`super::draft::Draft`]) and evolves it by the
-//! records it makes, so that a later rule sees what an earlier one decided. The same
-//! [`Query::evolve`] then runs on the real state.
+//! A decision works on a copy ([`super::draft::Draft`]) and evolves it by the records it makes, so
+//! that a later rule sees what an earlier one decided. The same [`Query::evolve`] then runs on the
+//! real state.
+//!
+//! **Invariant:** a copy costs the same at every turn: what grows with the turns is shared.
 
 use std::sync::Arc;
 
@@ -11,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Limits, QueryId, QueryType, SessionName, Signal, SignalFields, StopReason, Turn, Usage,
+        Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields, StopReason,
+        Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
@@ -63,14 +66,14 @@ pub struct Query {
     /// Of this, what the query that this one continues had used.
     pub(super) inherited: Usage,
     /// The non-empty visible texts.
-    pub(super) texts: Vec<Arc<str>>,
+    pub(super) texts: SharedList<Arc<str>>,
     /// Characters of these, joined.
     pub(super) accumulated_chars: usize,
     pub(super) signals: SignalState,
     pub(super) repetition: Repetition,
     pub(super) results: usize,
     pub(super) failed: usize,
-    pub(super) failed_tools: Vec<Arc<str>>,
+    pub(super) failed_tools: Arc<Vec<Arc<str>>>,
     /// Silent turns at the last time that silence called the fallback.
     pub(super) silence_mark: u32,
     /// The next turn is to be the final one.
@@ -123,13 +126,13 @@ impl Query {
             current: CurrentTurn::default(),
             usage: from.map_or_else(Usage::default, |from| from.usage),
             inherited: from.map_or_else(Usage::default, |from| from.usage),
-            texts: Vec::new(),
+            texts: SharedList::default(),
             accumulated_chars: 0,
             signals: SignalState::default(),
             repetition: Repetition::default(),
             results: 0,
             failed: 0,
-            failed_tools: Vec::new(),
+            failed_tools: Arc::default(),
             silence_mark: 0,
             final_mark: false,
             escalations: 0,

@@ -10,6 +10,8 @@ use super::phase::ToolSlot;
 const RUN: usize = 3;
 /// Times that two turns alternate to make one.
 const ALTERNATIONS: usize = 3;
+/// Turns that a loop can span.
+const SPAN: usize = 2 * ALTERNATIONS;
 
 /// What a turn's calls and results come to; equal for equal calls with equal results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,7 +68,8 @@ fn canonical(arguments: &str) -> String {
 /// The digests of the last turns, as many as a loop can span.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repetition {
-    recent: Vec<Option<TurnDigest>>,
+    /// Oldest first; none for a turn without calls, and where there was no turn yet.
+    recent: [Option<TurnDigest>; SPAN],
     hinted: bool,
 }
 
@@ -84,10 +87,8 @@ pub(super) enum ToolLoop {
 impl Repetition {
     /// Takes in a turn.
     pub(super) fn push(&mut self, turn: Option<TurnDigest>) {
-        if self.recent.len() == 2 * ALTERNATIONS {
-            self.recent.remove(0);
-        }
-        self.recent.push(turn);
+        self.recent.rotate_left(1);
+        self.recent[SPAN - 1] = turn;
     }
 
     /// Remembers that the hint was given.
@@ -105,18 +106,11 @@ impl Repetition {
     }
 
     fn repeats(&self) -> bool {
-        let tail = |turns: usize| {
-            let start = self.recent.len().checked_sub(turns)?;
-            self.recent[start..]
-                .iter()
-                .copied()
-                .collect::<Option<Vec<_>>>()
-        };
-        let runs = tail(RUN).is_some_and(|turns| turns.iter().all(|turn| *turn == turns[0]));
-        let alternates = tail(2 * ALTERNATIONS).is_some_and(|turns| {
-            turns[0] != turns[1] && turns.iter().zip(&turns[2..]).all(|(a, b)| a == b)
-        });
-        runs || alternates
+        let turns = &self.recent;
+        let last = &turns[SPAN - RUN..];
+        let runs = last[0].is_some() && last.iter().all(|turn| *turn == last[0]);
+        let two = turns[0].is_some() && turns[1].is_some() && turns[0] != turns[1];
+        runs || two && turns.iter().zip(&turns[2..]).all(|(a, b)| a == b)
     }
 }
 

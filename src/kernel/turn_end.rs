@@ -59,7 +59,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         Finding::Rejection(_) => SignalPresence::Rejected,
         Finding::Nothing => SignalPresence::Absent,
     };
-    let asked: Vec<_> = message.calls().cloned().collect();
+    let asked = message.calls().cloned().map(Arc::new).collect();
     draft.emit(TurnFact::Replied(Replied {
         attempt,
         message: Arc::new(message),
@@ -86,7 +86,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     }
     let looping = draft.query.signals.reason_loop().is_some();
     let doomed = if looping { Doomed::Yes } else { Doomed::No };
-    calls::request(&mut draft, &asked, doomed);
+    calls::request(&mut draft, asked, doomed);
     if draft.query.calls_complete() {
         end(draft)
     } else {

@@ -80,7 +80,7 @@ impl Classifier {
                 .iter()
                 .filter(speaks)
                 .filter(|e| e.query_type == best);
-            let keywords = of_best.map(|e| e.label.to_string()).collect();
+            let keywords = of_best.map(|e| (*e.label).to_owned()).collect();
             return QueryClassification::new(best, score.confidence(), keywords);
         }
         if !evidence.iter().any(|e| e.weight > 0.0) && self.follows_up(text, context) {

@@ -9,10 +9,9 @@
 mod build;
 mod hash;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::hash::{Fast, WordTable};
+use self::hash::{Table, WordTable};
 use super::text::each_word;
 use crate::model::QueryType;
 
@@ -30,7 +29,7 @@ pub(super) struct Matcher {
     words: WordTable,
     /// The node that a word leads to from the root, by word; [`NOWHERE`] if none.
     starts: Vec<NodeId>,
-    edges: HashMap<(NodeId, WordId), NodeId, Fast>,
+    edges: Table<(NodeId, WordId)>,
     nodes: Vec<Node>,
     evidence: Vec<Evidence>,
 }
@@ -38,12 +37,12 @@ pub(super) struct Matcher {
 type WordId = u32;
 type NodeId = u32;
 
-/// The word that no lexicon knows.
+/// The word that no lexicon knows, as the tables have it.
 const UNKNOWN: WordId = 0;
 /// Stands in the trie for the beginning and the end of a clause.
 const OPENS: WordId = 1;
 const CLOSES: WordId = 2;
-/// No node; the root is never a target.
+/// No node, as the tables have it; the root is never a target.
 const NOWHERE: NodeId = 0;
 const ROOT: NodeId = 0;
 
@@ -51,10 +50,23 @@ const ROOT: NodeId = 0;
 struct Node {
     /// Indices of the evidence that ends here.
     ends: Vec<u32>,
-    /// Whether longer entries go on from here: spares most look-ups.
-    goes_on: bool,
+    /// The words with which longer entries go on from here, see [`Node::may_go_on`].
+    onward: u64,
     /// Whether what led here may stand before the first word of a clause.
     filler: bool,
+}
+
+impl Node {
+    /// Whether a longer entry may go on from here with this word; spares nearly all look-ups in
+    /// vain. Words that are equal modulo 64 share a bit.
+    const fn may_go_on(&self, word: WordId) -> bool {
+        self.onward & bit(word) != 0
+    }
+}
+
+/// The bit of a number in a set that has one for each, or one for all that are equal modulo 64.
+const fn bit(number: u32) -> u64 {
+    1 << (number % u64::BITS)
 }
 
 #[derive(Clone, Copy)]
@@ -71,7 +83,8 @@ impl Matcher {
     pub(super) fn find(&self, text: &str) -> Vec<&Evidence> {
         let mut tokens = self.tokens(text);
         let mut found = Vec::with_capacity(16);
-        let mut seen = vec![false; self.evidence.len()];
+        // A bit for each entry: bytes would be too many to clear for a short text.
+        let mut seen = vec![0; self.evidence.len() / u64::BITS as usize + 1];
         let mut covered = 0;
         for at in 0..tokens.len() {
             let Token { word, opens } = tokens[at];
@@ -86,7 +99,9 @@ impl Matcher {
             };
             covered = end;
             for &entry in &self.nodes[node as usize].ends {
-                if !std::mem::replace(&mut seen[entry as usize], true) {
+                let seen = &mut seen[(entry / u64::BITS) as usize];
+                if *seen & bit(entry) == 0 {
+                    *seen |= bit(entry);
                     found.push(&self.evidence[entry as usize]);
                 }
             }
@@ -97,7 +112,7 @@ impl Matcher {
     fn tokens(&self, text: &str) -> Vec<Token> {
         let mut tokens = Vec::with_capacity(text.len() / 4);
         each_word(text, |word, opens| {
-            let word = self.words.get(word).unwrap_or(UNKNOWN);
+            let word = self.words.get(word);
             tokens.push(Token { word, opens });
         });
         tokens
@@ -106,12 +121,15 @@ impl Matcher {
     /// The longest entry that begins at a known word.
     fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, Reach)> {
         let Token { word, opens } = tokens[at];
+        let anchored = if opens {
+            self.edge(self.starts[OPENS as usize], word)
+        } else {
+            NOWHERE
+        };
         let mut best = None;
-        if opens {
-            let anchored = self.edge(self.edge(ROOT, OPENS), word);
-            self.walk(tokens, at, anchored, 1, &mut best);
+        for (anchors, node) in [(1, anchored), (0, self.starts[word as usize])] {
+            self.walk(tokens, at, node, anchors, &mut best);
         }
-        self.walk(tokens, at, self.starts[word as usize], 0, &mut best);
         best
     }
 
@@ -127,9 +145,6 @@ impl Matcher {
         let mut end = at + 1;
         while node != NOWHERE {
             self.keep(node, (end, anchors), best);
-            if !self.nodes[node as usize].goes_on {
-                return;
-            }
             let next = tokens.get(end);
             if next.is_none_or(|token| token.opens) {
                 self.keep(self.edge(node, CLOSES), (end, anchors + 1), best);
@@ -150,14 +165,8 @@ impl Matcher {
     fn pass_fillers(&self, tokens: &mut [Token], at: usize, mut node: NodeId) {
         let mut end = at + 1;
         while node != NOWHERE && end < tokens.len() {
-            let &Node {
-                filler, goes_on, ..
-            } = &self.nodes[node as usize];
-            if filler {
+            if self.nodes[node as usize].filler {
                 tokens[end].opens = true;
-            }
-            if !goes_on {
-                return;
             }
             node = self.edge(node, tokens[end].word);
             end += 1;
@@ -165,10 +174,11 @@ impl Matcher {
     }
 
     fn edge(&self, node: NodeId, word: WordId) -> NodeId {
-        if word == UNKNOWN {
-            return NOWHERE;
+        if self.nodes[node as usize].may_go_on(word) {
+            self.edges.get((node, word))
+        } else {
+            NOWHERE
         }
-        self.edges.get(&(node, word)).copied().unwrap_or(NOWHERE)
     }
 }
 

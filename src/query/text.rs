@@ -14,6 +14,12 @@ pub(super) fn looked_at(query: &str) -> &str {
     if query.len() <= LOOKED_AT {
         return query;
     }
+    // As many bytes as characters: they need not be counted.
+    if let Some(head) = query.get(..LOOKED_AT)
+        && head.is_ascii()
+    {
+        return head;
+    }
     query
         .char_indices()
         .nth(LOOKED_AT)
@@ -38,12 +44,10 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
     let mut opens = true;
     let mut rest = text;
     while !rest.is_empty() {
-        let (run, shape) = plain_run(rest);
-        rest = &rest[run.len()..];
-        // By far the most frequent: a plain word and a space.
+        // By far the most frequent: small letters and a space.
+        let (run, behind) = rest.split_at(small_ahead(rest));
         if word.is_empty()
-            && shape == Shape::Lower
-            && let Some(behind) = rest.strip_prefix(' ')
+            && let Some(behind) = behind.strip_prefix(' ')
         {
             if !run.is_empty() {
                 sink(run, std::mem::take(&mut opens));
@@ -51,10 +55,12 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
             rest = behind;
             continue;
         }
-        let mut ahead = rest.chars();
-        let next = ahead.next();
-        word.extend(run.chars().map(|c| c.to_ascii_lowercase()));
-        let Some(c) = next else { break };
+        let (run, behind) = rest.split_at(plain_ahead(rest));
+        let begin = word.len();
+        word.push_str(run);
+        word[begin..].make_ascii_lowercase();
+        let mut ahead = behind.chars();
+        let Some(c) = ahead.next() else { break };
         rest = ahead.as_str();
         match kind(c) {
             Kind::Letter => word.extend(c.to_lowercase()),
@@ -77,25 +83,35 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
     flush(&mut word, &mut opens, &mut sink);
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    Lower,
-    Mixed,
+/// How many small ASCII letters a text begins with, or fewer near its end: counted eight at a time.
+fn small_ahead(text: &str) -> usize {
+    let mut len = 0;
+    while let Some(eight) = text.as_bytes()[len..].first_chunk() {
+        let small = small_of(*eight);
+        len += small;
+        if small < eight.len() {
+            break;
+        }
+    }
+    len
 }
 
-/// The ASCII letters, digits and underscores that a text begins with.
-fn plain_run(text: &str) -> (&str, Shape) {
-    let mut shape = Shape::Lower;
-    let mut len = 0;
-    for &b in text.as_bytes() {
-        match b {
-            b'a'..=b'z' | b'0'..=b'9' | b'_' => {}
-            b'A'..=b'Z' => shape = Shape::Mixed,
-            _ => break,
-        }
-        len += 1;
-    }
-    (&text[..len], shape)
+/// How many of the bytes are small ASCII letters, up to the first that is none.
+fn small_of(bytes: [u8; 8]) -> usize {
+    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+    const A: u64 = u64::from_le_bytes([b'a'; 8]);
+    const BEHIND_Z: u64 = u64::from_le_bytes([b'z' + 1; 8]);
+    let bytes = u64::from_le_bytes(bytes);
+    // With its top bit set no byte borrows from the next; the bit stays set where it is not less.
+    let topped = bytes | TOPS;
+    let small = (topped - A) & !(topped - BEHIND_Z) & !bytes & TOPS;
+    ((small ^ TOPS).trailing_zeros() / 8) as usize
+}
+
+/// How many ASCII letters, digits and underscores a text begins with.
+fn plain_ahead(text: &str) -> usize {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    text.bytes().take_while(plain).count()
 }
 
 /// What a character does to the words around it.
@@ -192,6 +208,18 @@ mod tests {
             ("nothing but signs", "?! …", ""),
         ] {
             assert_eq!(words(text), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn small_letters_ahead_are_counted_whatever_stands_among_them() {
+        for byte in 0..=u8::MAX {
+            for at in 0..8 {
+                let mut bytes = *b"azbycxdw";
+                bytes[at] = byte;
+                let want = bytes.iter().take_while(|b| b.is_ascii_lowercase()).count();
+                assert_eq!(small_of(bytes), want, "{byte:#x} at {at}");
+            }
         }
     }
 

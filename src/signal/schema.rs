@@ -26,43 +26,34 @@ pub(super) type Fault = String;
 
 /// Types the fields of a signal; `confidence` is not among them.
 pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<SignalFields, Fault> {
-    let mut fields = Fields {
-        kind,
-        values: Extra::new(),
-    };
-    // Of a doubled field the last counts.
-    fields.values.extend(
-        elements
-            .into_iter()
-            .map(|e| (e.name.into_owned(), e.text.to_owned())),
-    );
+    let mut fields = Fields { kind, elements };
     Ok(match kind {
         SignalType::NeedTurn => SignalFields::NeedTurn(NeedTurn {
             reason: fields.text("reason", SENTENCE)?,
             expected_turns: fields.optional("expected_turns", integer(EXPECTED_TURNS))?,
-            extra: fields.values,
+            extra: fields.rest(),
         }),
         SignalType::ContextSufficient => SignalFields::ContextSufficient(ContextSufficient {
             sources_found: fields.required("sources_found", integer(SOURCES))?,
             source_types: fields.optional("source_types", list)?,
-            extra: fields.values,
+            extra: fields.rest(),
         }),
         SignalType::Stuck => SignalFields::Stuck(Stuck {
             attempted: fields.required("attempted", nonempty_list)?,
             blocker: fields.text("blocker", SENTENCE)?,
             suggestions: fields.optional("suggestions", list)?,
-            extra: fields.values,
+            extra: fields.rest(),
         }),
         SignalType::NeedCapability => SignalFields::NeedCapability(NeedCapability {
             capability: fields.text("capability", CAPABILITY)?,
             reason: fields.text("reason", SENTENCE)?,
             workaround: fields.optional("workaround", text(NOTE))?,
-            extra: fields.values,
+            extra: fields.rest(),
         }),
         SignalType::PartialAnswer => SignalFields::PartialAnswer(PartialAnswer {
             missing: fields.text("missing", SENTENCE)?,
             caveat: fields.optional("caveat", text(NOTE))?,
-            extra: fields.values,
+            extra: fields.rest(),
         }),
         SignalType::DelegationRecommended => {
             SignalFields::DelegationRecommended(DelegationRecommended {
@@ -70,7 +61,7 @@ pub(super) fn typed(kind: SignalType, elements: Vec<Field<'_>>) -> Result<Signal
                 scope: fields.text("scope", SENTENCE)?,
                 estimated_tokens: fields.optional("estimated_tokens", integer(ESTIMATED_TOKENS))?,
                 subagent_type: fields.optional("subagent_type", text(SUBAGENT_TYPE))?,
-                extra: fields.values,
+                extra: fields.rest(),
             })
         }
     })
@@ -86,22 +77,22 @@ pub(super) fn quoted(value: &str) -> String {
 }
 
 /// The fields that no one has asked for yet.
-struct Fields {
+struct Fields<'a> {
     kind: SignalType,
-    values: Extra,
+    elements: Vec<Field<'a>>,
 }
 
-impl Fields {
+impl<'a> Fields<'a> {
     fn required<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(String) -> Result<T, Fault>,
+        read: impl FnOnce(&str) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let kind = self.kind;
-        let value = self.values.remove(name);
-        let value = value
+        let value = self
+            .take(name)
             .ok_or_else(|| format!("a {kind} signal needs the field `{name}`, which is missing"))?;
-        read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
+        self.read(name, value, read)
     }
 
     fn text(&mut self, name: &str, limits: RangeInclusive<usize>) -> Result<String, Fault> {
@@ -112,21 +103,49 @@ impl Fields {
     fn optional<T>(
         &mut self,
         name: &str,
-        read: impl FnOnce(String) -> Result<T, Fault>,
+        read: impl FnOnce(&str) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
-        if self.values.get(name).is_none_or(String::is_empty) {
-            self.values.remove(name);
-            return Ok(None);
-        }
-        self.required(name, read).map(Some)
+        let value = self.take(name).filter(|value| !value.is_empty());
+        value.map(|value| self.read(name, value, read)).transpose()
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        value: &str,
+        read: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let kind = self.kind;
+        read(value).map_err(|fault| format!("the field `{name}` of a {kind} signal needs {fault}"))
+    }
+
+    /// Of a doubled field the last counts.
+    fn take(&mut self, name: &str) -> Option<&'a str> {
+        let mut last = None;
+        self.elements.retain(|element| {
+            let other = element.name != name;
+            if !other {
+                last = Some(element.text);
+            }
+            other
+        });
+        last
+    }
+
+    /// Those outside the schema; here too the last counts.
+    fn rest(self) -> Extra {
+        let mut extra = Extra::new();
+        let elements = self.elements.into_iter();
+        extra.extend(elements.map(|e| (e.name.into_owned(), e.text.to_owned())));
+        extra
     }
 }
 
-fn text(limits: RangeInclusive<usize>) -> impl FnOnce(String) -> Result<String, Fault> {
+fn text(limits: RangeInclusive<usize>) -> impl FnOnce(&str) -> Result<String, Fault> {
     move |value| {
         let length = value.chars().count();
         if limits.contains(&length) {
-            return Ok(value);
+            return Ok(value.to_owned());
         }
         let allowed = match (limits.start(), limits.end()) {
             (0, most) => format!("at most {most}"),
@@ -136,16 +155,16 @@ fn text(limits: RangeInclusive<usize>) -> impl FnOnce(String) -> Result<String, 
     }
 }
 
-fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(String) -> Result<u64, Fault> {
+fn integer(limits: RangeInclusive<u64>) -> impl FnOnce(&str) -> Result<u64, Fault> {
     move |value| {
-        whole_number(&value)
+        whole_number(value)
             .filter(|number| limits.contains(number))
             .ok_or_else(|| {
                 let allowed = match (*limits.start(), *limits.end()) {
                     (least, u64::MAX) => format!("of at least {least}"),
                     (least, most) => format!("from {least} to {most}"),
                 };
-                format!("an integer {allowed}, it is {}", quoted(&value))
+                format!("an integer {allowed}, it is {}", quoted(value))
             })
     }
 }
@@ -158,16 +177,16 @@ fn whole_number(value: &str) -> Option<u64> {
     whole.parse().ok().filter(|_| integral)
 }
 
-fn list(value: String) -> Result<Vec<String>, Fault> {
-    serde_json::from_str(&value).map_err(|_| {
+fn list(value: &str) -> Result<Vec<String>, Fault> {
+    serde_json::from_str(value).map_err(|_| {
         format!(
             "a JSON array of strings such as [\"one\", \"two\"], it is {}",
-            quoted(&value)
+            quoted(value)
         )
     })
 }
 
-fn nonempty_list(value: String) -> Result<Vec<String>, Fault> {
+fn nonempty_list(value: &str) -> Result<Vec<String>, Fault> {
     let entries = list(value)?;
     if entries.is_empty() {
         Err("at least 1 entry, it has none".to_owned())

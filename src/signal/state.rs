@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
+use memchr::memrchr;
+
 use crate::model::{
+    SharedList,
     record::LoopKind,
     signal::{Signal, SignalFields},
 };
@@ -16,7 +19,7 @@ pub const LOOP_THRESHOLD: u32 = 3;
 /// The signals of a query and their counters. A clone shares the signals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SignalState {
-    signals: Vec<Arc<Signal>>,
+    signals: SharedList<Arc<Signal>>,
     same_reason: u32,
     same_capability: u32,
     same_scope: u32,
@@ -58,9 +61,9 @@ impl SignalState {
         self.reset_counts();
     }
 
-    /// All signals of the query, oldest first.
+    /// All signals of the query.
     #[must_use]
-    pub fn signals_emitted(&self) -> &[Arc<Signal>] {
+    pub const fn signals_emitted(&self) -> &SharedList<Arc<Signal>> {
         &self.signals
     }
 
@@ -97,13 +100,14 @@ impl SignalState {
     /// Whether the last two signals are both `need_turn` with the same reason (T033).
     #[must_use]
     pub fn repeats_reason(&self) -> bool {
-        let [.., before, last] = self.signals.as_slice() else {
-            return false;
-        };
-        let reason = |signal| Topic::of(signal).filter(|topic| topic.kind == TopicKind::Reason);
-        reason(last)
-            .zip(reason(before))
-            .is_some_and(|(last, before)| last.is(&before))
+        let mut reasons = self.signals.newest_first().map(|signal| {
+            let topic = Topic::of(signal);
+            topic.filter(|topic| topic.kind == TopicKind::Reason)
+        });
+        match (reasons.next().flatten(), reasons.next().flatten()) {
+            (Some(last), Some(before)) => last.is(&before),
+            (Some(_) | None, _) => false,
+        }
     }
 
     /// The loop that the model is in, and the words that repeat.
@@ -167,14 +171,31 @@ impl<'a> Topic<'a> {
 
     /// Equal but for letter case and white space.
     fn is(&self, other: &Self) -> bool {
-        let folded = |words: &str| {
-            words
-                .to_lowercase()
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        self.kind == other.kind && folded(self.words) == folded(other.words)
+        self.kind == other.kind && same_words(self.words, other.words)
+    }
+}
+
+/// Compares word by word from where the two part: a space before that is a place to cut both.
+fn same_words(one: &str, other: &str) -> bool {
+    let pairs = one.bytes().zip(other.bytes());
+    let alike = pairs.take_while(|(one, other)| one == other).count();
+    let cut = memrchr(b' ', &one.as_bytes()[..alike]).unwrap_or(0);
+    let mut ones = one[cut..].split_whitespace();
+    let mut others = other[cut..].split_whitespace();
+    loop {
+        match (ones.next(), others.next()) {
+            (Some(one), Some(other)) if same_word(one, other) => {}
+            (None, None) => return true,
+            (Some(_) | None, _) => return false,
+        }
+    }
+}
+
+fn same_word(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        one.eq_ignore_ascii_case(other)
+    } else {
+        one.to_lowercase() == other.to_lowercase()
     }
 }
 

@@ -69,12 +69,9 @@ impl TagProbe {
     /// Looks as far as the window goes.
     pub(super) fn run(&mut self, view: View<'_>, meter: &mut impl Meter) -> Tag {
         loop {
-            if let State::Value(quote) = self.state {
-                let rest = view.bytes_from(self.at);
-                let skipped = memchr2(quote, b'\n', rest).unwrap_or(rest.len());
-                meter.visit(skipped);
-                self.at += skipped;
-            }
+            let skipped = self.skip(view.bytes_from(self.at));
+            meter.visit(skipped);
+            self.at += skipped;
             let Some(byte) = view.byte(self.at) else {
                 return if view.is_last() {
                     self.cut()
@@ -90,6 +87,30 @@ impl TagProbe {
                 Step::Close => return Tag::Close(self.at),
                 Step::Text => return Tag::Text,
             }
+        }
+    }
+
+    /// How many bytes stay within the name or value that it stands in. Spares steps, decides nothing.
+    fn skip(&mut self, rest: &[u8]) -> usize {
+        match &mut self.state {
+            State::Name { seen, .. } => {
+                let pairs = NAME[*seen..].iter().zip(rest);
+                let same = pairs.take_while(|(one, other)| one.eq_ignore_ascii_case(other));
+                let skipped = same.count();
+                *seen += skipped;
+                skipped
+            }
+            State::AttributeName => {
+                let name = rest.iter().take_while(|byte| continues_name(**byte));
+                name.count()
+            }
+            State::Value(quote) => memchr2(*quote, b'\n', rest).unwrap_or(rest.len()),
+            State::Start
+            | State::BeforeAttribute
+            | State::AfterAttributeName
+            | State::BeforeValue
+            | State::AfterValue
+            | State::BeforeEnd => 0,
         }
     }
 
@@ -168,9 +189,7 @@ fn step(state: State, byte: u8) -> Step {
         State::BeforeAttribute if byte.is_ascii_alphabetic() || byte == b'_' => {
             Step::To(State::AttributeName)
         }
-        State::AttributeName if byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte) => {
-            Step::To(State::AttributeName)
-        }
+        State::AttributeName if continues_name(byte) => Step::To(State::AttributeName),
         State::AttributeName | State::AfterAttributeName if byte == b'=' => {
             Step::To(State::BeforeValue)
         }
@@ -187,6 +206,10 @@ fn step(state: State, byte: u8) -> Step {
         | State::Value(_)
         | State::AfterValue => Step::Text,
     }
+}
+
+fn continues_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte)
 }
 
 /// Whether the bytes after a `<` begin a signal tag, or would with more bytes after them.

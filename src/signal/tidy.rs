@@ -3,27 +3,21 @@
 //! **Invariant:** what was written never ends in white space; what may yet be folded or trimmed is
 //! kept back. Pieces may be cut anywhere.
 
+use std::sync::LazyLock;
+
 use memchr::memmem::Finder;
 
 use super::view::Meter;
 
+/// What is folded. Built once: that takes longer than to search a short reply.
+static FOLD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\n\n\n"));
+
 /// Writes visible text in pieces.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tidy {
     /// White space since the last visible character; empty before the first.
     pending: String,
     begun: bool,
-    fold: Finder<'static>,
-}
-
-impl Default for Tidy {
-    fn default() -> Self {
-        Self {
-            pending: String::new(),
-            begun: false,
-            fold: Finder::new("\n\n\n"),
-        }
-    }
 }
 
 impl Tidy {
@@ -41,20 +35,20 @@ impl Tidy {
         }
         if self.begun {
             let pending = std::mem::take(&mut self.pending);
-            self.write(&pending, out, meter);
+            write(&pending, out, meter);
         }
         self.begun = true;
-        self.write(body, out, meter);
+        write(body, out, meter);
         self.pending.push_str(&text[body.len()..]);
     }
+}
 
-    fn write(&self, mut text: &str, out: &mut String, meter: &mut impl Meter) {
-        meter.visit(text.len());
-        while let Some(run) = self.fold.find(text.as_bytes()) {
-            let (kept, rest) = text.split_at(run + 2);
-            out.push_str(kept);
-            text = rest.trim_start_matches('\n');
-        }
-        out.push_str(text);
+fn write(mut text: &str, out: &mut String, meter: &mut impl Meter) {
+    meter.visit(text.len());
+    while let Some(run) = FOLD.find(text.as_bytes()) {
+        let (kept, rest) = text.split_at(run + 2);
+        out.push_str(kept);
+        text = rest.trim_start_matches('\n');
     }
+    out.push_str(text);
 }

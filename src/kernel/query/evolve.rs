@@ -59,7 +59,7 @@ impl Query {
             TurnFact::Started(started) => {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
-                self.model = started.model.as_str().into();
+                self.set_model(&started.model);
                 self.current = CurrentTurn::default();
                 self.steers.clear();
                 self.child = None;
@@ -78,7 +78,7 @@ impl Query {
                     }
                     TurnRestartCause::Fault { .. } => 1,
                 };
-                self.model = restarted.model.as_str().into();
+                self.set_model(&restarted.model);
                 self.step = Step::Calling {
                     attempt: restarted.attempt,
                     tries,
@@ -131,7 +131,7 @@ impl Query {
         match fact {
             ToolFact::Requested(requested) => {
                 if let Step::Tools { slots } = &mut self.step {
-                    let call = Arc::new(requested.call.clone());
+                    let call = Arc::clone(&requested.call);
                     slots.push(ToolSlot {
                         call,
                         state: CallState::Waiting,
@@ -139,37 +139,36 @@ impl Query {
                 }
             }
             ToolFact::Started(started) => self.set(&started.call, CallState::Running),
-            ToolFact::Finished(finished) => self.answer(&finished.name, finished.result.clone()),
+            ToolFact::Finished(finished) => self.answer(&finished.name, &finished.result),
             ToolFact::Refused(refused) => {
-                let result = ToolResult {
+                let result = Arc::new(ToolResult {
                     call: refused.call.id.clone(),
                     status: ToolStatus::Refused,
                     content: refused.content.clone(),
-                };
+                });
                 if let Step::Tools { slots } = &mut self.step
                     && !slots.iter().any(|slot| slot.call.id == refused.call.id)
                 {
-                    let call = Arc::new(refused.call.clone());
+                    let call = Arc::clone(&refused.call);
                     slots.push(ToolSlot {
                         call,
                         state: CallState::Waiting,
                     });
                 }
-                self.answer(&refused.call.name, result);
+                self.answer(&refused.call.name, &result);
             }
         }
     }
 
-    fn answer(&mut self, name: &str, result: ToolResult) {
+    fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
         self.results += 1;
         if result.status.counts_as_failed() {
             self.failed += 1;
             if !self.failed_tools.iter().any(|tool| **tool == *name) {
-                self.failed_tools.push(name.into());
+                Arc::make_mut(&mut self.failed_tools).push(name.into());
             }
         }
-        let call = result.call.clone();
-        self.set(&call, CallState::Done(Arc::new(result)));
+        self.set(&result.call, CallState::Done(Arc::clone(result)));
         if self.calls_complete() {
             self.repetition.push(TurnDigest::of(self.step.slots()));
         }
@@ -272,7 +271,7 @@ impl Query {
             }
             // The next model is asked at once, or when the pause of the session ends.
             LlmFact::FailedOver(failed) => {
-                self.model = failed.to.as_str().into();
+                self.set_model(&failed.to);
                 self.step = Step::BackingOff {
                     attempt: failed.attempt,
                     tries: 0,
@@ -280,6 +279,13 @@ impl Query {
                     code: failed.fault.code.as_str().into(),
                 };
             }
+        }
+    }
+
+    /// Most turns go to the model of the turn before.
+    fn set_model(&mut self, name: &str) {
+        if *self.model != *name {
+            self.model = name.into();
         }
     }
 

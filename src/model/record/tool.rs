@@ -1,5 +1,7 @@
 //! Tool calls and the people who approve them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::facts;
@@ -13,7 +15,7 @@ use crate::model::{
 pub struct Requested {
     /// What it asked.
     #[serde(flatten)]
-    pub call: ToolCall,
+    pub call: Arc<ToolCall>,
 }
 
 /// `tool.started`: it is about to run; without a result after this, its outcome is unknown.
@@ -32,7 +34,7 @@ pub struct Finished {
     pub name: String,
     /// How it ended, and what the model reads.
     #[serde(flatten)]
-    pub result: ToolResult,
+    pub result: Arc<ToolResult>,
 }
 
 /// Why a call was not run.
@@ -56,7 +58,7 @@ pub enum RefusedWhy {
 pub struct Refused {
     /// What was asked.
     #[serde(flatten)]
-    pub call: ToolCall,
+    pub call: Arc<ToolCall>,
     /// Why not.
     pub why: RefusedWhy,
     /// What the model reads.

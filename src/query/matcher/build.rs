@@ -3,11 +3,10 @@
 //! **Invariant:** a sequence of words that a lexicon lists as it stands means only that; generated
 //! forms of other entries do not add to it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::hash::WordTable;
-use super::{CLOSES, Evidence, Matcher, Node, NodeId, OPENS, ROOT, WordId};
+use super::hash::{Table, WordTable};
+use super::{CLOSES, Evidence, Matcher, NOWHERE, Node, NodeId, OPENS, ROOT, UNKNOWN, WordId};
 use crate::query::forms;
 use crate::query::lexicon::{Grammar, Lexicon};
 use crate::query::pattern::Pattern;
@@ -20,8 +19,8 @@ impl Matcher {
     pub(in crate::query) fn new(lexicon: &Lexicon) -> Self {
         let mut matcher = Self {
             words: WordTable::default(),
-            starts: vec![super::NOWHERE; CLOSES as usize + 1],
-            edges: HashMap::default(),
+            starts: vec![NOWHERE; CLOSES as usize + 1],
+            edges: Table::default(),
             nodes: vec![Node::default()],
             evidence: Vec::new(),
         };
@@ -85,22 +84,24 @@ impl Matcher {
     }
 
     fn word(&mut self, word: &str) -> WordId {
-        if let Some(id) = self.words.get(word) {
-            return id;
+        let known = self.words.get(word);
+        if known != UNKNOWN {
+            return known;
         }
         let id = index(self.starts.len());
         self.words.insert(word, id);
-        self.starts.push(super::NOWHERE);
+        self.starts.push(NOWHERE);
         id
     }
 
     fn step(&mut self, node: NodeId, word: WordId) -> NodeId {
-        if let Some(&next) = self.edges.get(&(node, word)) {
-            return next;
+        let there = self.edges.get((node, word));
+        if there != NOWHERE {
+            return there;
         }
         let next = index(self.nodes.len());
         self.nodes.push(Node::default());
-        self.nodes[node as usize].goes_on = true;
+        self.nodes[node as usize].onward |= super::bit(word);
         self.edges.insert((node, word), next);
         if node == ROOT {
             self.starts[word as usize] = next;

@@ -1,34 +1,101 @@
-//! Tables for small fixed sets: words to numbers, and a hash that multiplies and rotates.
+//! Tables for sets that stay as they are once a lexicon is compiled: words to numbers, edges to nodes.
+//! They are looked into for every word of a text, so they do nothing but that.
 //!
 //! Not for keys that others choose: the keys here are an operator's lexicon, and what others send is
 //! only looked up.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-pub(super) type Fast = BuildHasherDefault<Mixer>;
+/// Numbers by key; 0 stands for none.
+///
+/// **Invariant:** the rows are a power of two, and at least half of them are free (have number 0). A
+/// key stands in the row of its hash, or behind it with no free row between.
+#[derive(Debug, Clone)]
+pub(super) struct Table<K> {
+    rows: Vec<(K, u32)>,
+    taken: usize,
+}
 
-/// Numbers of words. Words of up to 16 bytes, which are nearly all, are keys by value: looking one up
-/// follows no pointer.
+const FREE: u32 = 0;
+const FIRST_ROWS: usize = 16;
+
+impl<K: Copy + Default + Eq + Hash> Table<K> {
+    /// The number of a key.
+    pub(super) fn get(&self, key: K) -> u32 {
+        self.rows[self.row(key)].1
+    }
+
+    /// Gives a key its number, which is not 0.
+    pub(super) fn insert(&mut self, key: K, number: u32) {
+        if 2 * (self.taken + 1) > self.rows.len() {
+            self.double();
+        }
+        let row = self.row(key);
+        self.taken += usize::from(self.rows[row].1 == FREE);
+        self.rows[row] = (key, number);
+    }
+
+    /// Where a key stands, or would stand.
+    fn row(&self, key: K) -> usize {
+        let mut hash = Mixer::default();
+        key.hash(&mut hash);
+        let last = self.rows.len() - 1;
+        let mut row = hash.finish() as usize & last;
+        while self.rows[row].0 != key && self.rows[row].1 != FREE {
+            row = (row + 1) & last;
+        }
+        row
+    }
+
+    fn double(&mut self) {
+        let rows = vec![(K::default(), FREE); 2 * self.rows.len()];
+        let before = std::mem::replace(&mut self.rows, rows);
+        for (key, number) in before.into_iter().filter(|row| row.1 != FREE) {
+            let row = self.row(key);
+            self.rows[row] = (key, number);
+        }
+    }
+}
+
+impl<K: Copy + Default> Default for Table<K> {
+    fn default() -> Self {
+        Self {
+            rows: vec![(K::default(), FREE); FIRST_ROWS],
+            taken: 0,
+        }
+    }
+}
+
+/// Numbers of words; 0 stands for none. Words of up to 16 bytes, which are nearly all, are keys by
+/// value: looking one up follows no pointer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WordTable {
-    short: HashMap<(u64, u64), u32, Fast>,
-    long: HashMap<Box<str>, u32, Fast>,
+    short: Table<(u64, u64)>,
+    long: HashMap<Box<str>, u32, BuildHasherDefault<Mixer>>,
 }
 
 impl WordTable {
-    pub(super) fn get(&self, word: &str) -> Option<u32> {
+    pub(super) fn get(&self, word: &str) -> u32 {
         match packed(word) {
-            Some(key) => self.short.get(&key).copied(),
-            None => self.long.get(word).copied(),
+            Some(key) => self.short.get(key),
+            None => self.get_long(word),
         }
     }
 
-    pub(super) fn insert(&mut self, word: &str, id: u32) {
+    // Apart, because its many registers would have to be saved for short words too.
+    #[inline(never)]
+    fn get_long(&self, word: &str) -> u32 {
+        self.long.get(word).copied().unwrap_or(FREE)
+    }
+
+    pub(super) fn insert(&mut self, word: &str, number: u32) {
         match packed(word) {
-            Some(key) => self.short.insert(key, id),
-            None => self.long.insert(word.into(), id),
-        };
+            Some(key) => self.short.insert(key, number),
+            None => {
+                self.long.insert(word.into(), number);
+            }
+        }
     }
 }
 
@@ -110,12 +177,27 @@ mod tests {
             "",
         ];
         let mut table = WordTable::default();
-        for (word, id) in words.into_iter().zip(0..) {
-            assert_eq!(table.get(word), None, "{word} before");
-            table.insert(word, id);
+        for (word, number) in words.into_iter().zip(1..) {
+            assert_eq!(table.get(word), 0, "{word} before");
+            table.insert(word, number);
         }
-        for (word, id) in words.into_iter().zip(0..) {
-            assert_eq!(table.get(word), Some(id), "{word} after");
+        for (word, number) in words.into_iter().zip(1..) {
+            assert_eq!(table.get(word), number, "{word} after");
+        }
+    }
+
+    #[test]
+    fn a_table_grows_and_keeps_what_it_has() {
+        let mut table = Table::default();
+        for number in 1..=1_000_u32 {
+            table.insert((number % 7, number), number);
+            table.insert((number % 7, number), number + 1);
+        }
+        assert_eq!(table.taken, 1_000, "the same key again takes no row");
+        assert!(table.rows.len() >= 2_000 && table.rows.len().is_power_of_two());
+        for number in 1..=1_000 {
+            assert_eq!(table.get((number % 7, number)), number + 1);
+            assert_eq!(table.get((8, number)), 0);
         }
     }
 }

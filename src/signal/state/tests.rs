@@ -181,6 +181,71 @@ fn the_last_two_signals_repeat_a_reason() {
 }
 
 #[test]
+fn reasons_are_the_same_but_for_letter_case_and_white_space() {
+    for (name, one, other, same) in [
+        ("the same", "check place 29", "check place 29", true),
+        ("letter case", "Check Place 29", "check place 29", true),
+        (
+            "white space inside",
+            "check  place\t29",
+            "check place 29",
+            true,
+        ),
+        (
+            "white space around",
+            " check place 29\n",
+            "check place 29",
+            true,
+        ),
+        (
+            "other white space",
+            "check\u{a0}place 29",
+            "check place 29",
+            true,
+        ),
+        (
+            "letter case after a gap",
+            "check  PLACE",
+            "check place",
+            true,
+        ),
+        (
+            "another last word",
+            "check place 29",
+            "check place 28",
+            false,
+        ),
+        (
+            "a longer last word",
+            "check place 29",
+            "check place 2",
+            false,
+        ),
+        (
+            "one word more",
+            "check place 29 too",
+            "check place 29",
+            false,
+        ),
+        (
+            "words run together",
+            "check place29",
+            "check place 29",
+            false,
+        ),
+        ("no words", "  ", "", true),
+        ("some words", "check", " ", false),
+        ("small sigma at the end", "ΤΕΛΟΣ ΛΟΓΟΣ", "τελος λογος", true),
+        ("a letter with two small forms", "λογοσ", "λογος", false),
+        ("a sign that is a letter", "300 \u{212a}", "300 k", true),
+        ("cut within a letter", "né", "nè", false),
+    ] {
+        assert_eq!(same_words(one, other), same, "{name}");
+        assert_eq!(same_words(other, one), same, "{name}, swapped");
+    }
+}
+
+#[test]
 fn silence_asks_for_the_fallback_at_its_threshold() {
     for (silent, expected) in [(0, false), (2, false), (3, true), (5, true)] {
         assert_eq!(
