@@ -2,79 +2,30 @@
 //! names concrete back ends, tools and journals; what a host brings itself takes their place.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use crate::{
-    actor::{Clock, Oracle, Profile, Profiles, Recovery, StartError, System, SystemArgs},
-    config::{Config, Prices, PricesError},
+    actor::{Clock, Oracle, Profile, Profiles, Recovery, System, SystemArgs},
+    config::{Config, Prices},
     journal::{self, Journal},
     kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
-    llm::{Backend, Offline, script::ScriptError, scripted::Scripts},
-    prompt::{self, Composer, Prompts, ToolLine, Variables},
-    query::{Classifier, Lexicon, LexiconError},
-    tool::{CodeSearch, FileRead, ProjectRoot, Registry, RegistryError, RootError, Tool},
+    llm::{Backend, Offline, scripted::Scripts},
+    prompt::{Composer, Prompts, ToolLine, Variables},
+    query::{Classifier, Lexicon},
+    tool::{CodeSearch, FileRead, ProjectRoot, Registry, Tool},
 };
 
 #[cfg(feature = "testkit")]
 use crate::testkit::{Death, Doom, Doomed};
 
 pub mod command;
+mod error;
 mod settings;
 
-/// Why a system could not be put together. Each text says what is wrong and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The project folder is not to be had.
-    #[error(transparent)]
-    Project(#[from] RootError),
-    /// The prompts are not in order.
-    #[error(transparent)]
-    Prompt(#[from] prompt::Error),
-    /// The lexicon file cannot be read.
-    #[error("the lexicon `{path}` cannot be read: {source}; check `query.lexicon`")]
-    LexiconFile {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The price list cannot be read.
-    #[error("the price list `{path}` cannot be read: {source}; check `budget.prices`")]
-    PricesFile {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The price list is not in order.
-    #[error(transparent)]
-    Prices(#[from] PricesError),
-    /// The lexicon is not in order.
-    #[error(transparent)]
-    Lexicon(#[from] LexiconError),
-    /// Two tools of one name, or a name that cannot be one.
-    #[error(transparent)]
-    Tools(#[from] RegistryError),
-    /// The script of a scripted model cannot be played.
-    #[error(transparent)]
-    Script(#[from] ScriptError),
-    /// A model that nobody serves.
-    #[error(
-        "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
-    )]
-    UnknownModel {
-        /// As configured.
-        model: String,
-        /// What there is.
-        known: String,
-    },
-    /// The actors did not start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
+pub use error::BuildError;
 
 /// Puts a system together. Everything has a default but the project.
 pub struct Builder {
@@ -245,7 +196,7 @@ impl Builder {
             .as_deref()
             .map(project_name)
             .unwrap_or_default();
-        let variables = variables(&self.config, name, std::iter::empty());
+        let variables = variables(&self.config, name, std::iter::empty())?;
         Ok(Profile::new(policy, variables, tools))
     }
 
@@ -315,20 +266,32 @@ fn project_tools(config: &Config, folder: &Path) -> Result<[Arc<dyn Tool>; 2], B
 pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
     let tools = project_tools(config, folder)?;
     let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
-    Ok(variables(config, project_name(folder), lines))
+    variables(config, project_name(folder), lines)
 }
 
 fn variables(
     config: &Config,
     project_name: String,
     tools: impl Iterator<Item = ToolLine>,
-) -> Variables {
-    Variables {
+) -> Result<Variables, BuildError> {
+    Ok(Variables {
         project_name,
-        project_context: String::new(),
+        project_context: project_context(config)?,
         max_turns: Some(config.oracle.max_turns.get()),
         tools: tools.collect(),
-    }
+    })
+}
+
+/// What every model is to know of the project.
+fn project_context(config: &Config) -> Result<String, BuildError> {
+    let Some(path) = &config.prompt.context else {
+        return Ok(String::new());
+    };
+    let path = path.as_path();
+    fs::read_to_string(path).map_err(|source| BuildError::ContextFile {
+        path: path.to_path_buf(),
+        source,
+    })
 }
 
 /// The last part of the folder's real path.

@@ -140,6 +140,7 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
                     .and_then(|backends| builder.models(&backends))
                     .map(drop),
                 builder.registry().map(drop),
+                super::project_context(&config).map(drop),
                 super::prices(&config).map(drop),
                 super::classifier(&config).map(drop),
                 super::composer(&config).map(drop),
@@ -175,6 +176,7 @@ impl From<BuildError> for Stop {
             BuildError::Project(_)
             | BuildError::Prompt(_)
             | BuildError::LexiconFile { .. }
+            | BuildError::ContextFile { .. }
             | BuildError::PricesFile { .. }
             | BuildError::Prices(_)
             | BuildError::Lexicon(_)

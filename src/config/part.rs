@@ -10,6 +10,8 @@ use super::value::{Count, FilePath, ModelChain, SECOND, Span};
 pub struct Prompt {
     /// A folder whose files replace the built-in segments of the same name.
     pub dir: Option<FilePath>,
+    /// A file with what every model is to know of the project; its first 2,000 tokens are told.
+    pub context: Option<FilePath>,
     /// Most tokens of a composed prompt, by the estimate of spec 5.
     pub token_budget: Count<1, 1_000_000>,
 }
@@ -18,6 +20,7 @@ impl Default for Prompt {
     fn default() -> Self {
         Self {
             dir: None,
+            context: None,
             token_budget: Count::of::<8_000>(),
         }
     }

@@ -248,3 +248,23 @@ fn an_answer_that_nobody_reads_is_no_failure() {
         );
     }
 }
+
+#[test]
+fn the_readmes_question_is_answered_from_this_repository_with_places_that_exist() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(here.join("README.md")).unwrap();
+    let asked = readme
+        .split_once("ask \"")
+        .and_then(|(_, rest)| rest.split_once('"'));
+    let question = asked.unwrap().0;
+    let place = Place::new(&[]);
+    let line = format!("ask --json --project {}", here.display());
+    let output = place.oracle(&line).arg(question).output();
+    let answer = json_lines(&output.stdout).remove(0);
+    assert_eq!(answer["outcome"], "answered", "{answer}");
+    let cited = cited(here, &answer);
+    assert!(
+        cited.iter().any(|path| path == "src/kernel/retry.rs"),
+        "{cited:?}"
+    );
+}

@@ -99,3 +99,23 @@ fn a_prompt_for_nothing_in_particular_is_that_of_small_talk() {
     let text = |transcript: String| transcript.split_once('\n').unwrap().1.to_owned();
     assert_eq!(text(plain), text(small_talk));
 }
+
+#[test]
+fn what_is_to_be_known_of_the_project_is_told() {
+    let place = Place::new(&[("about.md", "Amounts are in cents, never in euros.\n")]);
+    let run = |file: &str| {
+        let run = place.oracle("prompt --type code");
+        run.env("ORACLE_PROMPT__CONTEXT", file).transcript()
+    };
+    let told = run("about.md");
+    assert!(
+        told.contains("Amounts are in cents, never in euros."),
+        "{told}"
+    );
+    let missing = run("nowhere.md");
+    assert!(
+        missing.contains("the project's context `nowhere.md` cannot be read"),
+        "{missing}"
+    );
+    assert!(missing.ends_with("[exit 2]\n"), "{missing}");
+}

@@ -1,0 +1,72 @@
+//! Why a system could not be put together.
+
+use std::{io, path::PathBuf};
+
+use crate::{
+    actor::StartError,
+    config::PricesError,
+    llm::script::ScriptError,
+    prompt,
+    query::LexiconError,
+    tool::{RegistryError, RootError},
+};
+
+/// Why a system could not be put together. Each text says what is wrong and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The project folder is not to be had.
+    #[error(transparent)]
+    Project(#[from] RootError),
+    /// The prompts are not in order.
+    #[error(transparent)]
+    Prompt(#[from] prompt::Error),
+    /// The lexicon file cannot be read.
+    #[error("the lexicon `{path}` cannot be read: {source}; check `query.lexicon`")]
+    LexiconFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The project's context cannot be read.
+    #[error("the project's context `{path}` cannot be read: {source}; check `prompt.context`")]
+    ContextFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The price list cannot be read.
+    #[error("the price list `{path}` cannot be read: {source}; check `budget.prices`")]
+    PricesFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The price list is not in order.
+    #[error(transparent)]
+    Prices(#[from] PricesError),
+    /// The lexicon is not in order.
+    #[error(transparent)]
+    Lexicon(#[from] LexiconError),
+    /// Two tools of one name, or a name that cannot be one.
+    #[error(transparent)]
+    Tools(#[from] RegistryError),
+    /// The script of a scripted model cannot be played.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// A model that nobody serves.
+    #[error(
+        "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
+    )]
+    UnknownModel {
+        /// As configured.
+        model: String,
+        /// What there is.
+        known: String,
+    },
+    /// The actors did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
