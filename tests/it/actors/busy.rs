@@ -167,7 +167,10 @@ async fn told(mut watch: Watch) -> Vec<(u64, String)> {
 #[tokio::test(start_paused = true)]
 async fn a_query_has_its_own_events_and_those_of_the_session_up_to_its_end() {
     let script = slow_then().reply(done("One.")).reply(done("Two."));
-    let oracle = TestOracle::new(script).tool(TestTool::new("slow").hangs());
+    // That a session left memory and came back belongs to no query: here it stays.
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .settings(|settings| settings.idle_timeout = super::HOUR);
     let oracle = oracle.start().await.unwrap();
     let session = oracle.session("s").unwrap();
     let ask = |text| oracle_agent::actor::SessionHandle::ask(&session, Submission::new(text));
