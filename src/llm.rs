@@ -15,12 +15,16 @@ use crate::model::{Fault, Message, Reply, ToolSpec};
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
 mod estimate;
+mod limits;
 pub mod offline;
 mod pieces;
+mod provider;
 pub mod script;
 pub mod scripted;
 
 pub use estimate::{estimate_tokens, estimate_usage};
+pub use limits::{Allowance, RateLimits};
+pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
 pub use offline::Offline;
 pub use scripted::Scripted;
@@ -56,6 +60,10 @@ pub enum Delta {
     Text(String),
     /// More reasoning, kept apart from the answer.
     Reasoning(String),
+    /// Something came that says nothing, such as a keep-alive comment: the connection lives. No progress.
+    Alive,
+    /// What the provider says of its limits; at any place, before a fault too.
+    Limits(RateLimits),
     /// The end: the whole reply.
     Done(Reply),
 }
