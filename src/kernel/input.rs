@@ -124,6 +124,13 @@ pub enum Report {
         /// What was counted.
         detail: String,
     },
+    /// The journal refuses what this query has to record, again and again, and takes other records.
+    Unwritable {
+        /// Which query.
+        query: QueryId,
+        /// What it said.
+        detail: String,
+    },
 }
 
 /// A command that was not carried out, and why. Nothing changed.

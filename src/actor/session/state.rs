@@ -49,6 +49,17 @@ pub(in crate::actor) struct SessionState {
     pub(super) children: HashMap<SessionName, Task>,
     /// What the shard was last told that runs.
     told: Option<Running>,
+    /// How many appends the journal has taken of this actor.
+    taken: u64,
+}
+
+/// The journal took an append of this actor and then refused what its query had to record.
+#[derive(Debug, thiserror::Error)]
+#[error("query {query}, after {turns} turns: {why}")]
+pub(in crate::actor) struct Unwritten {
+    pub query: QueryId,
+    pub turns: u32,
+    why: journal::Error,
 }
 
 /// The running query and its turns, if one runs.
@@ -88,6 +99,7 @@ impl SessionState {
             tools: HashMap::new(),
             children: HashMap::new(),
             told: None,
+            taken: 0,
         }
     }
 
@@ -121,7 +133,7 @@ impl SessionState {
             self.tools.remove(&result.call);
         }
         let decision = self.session.observe(report, self.services.clock.moment());
-        self.step(me, decision).await
+        self.own_step(me, decision).await
     }
 
     /// Classification and prompt; the text of the prompt stays here, its summary is recorded.
@@ -139,6 +151,33 @@ impl SessionState {
         self.report(me, Report::Prepared { query, result }).await
     }
 
+    /// A step that follows from the query itself and not from a command: one that the journal refuses
+    /// comes up again, however often the session is brought back.
+    pub(super) async fn own_step(
+        &mut self,
+        me: &ActorRef<SessionMsg>,
+        decision: Decision,
+    ) -> Result<(), ActorProcessingErr> {
+        let taken = self.taken;
+        let at = self
+            .session
+            .query()
+            .map(|query| (query.id(), query.turns()));
+        let refused = |error: ActorProcessingErr| -> ActorProcessingErr {
+            let Some((query, turns)) = at.filter(|_| taken > 0) else {
+                return error;
+            };
+            match error.downcast_ref() {
+                Some(why @ journal::Error::Unavailable(_)) => {
+                    let why = why.clone();
+                    Unwritten { query, turns, why }.into()
+                }
+                Some(_) | None => error,
+            }
+        };
+        self.step(me, decision).await.map_err(refused)
+    }
+
     /// Append, evolve, publish, perform.
     pub(super) async fn step(
         &mut self,
@@ -151,6 +190,7 @@ impl SessionState {
         if !records.is_empty() {
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             self.append(records.clone()).await?;
+            self.taken += 1;
             for record in &records {
                 self.session.evolve(record);
             }

@@ -1,9 +1,12 @@
 //! What follows the end of a session's actor (spec 10): a pure table.
 
 use crate::{
-    actor::{pulse::Stage, session::Activation},
+    actor::{
+        pulse::Stage,
+        session::{Activation, Unwritten},
+    },
     journal::Error as JournalError,
-    model::record::RestartCause,
+    model::{QueryId, record::RestartCause},
 };
 
 /// What an actor ended with.
@@ -13,6 +16,15 @@ pub(super) enum Found {
     Crash,
     /// The journal does not answer: not of the session's making.
     NoJournal,
+    /// The journal took something of it and then refused what its query had to record.
+    Unwritten {
+        /// Which query.
+        query: QueryId,
+        /// How many turns it has completed: one that has got further since has got on.
+        turns: u32,
+        /// How often that was in a row.
+        times: u32,
+    },
     /// Somebody else has claimed the session, and may have deleted it.
     Fenced,
     /// Its records cannot be read.
@@ -22,6 +34,14 @@ pub(super) enum Found {
 impl Found {
     /// By the error that an actor returned.
     pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
+        if let Some(Unwritten { query, turns, .. }) = error.downcast_ref() {
+            let (query, turns, times) = (*query, *turns, 1);
+            return Self::Unwritten {
+                query,
+                turns,
+                times,
+            };
+        }
         match error.downcast_ref::<JournalError>() {
             // Only who owns a session can delete it: one that is gone was somebody else's before.
             Some(JournalError::Fenced { .. } | JournalError::Unknown { .. }) => Self::Fenced,
@@ -49,6 +69,27 @@ pub(super) enum Next {
     },
 }
 
+/// How often in a row the journal may refuse a query's records, in one turn and in between taking others.
+/// With the pauses that takes a quarter of an hour: a disk that is all but full may have room again.
+pub(super) const REFUSALS: u32 = 16;
+
+/// What follows where the journal refused a query's records for the `times`th time, by what the actor had
+/// come to life for.
+fn unwritten(query: QueryId, times: u32, was_for: &Activation, detail: &str) -> Next {
+    if let Activation::Unwritable { query: ended, .. } = was_for
+        && *ended == query
+    {
+        // Its end is not taken either.
+        let reason = format!("the journal does not take its records: {detail}");
+        return Next::Quarantine { reason };
+    }
+    if times < REFUSALS {
+        return Next::Again(Activation::Again);
+    }
+    let detail = format!("its records were refused {times} times, the last time: {detail}");
+    Next::Again(Activation::Unwritable { query, detail })
+}
+
 /// `at` is how far it was, `was_for` what it had come to life for, `killed_for` what the shard killed
 /// it for if it did.
 pub(super) fn next(
@@ -73,6 +114,7 @@ pub(super) fn next(
             reason: detail.to_owned(),
         },
         (Found::Fenced, _) => Next::LetGo,
+        (Found::Unwritten { query, times, .. }, _) => unwritten(query, times, was_for, detail),
         (Found::NoJournal, Stage::Waking) => Next::Again(was_for.clone()),
         // What it was about to record may stand there all the same: coming to life, it will see. A full
         // disk is not its query's fault, however long it lasts.
@@ -83,9 +125,12 @@ pub(super) fn next(
             // The query that it crashed with before may be what it crashes with again: counted, until
             // the query is ended for it.
             Activation::Restart { .. } => Next::Restart(was_for.clone()),
-            Activation::OnDemand | Activation::Again | Activation::BudgetViolated { .. } => {
-                Next::Again(set_aside("coming to life"))
-            }
+            Activation::OnDemand
+            | Activation::Orphaned
+            | Activation::Again
+            | Activation::Sounding
+            | Activation::BudgetViolated { .. }
+            | Activation::Unwritable { .. } => Next::Again(set_aside("coming to life")),
             Activation::Quarantine { reason } => Next::Quarantine {
                 reason: reason.clone(),
             },
@@ -117,7 +162,16 @@ mod tests {
         let set_aside = |reason: &str| Next::Quarantine {
             reason: reason.into(),
         };
-        let on_demand = Activation::OnDemand;
+        let (on_demand, refused) = (Activation::OnDemand, |times| Found::Unwritten {
+            query: QueryId(1),
+            turns: 0,
+            times,
+        });
+        let unwritable = |query, detail: &str| Activation::Unwritable {
+            query: QueryId(query),
+            detail: detail.into(),
+        };
+        let worn = format!("its records were refused {REFUSALS} times, the last time: boom");
         for (name, found, at, was_for, killed_for, expected) in [
             (
                 "a crash in a query",
@@ -230,6 +284,70 @@ mod tests {
                 on_demand.clone(),
                 None,
                 Next::LetGo,
+            ),
+            (
+                "the journal took something and refused the rest",
+                refused(REFUSALS - 1),
+                Stage::Busy,
+                Activation::Sounding,
+                None,
+                Next::Again(Activation::Again),
+            ),
+            (
+                "and that once too often",
+                refused(REFUSALS),
+                Stage::Busy,
+                Activation::Sounding,
+                None,
+                Next::Again(unwritable(1, &worn)),
+            ),
+            (
+                "and it does not take the end of the query either",
+                refused(REFUSALS + 1),
+                Stage::Busy,
+                unwritable(1, &worn),
+                None,
+                set_aside("the journal does not take its records: boom"),
+            ),
+            (
+                "and the one before was ended for that",
+                refused(1),
+                Stage::Busy,
+                unwritable(0, &worn),
+                None,
+                Next::Again(Activation::Again),
+            ),
+            (
+                "the journal is down while a query is to be ended for it",
+                Found::NoJournal,
+                Stage::Waking,
+                unwritable(1, &worn),
+                None,
+                Next::Again(unwritable(1, &worn)),
+            ),
+            (
+                "killed for a stall and refused",
+                refused(REFUSALS),
+                Stage::Busy,
+                on_demand.clone(),
+                Some(stall()),
+                Next::Restart(stall()),
+            ),
+            (
+                "a crash while coming back from a shard that died",
+                Found::Crash,
+                Stage::Waking,
+                Activation::Orphaned,
+                None,
+                Next::Again(aside("coming to life")),
+            ),
+            (
+                "a crash while coming back to a journal that was down",
+                Found::Crash,
+                Stage::Waking,
+                Activation::Sounding,
+                None,
+                Next::Again(aside("coming to life")),
             ),
             (
                 "unreadable",
