@@ -84,6 +84,10 @@ impl Bench {
             max_live,
             ..
         } = args.settings;
+        let gateways = SupervisorActor::gateways(&args);
+        let system = (args, services.clone(), Arc::clone(&gateways));
+        // The services that sessions need; its own shards have nothing to do.
+        let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();
         let (to, heard) = unbounded_channel();
         let (relay, _) = Actor::spawn(None, Relay, to).await.unwrap();
         let depth = Depth::new(100);
@@ -101,7 +105,7 @@ impl Bench {
             services,
             roster: Roster::default(),
             booked: Vec::new(),
-            gateways: SupervisorActor::gateways(&args),
+            gateways,
             depth,
         };
         let state = ShardState::new(me, args);
@@ -137,9 +141,16 @@ impl Bench {
     /// Lets it hear what comes, until its session has such a place.
     async fn until(&mut self, there: impl Fn(Option<&Slot>) -> bool) {
         while !there(self.state.slots.get(&key())) {
-            let heard = self.heard.recv().await.unwrap();
-            self.hear(heard).await;
+            self.next().await;
         }
+    }
+
+    /// Lets it hear what comes next.
+    async fn next(&mut self) {
+        let patience = Duration::from_secs(24 * 3_600);
+        let heard = tokio::time::timeout(patience, self.heard.recv());
+        let heard = heard.await.unwrap().unwrap();
+        self.hear(heard).await;
     }
 
     async fn submit(&mut self, text: &str) -> oneshot::Receiver<Acknowledged> {
@@ -248,8 +259,7 @@ async fn busy() -> Bench {
     bench.until(live).await;
     answer.await.unwrap().unwrap();
     while bench.state.args.ledger.live() == 0 {
-        let heard = bench.heard.recv().await.unwrap();
-        bench.hear(heard).await;
+        bench.next().await;
     }
     bench
 }
