@@ -1,3 +1,5 @@
+//! The tool over conversations that are made up: what it asks of them, and what the model reads.
+
 use std::sync::Mutex;
 
 use futures_util::FutureExt;
