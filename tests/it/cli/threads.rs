@@ -30,7 +30,8 @@ fn a_session_finds_what_was_said_in_another_one() {
         (
             "b.json",
             &script(&json!([
-                { "reply": "I look it up.", "tool_calls": [search, other] },
+                { "reply": "I look it up.", "tool_calls": [search] },
+                { "reply": "And here?", "tool_calls": [other] },
                 { "reply": format!("Tuesday. {DONE}") },
             ])),
         ),
