@@ -153,13 +153,13 @@ async fn only_the_session_that_brought_the_shard_down_is_charged_with_a_crash() 
     let innocent = submitted(&parts, "innocent").await;
     for round in 1..=3 {
         while parts.services.router.ledger.live() < 2 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let shard = parts.services.router.shards.at(0).unwrap();
         let key = key("guilty");
         shard.cast(ShardMsg::Fail { key }).unwrap();
         while restarts(&innocent).await.len() < round || restarts(&guilty).await.len() < round {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
     assert_eq!(outcome(&guilty).await.reason(), Some("crash"));
