@@ -132,8 +132,11 @@ fn appends(
         }
         Done::Ok(began.elapsed())
     })?;
-    let per_second = many as f64 / measured.as_secs_f64();
-    Ok(format!("{per_second:.0} records/s, an append {all}"))
+    let per_second = |many: u64| many as f64 / measured.as_secs_f64();
+    let (appends, records) = (per_second(many / records), per_second(many));
+    Ok(format!(
+        "{appends:.0} appends/s, {records:.0} records/s, an append {all}"
+    ))
 }
 
 /// Opens a journal of many sessions, one in a hundred of which is in the middle of a query.
