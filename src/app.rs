@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[cfg(feature = "testkit")]
-use crate::testkit::{Death, Doom, Doomed};
+use crate::testkit::Point;
 
 pub mod command;
 mod error;
@@ -41,7 +41,7 @@ pub struct Builder {
     turn: Option<Arc<dyn TurnPolicy>>,
     short_lived: bool,
     #[cfg(feature = "testkit")]
-    doom: Option<Doom>,
+    dies: Option<Point>,
 }
 
 impl Oracle {
@@ -59,7 +59,7 @@ impl Oracle {
             turn: None,
             short_lived: false,
             #[cfg(feature = "testkit")]
-            doom: None,
+            dies: None,
         }
     }
 }
@@ -135,8 +135,8 @@ impl Builder {
     /// The process dies at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
-    pub fn doom(mut self, doom: Doom) -> Self {
-        self.doom = Some(doom);
+    pub fn dies(mut self, at: Point) -> Self {
+        self.dies = Some(at);
         self
     }
 
@@ -172,8 +172,8 @@ impl Builder {
     #[cfg(feature = "testkit")]
     fn records(&self) -> Arc<dyn Journal> {
         let journal = Arc::clone(&self.journal);
-        match &self.doom {
-            Some(doom) => Arc::new(Doomed::new(journal, Some(doom.clone()), Death::Process)),
+        match &self.dies {
+            Some(point) => point.in_journal(journal),
             None => journal,
         }
     }
@@ -211,6 +211,10 @@ impl Builder {
             tools.push(Arc::new(ThreadSearch::new(threads, settings)));
         }
         tools.extend(self.tools.iter().cloned());
+        #[cfg(feature = "testkit")]
+        if let Some(point) = &self.dies {
+            tools = tools.into_iter().map(|tool| point.in_tool(tool)).collect();
+        }
         Ok(Registry::new(tools)?)
     }
 
@@ -223,6 +227,13 @@ impl Builder {
             let scripts = parts.filter(|(provider, _)| *provider == Scripts::PROVIDER);
             let scripts = Scripts::read(scripts.map(|(_, file)| file))?;
             backends.push(Arc::new(scripts));
+        }
+        #[cfg(feature = "testkit")]
+        if let Some(point) = &self.dies {
+            backends = backends
+                .into_iter()
+                .map(|backend| point.in_stream(backend))
+                .collect();
         }
         Ok(backends)
     }
