@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
@@ -153,17 +154,17 @@ impl SessionState {
 
     /// A step that follows from the query itself and not from a command: one that the journal refuses
     /// comes up again, however often the session is brought back.
-    pub(super) async fn own_step(
-        &mut self,
-        me: &ActorRef<SessionMsg>,
+    pub(super) fn own_step<'a>(
+        &'a mut self,
+        me: &'a ActorRef<SessionMsg>,
         decision: Decision,
-    ) -> Result<(), ActorProcessingErr> {
+    ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send + use<'a> {
         let taken = self.taken;
         let at = self
             .session
             .query()
             .map(|query| (query.id(), query.turns()));
-        let refused = |error: ActorProcessingErr| -> ActorProcessingErr {
+        let refused = move |error: ActorProcessingErr| -> ActorProcessingErr {
             let Some((query, turns)) = at.filter(|_| taken > 0) else {
                 return error;
             };
@@ -175,7 +176,8 @@ impl SessionState {
                 Some(_) | None => error,
             }
         };
-        self.step(me, decision).await.map_err(refused)
+        // Not another `async fn`: that would hold the decision a second time.
+        self.step(me, decision).map_err(refused)
     }
 
     /// Append, evolve, publish, perform.

@@ -15,7 +15,10 @@ use super::{
     verdict::{Found, Next, next},
 };
 use crate::{
-    actor::{pulse::Pulse, session::Activation},
+    actor::{
+        pulse::{Pulse, Stage},
+        session::Activation,
+    },
     model::SessionKey,
 };
 
@@ -131,9 +134,10 @@ impl Member {
         let Self::Lives(start, pulse) = self else {
             return None;
         };
+        let stage = pulse.stage();
         let again = |activation: Activation| {
             // What it came to life for may not have been recorded yet.
-            let same = activation == start.activation;
+            let same = stage == Stage::Waking && activation == start.activation;
             let tried_at = start.tried_at.or(pulse.claimed_at()).filter(|_| same);
             Self::Waits(Start {
                 activation,
@@ -142,7 +146,6 @@ impl Member {
                 ..start.clone()
             })
         };
-        let stage = pulse.stage();
         let Some(fault) = fault else {
             let was_for = Activation::cut_off(stage, &start.activation);
             return Some(again(was_for));

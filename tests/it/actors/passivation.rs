@@ -198,11 +198,12 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
     );
     session.ask("and after the break?").await.unwrap();
     let since = last - kept.seq.0;
-    assert!(kept.seq.0 > 0 && since < 200, "{since} of {last}");
-    assert_eq!(
-        journal.records_read() - read,
-        since,
-        "no more than those since"
+    assert!(kept.seq.0 > 0 && since <= 256, "{since} of {last}");
+    // Whoever asked may have looked at what led up to the question.
+    let reads = journal.records_read() - read;
+    assert!(
+        (since..since + 8).contains(&reads),
+        "{reads}, and {since} are newer than the snapshot"
     );
     let from_snapshot = script.requests().pop().unwrap();
 
@@ -217,7 +218,8 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
     journal.save(sid, claim.epoch, broken).await.unwrap();
     let (last, read) = (claim.last.0, journal.records_read());
     session.ask("and now?").await.unwrap();
-    assert_eq!(journal.records_read() - read, last, "from the first on");
+    let reads = journal.records_read() - read;
+    assert!((last..last + 8).contains(&reads), "{reads} of {last}");
     let from_records = script.requests().pop().unwrap();
     let (before, after) = (&from_snapshot.messages, &from_records.messages);
     assert_eq!(before[..], after[..before.len()]);

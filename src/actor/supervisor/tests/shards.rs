@@ -53,7 +53,7 @@ async fn outcome(session: &SessionHandle) -> Outcome {
                     return finished.outcome.clone();
                 }
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::advance(Duration::from_millis(10)).await;
         }
     };
     let patience = Duration::from_secs(7_200);
@@ -153,13 +153,13 @@ async fn only_the_session_that_brought_the_shard_down_is_charged_with_a_crash() 
     let innocent = submitted(&parts, "innocent").await;
     for round in 1..=3 {
         while parts.services.router.ledger.live() < 2 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::advance(Duration::from_millis(1)).await;
         }
         let shard = parts.services.router.shards.at(0).unwrap();
         let key = key("guilty");
         shard.cast(ShardMsg::Fail { key }).unwrap();
         while restarts(&innocent).await.len() < round || restarts(&guilty).await.len() < round {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::advance(Duration::from_millis(1)).await;
         }
     }
     assert_eq!(outcome(&guilty).await.reason(), Some("crash"));
@@ -192,7 +192,7 @@ async fn an_idle_session_over_which_its_shard_crashes_is_set_aside() {
     let guilty = parts.oracle.session(guilty);
     let set_aside = async {
         while log(&guilty).await.last().unwrap().record.fact.kind() != "session.quarantined" {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::advance(Duration::from_millis(10)).await;
         }
     };
     let patience = Duration::from_secs(60);
