@@ -32,6 +32,7 @@ use crate::{
     model::{Fault, QueryId, SessionKey, Sid, record::RestartCause},
 };
 
+mod elsewhere;
 mod lifecycle;
 mod passivation;
 mod slot;
@@ -77,6 +78,15 @@ pub(super) enum ShardMsg {
         key: SessionKey,
         reply: RpcReplyPort<Viewed>,
     },
+    /// Another process has it.
+    Elsewhere { key: SessionKey, actor: ActorId },
+    /// Is it here? Asked for another process.
+    Presence {
+        key: SessionKey,
+        reply: RpcReplyPort<Presence>,
+    },
+    /// Another process needs it: let it leave memory, in the middle of something too if so it is said.
+    Leave { key: SessionKey, anyway: bool },
     /// It was asked to leave memory and has something in flight.
     Stays { key: SessionKey, actor: ActorId },
     /// The end is near: what runs leaves memory as it stands, and nothing new comes to life.
@@ -98,6 +108,17 @@ pub(super) enum ShardMsg {
     TakeOver(Vec<(Sid, SessionKey)>),
 }
 local_messages!(ShardMsg);
+
+/// Whether a session is in a shard's hands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// What is asked of it can be asked here.
+    Here,
+    /// The system ends, and it is on its way out.
+    Leaving,
+    /// It is not here.
+    Away,
+}
 
 pub(super) struct ShardArgs {
     pub settings: ShardSettings,
@@ -164,6 +185,9 @@ impl Actor for ShardActor {
                 let work = Work::View { reply };
                 state.work(key, Opening::default(), work).await?;
             }
+            ShardMsg::Elsewhere { key, actor } => state.elsewhere(key, actor),
+            ShardMsg::Presence { key, reply } => state.presence(&key, reply),
+            ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
             ShardMsg::Call(ticket) => state.call(*ticket),

@@ -18,6 +18,7 @@ use super::{
     gateway::{GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
+    letters,
     mailbox::Mailbox,
     message::local_messages,
     pool::Pool,
@@ -77,6 +78,8 @@ pub(super) struct SupervisorState {
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
     replaced: HashMap<Place, u32>,
+    /// Reads letters from other processes; ends with the supervisor.
+    _letters: Option<Task>,
     /// Brings back what was cut off; ends with the supervisor.
     _recovery: Option<Task>,
 }
@@ -140,11 +143,13 @@ impl Actor for SupervisorActor {
             gateways,
             places,
             replaced,
+            _letters: None,
             _recovery: None,
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
+        state._letters = state.read_letters();
         state._recovery = state.recover();
         Ok(state)
     }
@@ -198,6 +203,12 @@ impl SupervisorState {
         places.extend(providers.map(Place::Gateway));
         places.extend((0..services.router.shards.size()).map(Place::Shard));
         places
+    }
+
+    fn read_letters(&self) -> Option<Task> {
+        let letters = self.services.journal.letters()?.receive();
+        let router = self.services.router.clone();
+        Some(Task::spawn(letters::read(letters, router)))
     }
 
     fn recover(&self) -> Option<Task> {

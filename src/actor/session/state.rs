@@ -17,7 +17,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Standing},
-    kernel::{Command, Decision, Report, Session, Step},
+    kernel::{Command, Decision, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -47,6 +47,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may be after that of the query.
     pub(super) children: HashMap<SessionName, Task>,
+    /// What whoever asks hears where another process has the session.
+    pub(super) away: Option<Refusal>,
     /// What the shard was last told that runs.
     told: Option<Running>,
 }
@@ -87,6 +89,7 @@ impl SessionState {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
+            away: None,
             told: None,
         }
     }
@@ -98,6 +101,11 @@ impl SessionState {
         command: Command,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
+        if let Some(away) = &self.away {
+            // The caller may have given up; that is its right.
+            let _ = reply.send(Err(away.clone()));
+            return Ok(());
+        }
         let answer = match self.session.decide(command, self.services.clock.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
@@ -266,8 +274,14 @@ impl SessionState {
 
     /// How it stands.
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = SessionView::of(self.key.clone(), &self.session, self.last);
+        let view = match &self.away {
+            Some(away) => Err(away.clone()),
+            None => {
+                let key = self.key.clone();
+                Ok(Some(SessionView::of(key, &self.session, self.last)))
+            }
+        };
         // The caller may have given up; that is its right.
-        let _ = reply.send(Ok(Some(view)));
+        let _ = reply.send(view);
     }
 }

@@ -251,6 +251,10 @@ impl ShardState {
         if let Some(sid) = self.sids.remove(key) {
             self.args.ledger.close(sid);
         }
+        // From now on any process may have it.
+        if let Some(letters) = self.args.services.journal.letters() {
+            letters.let_go(key);
+        }
     }
 
     /// The shard before this one is gone; its sessions went with it.

@@ -46,6 +46,30 @@ pub enum OpenError {
         /// By whom.
         owner: Owner,
     },
+    /// The process that shares it does not answer.
+    #[error(
+        "the data directory `{}` is in use by {owner}, which does not answer: if it is stopped, let it \
+         go on{}; else end it, or use another directory",
+        directory.display(), by_signal(*owner)
+    )]
+    Silent {
+        /// Which directory.
+        directory: PathBuf,
+        /// By whom.
+        owner: Owner,
+    },
+    /// The process that shares it is of another version.
+    #[error(
+        "the data directory `{}` is in use by {owner}, which runs another version of this program: end \
+         it, use the same version, or use another directory",
+        directory.display()
+    )]
+    OtherVersion {
+        /// Which directory.
+        directory: PathBuf,
+        /// By whom.
+        owner: Owner,
+    },
     /// A file of that name is there, but nothing that an Oracle wrote.
     #[error(
         "`{}` is not a journal of Oracle and was left as it is: move it away, or use another data \
@@ -122,6 +146,13 @@ pub enum OpenError {
         /// What it says.
         detail: String,
     },
+}
+
+fn by_signal(owner: Owner) -> String {
+    match owner {
+        Owner::Process(pid) => format!(" (`kill -CONT {pid}`)"),
+        Owner::Unnamed => String::new(),
+    }
 }
 
 /// Why a request was not done.
