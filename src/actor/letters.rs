@@ -102,11 +102,7 @@ pub enum Take {
 ///
 /// # Errors
 /// See [`TakeError`].
-pub async fn take(
-    journal: &dyn Journal,
-    key: &SessionKey,
-    take: Take,
-) -> Result<Claim, TakeError> {
+pub async fn take(journal: &dyn Journal, key: &SessionKey, take: Take) -> Result<Claim, TakeError> {
     let until = Instant::now() + LEAVE;
     let letter = Letter::Leave {
         anyway: take == Take::Anyway,
@@ -158,9 +154,7 @@ async fn post(
     let body = serde_json::to_vec(letter).map_err(broken)?;
     let within = until.saturating_duration_since(Instant::now());
     Ok(match letters.post(key.clone(), body, within).await? {
-        Posted::Answered(body) => {
-            Came::Answer(serde_json::from_slice(&body).map_err(broken)?)
-        }
+        Posted::Answered(body) => Came::Answer(serde_json::from_slice(&body).map_err(broken)?),
         Posted::Nobody => Came::Nobody,
         Posted::Lost => Came::Open,
         Posted::Silent { process } => Came::Silent(process),

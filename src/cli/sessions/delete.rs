@@ -81,13 +81,17 @@ pub async fn delete(
 async fn taken(journal: &dyn Journal, name: &SessionName, force: bool) -> Result<Claim, Stop> {
     let from = if force { Take::Anyway } else { Take::AtRest };
     let key = SessionKey::local(name.clone());
-    take(journal, &key, from).await.map_err(|error| match error {
-        TakeError::Busy { .. } => Stop::busy(format_args!(
-            "session `{name}` is not deleted: {error}: let it end, or delete it with --force"
-        )),
-        TakeError::Kept { .. } => Stop::busy(format_args!("session `{name}` is not deleted: {error}")),
-        TakeError::Journal(error) => error.into(),
-    })
+    take(journal, &key, from)
+        .await
+        .map_err(|error| match error {
+            TakeError::Busy { .. } => Stop::busy(format_args!(
+                "session `{name}` is not deleted: {error}: let it end, or delete it with --force"
+            )),
+            TakeError::Kept { .. } => {
+                Stop::busy(format_args!("session `{name}` is not deleted: {error}"))
+            }
+            TakeError::Journal(error) => error.into(),
+        })
 }
 
 fn agree(known: &Known, terminal: &mut Terminal) -> Result<(), Stop> {

@@ -29,12 +29,12 @@ use tokio_util::{
 use super::{
     address::Address,
     inbox::Inbox,
-    wire::{
-        Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries,
-    },
+    wire::{Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries},
 };
 use crate::{
-    journal::{Append, Claim, Delivery, Entry, Error, Hit, Journal, Known, LETTERS, Posted, Snapshot},
+    journal::{
+        Append, Claim, Delivery, Entry, Error, Hit, Journal, Known, LETTERS, Posted, Snapshot,
+    },
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 

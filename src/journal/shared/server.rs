@@ -27,7 +27,9 @@ use super::{
     address::Address,
     inbox::Inbox,
     office::{Office, Party},
-    wire::{Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries, raw},
+    wire::{
+        Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries, raw,
+    },
 };
 use crate::journal::{Append, Entry, Error, Journal, Snapshot};
 
@@ -152,7 +154,14 @@ async fn serve(stream: UnixStream, served: Served, _room: OwnedSemaphorePermit) 
     let mut tasks = JoinSet::new();
     tasks.spawn(write_all(FramedWrite::new(write, codec()), answered));
     let mut requests = FramedRead::new(read, codec());
-    if let Err(error) = read_all(&mut requests, (&served, line.number()), &answers, &mut tasks).await {
+    if let Err(error) = read_all(
+        &mut requests,
+        (&served, line.number()),
+        &answers,
+        &mut tasks,
+    )
+    .await
+    {
         tracing::warn!(%error, "a process that uses the journal is cut off");
     }
 }

@@ -214,7 +214,9 @@ impl Inner {
 
     fn all_held(&self) -> Vec<(SessionKey, Claim)> {
         let held = self.held();
-        held.iter().map(|(key, claim)| (key.clone(), *claim)).collect()
+        held.iter()
+            .map(|(key, claim)| (key.clone(), *claim))
+            .collect()
     }
 
     /// What this process has.

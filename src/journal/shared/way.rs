@@ -1,10 +1,6 @@
 //! The way to the journal of a data directory, and how it is found.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{
