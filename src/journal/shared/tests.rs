@@ -22,6 +22,8 @@ use crate::{
     },
 };
 
+mod letters;
+
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
