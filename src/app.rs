@@ -15,7 +15,7 @@ use crate::{
     llm::{Backend, Offline, scripted::Scripts},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon},
-    tool::{CodeSearch, FileRead, ProjectRoot, Registry, Tool},
+    tool::{CodeSearch, FileRead, ProjectRoot, Registry, ThreadSearch, Tool},
 };
 
 #[cfg(feature = "testkit")]
@@ -24,8 +24,10 @@ use crate::testkit::{Death, Doom, Doomed};
 pub mod command;
 mod error;
 mod settings;
+mod threads;
 
 pub use error::BuildError;
+pub use threads::JournalThreads;
 
 /// Puts a system together. Everything has a default but the project.
 pub struct Builder {
@@ -70,8 +72,8 @@ impl Builder {
         self
     }
 
-    /// Answers over this folder: its name goes into the prompt, and code search and file read work
-    /// within it. Without one there are only the host's own tools.
+    /// Answers over this folder: its name goes into the prompt, code search and file read work within
+    /// it, and thread search over the journal. Without one there are only the host's own tools.
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
@@ -204,6 +206,9 @@ impl Builder {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(folder) = &self.project {
             tools.extend(project_tools(&self.config, folder)?);
+            let threads = Arc::new(JournalThreads::new(Arc::clone(&self.journal)));
+            let settings = settings::thread_search(&self.config);
+            tools.push(Arc::new(ThreadSearch::new(threads, settings)));
         }
         tools.extend(self.tools.iter().cloned());
         Ok(Registry::new(tools)?)
@@ -259,14 +264,15 @@ fn project_tools(config: &Config, folder: &Path) -> Result<[Arc<dyn Tool>; 2], B
     Ok([Arc::new(search), Arc::new(read)])
 }
 
-/// What the built-in tools over a project declare, as they stand in a prompt.
+/// What the built-in tools declare of themselves where there is a project, as it stands in a prompt.
 ///
 /// # Errors
 /// When the folder is not to be had.
 pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
     let tools = project_tools(config, folder)?;
-    let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
-    variables(config, project_name(folder), lines)
+    let threads = ThreadSearch::declared(settings::thread_search(config));
+    let specs = tools.iter().map(|tool| tool.spec()).chain([&threads]);
+    variables(config, project_name(folder), specs.map(ToolLine::from))
 }
 
 fn variables(

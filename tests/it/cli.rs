@@ -40,6 +40,7 @@ mod sessions;
 mod several;
 mod signal;
 mod streams;
+mod threads;
 
 /// A folder with files, from where the program is started.
 ///
