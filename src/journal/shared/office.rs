@@ -214,7 +214,7 @@ impl Office {
         to: Party,
         key: &SessionKey,
         body: Vec<u8>,
-    ) -> Result<(u64, oneshot::Receiver<Option<Vec<u8>>>), NotDelivered> {
+    ) -> Result<(u64, Answered), NotDelivered> {
         let (answer, answered) = oneshot::channel();
         let (number, key) = (self.number(), key.clone());
         let Party::Guest(guest) = to else {
@@ -263,6 +263,9 @@ impl Office {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Where the answer to a letter comes.
+type Answered = oneshot::Receiver<Option<Vec<u8>>>;
 
 /// Why a letter went nowhere.
 enum NotDelivered {
