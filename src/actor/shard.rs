@@ -23,23 +23,25 @@ use super::{
     gateway::{GatewayMsg, Ticket},
     ledger::{Ledger, Ruling},
     mailbox::{Counted, Depth, Mailbox},
-    message::local_messages,
     pool::Pool,
     services::Services,
-    session::{Acknowledged, Activation, Opening, Viewed},
+    session::{Activation, Opening, Viewed},
 };
 use crate::{
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     model::{Fault, QueryId, SessionKey, Sid, record::RestartCause},
 };
 
+mod elsewhere;
 mod lifecycle;
+mod message;
 mod passivation;
 mod roster;
 mod slot;
 mod verdict;
 mod work;
 
+pub(super) use message::{Presence, ShardMsg};
 pub(super) use roster::Roster;
 use slot::{Slot, Start};
 use verdict::Found;
@@ -61,49 +63,6 @@ pub(super) struct ShardSettings {
     /// With more live sessions than this, the longest idle ones leave memory.
     pub max_live: usize,
 }
-
-pub(super) enum ShardMsg {
-    /// Something for a session, which comes into being if it is new.
-    Command {
-        key: SessionKey,
-        opening: Box<Opening>,
-        command: Box<Command>,
-        reply: RpcReplyPort<Acknowledged>,
-    },
-    /// How does it stand, if it is live?
-    GetView {
-        key: SessionKey,
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// Bring it to life: it was cut off in the middle of something. Answered when it is.
-    Recover {
-        key: SessionKey,
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// It was asked to leave memory and has something in flight.
-    Stays { key: SessionKey, actor: ActorId },
-    /// The end is near: what runs leaves memory as it stands, and nothing new comes to life.
-    Park { done: RpcReplyPort<()> },
-    /// A model call on its way out.
-    Call(Box<Ticket>),
-    /// What a session runs now.
-    Running {
-        sid: Sid,
-        key: SessionKey,
-        actor: ActorId,
-        running: Option<(QueryId, u32)>,
-    },
-    /// Look at the pulses.
-    Sweep,
-    /// The pause before a restart is over.
-    Revive { key: SessionKey, rest: u64 },
-    /// Brings the shard down over this session, as a fault of its own would.
-    #[cfg(test)]
-    Fail { key: SessionKey },
-    /// Whom the shard before this one has left behind was brought back, where that was due.
-    Settle,
-}
-local_messages!(ShardMsg);
 
 pub(super) struct ShardArgs {
     pub settings: ShardSettings,
@@ -171,6 +130,9 @@ impl Actor for ShardActor {
                 let work = Work::View { reply };
                 state.work(key, Opening::default(), work).await?;
             }
+            ShardMsg::Elsewhere { key, actor } => state.elsewhere(key, actor),
+            ShardMsg::Presence { key, reply } => state.presence(&key, reply),
+            ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
             ShardMsg::Call(ticket) => state.call(*ticket),
@@ -210,24 +172,6 @@ impl Actor for ShardActor {
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl ShardMsg {
-    /// The session that it is about.
-    fn of_whom(&self) -> Option<SessionKey> {
-        match self {
-            Self::Command { key, .. }
-            | Self::GetView { key, .. }
-            | Self::Recover { key, .. }
-            | Self::Stays { key, .. }
-            | Self::Running { key, .. }
-            | Self::Revive { key, .. } => Some(key.clone()),
-            #[cfg(test)]
-            Self::Fail { key } => Some(key.clone()),
-            Self::Call(ticket) => Some(ticket.key.clone()),
-            Self::Park { .. } | Self::Sweep | Self::Settle => None,
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     gateway::{GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
+    letters,
     message::local_messages,
     pool::Pool,
     profile::Profiles,
@@ -80,6 +81,8 @@ pub(super) struct SupervisorState {
     replaced: HashMap<Place, u32>,
     /// Who lives in which shard; outlives them.
     rosters: Vec<Roster>,
+    /// Reads letters from other processes; ends with the supervisor.
+    _letters: Option<Task>,
     /// Bring back what was cut off: after the start, and after a shard's death; end with the supervisor.
     _recovery: Option<Task>,
     orphans: HashMap<usize, Task>,
@@ -146,12 +149,14 @@ impl Actor for SupervisorActor {
             places,
             replaced,
             rosters: (0..shards).map(|_| Roster::default()).collect(),
+            _letters: None,
             _recovery: None,
             orphans: HashMap::new(),
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
+        state._letters = state.read_letters();
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
             state._recovery = Some(state.recover(Whom::All));
         }
@@ -206,6 +211,12 @@ impl SupervisorState {
         places.extend(providers.map(Place::Gateway));
         places.extend((0..services.router.shards.size()).map(Place::Shard));
         places
+    }
+
+    fn read_letters(&self) -> Option<Task> {
+        let letters = self.services.journal.letters()?.receive();
+        let router = self.services.router.clone();
+        Some(Task::spawn(letters::read(letters, router)))
     }
 
     async fn start(&mut self, me: &ActorCell, place: Place) -> Result<(), ActorProcessingErr> {

@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -227,5 +227,9 @@ impl Journal for Obstructed {
             self.inner.search(tenant, words, limit).await
         }
         .boxed()
+    }
+
+    fn letters(&self) -> Option<&dyn Letters> {
+        self.inner.letters()
     }
 }

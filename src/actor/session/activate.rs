@@ -5,10 +5,12 @@ use ractor::{ActorProcessingErr, ActorRef};
 use super::{Activation, SessionMsg, state::SessionState};
 use crate::{
     actor::{
+        pulse::Expected,
         replay::{Replayed, within},
         shard::ShardMsg,
     },
-    kernel::{Absence, Command, Decision, Effect, Moment, Report},
+    journal::{self, Claim},
+    kernel::{Absence, Command, Decision, Effect, Moment, Refusal, Report},
     model::record::{Opened, Quarantined, Record, SessionFact},
 };
 
@@ -19,7 +21,18 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        self.replay().await?;
+        let deadline = self.services.timeouts.append;
+        let claim = self.services.journal.claim(self.key.clone());
+        let claim = match within(deadline, claim).await {
+            Err(journal::Error::Elsewhere { process }) => {
+                self.stay_away(me, process);
+                return Ok(());
+            }
+            claim => claim?,
+        };
+        self.claim = Some(claim);
+        self.pulse.claimed(claim.last);
+        self.replay(claim).await?;
         let before_opening = self.last;
         if self.last.0 == 0 {
             self.open(me).await?;
@@ -64,6 +77,10 @@ impl SessionState {
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.away.is_some() {
+            me.stop(None);
+            return Ok(());
+        }
         // One that was taken back and not heard of may still have to be told.
         self.children.retain(|_, task| !task.is_over());
         if self.session.may_rest() && self.children.is_empty() {
@@ -122,12 +139,19 @@ impl SessionState {
         }
     }
 
-    async fn replay(&mut self) -> Result<(), ActorProcessingErr> {
+    /// Another process has it: whoever asks hears that, until the shard lets this actor go.
+    fn stay_away(&mut self, me: &ActorRef<SessionMsg>, process: Option<u32>) {
+        self.away = Some(Refusal::Elsewhere { process });
+        let now = self.services.clock.monotonic_millis();
+        self.pulse.expect(Expected::Nothing, now);
+        let _ = self.shard.cast(ShardMsg::Elsewhere {
+            key: self.key.clone(),
+            actor: me.get_id(),
+        });
+    }
+
+    async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
         let deadline = self.services.timeouts.append;
-        let claim = self.services.journal.claim(self.key.clone());
-        let claim = within(deadline, claim).await?;
-        self.claim = Some(claim);
-        self.pulse.claimed(claim.last);
         let (journal, profiles) = (&*self.services.journal, &*self.services.profiles);
         let to = (claim.sid, claim.last);
         let opening = self.opening.clone();

@@ -18,7 +18,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Standing},
-    kernel::{Command, Decision, Report, Session, Step},
+    kernel::{Command, Decision, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -48,6 +48,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may be after that of the query.
     pub(super) children: HashMap<SessionName, Task>,
+    /// What whoever asks hears where another process has the session.
+    pub(super) away: Option<Refusal>,
     /// What the shard was last told that runs.
     told: Option<Running>,
     /// How many appends the journal has taken of this actor.
@@ -99,6 +101,7 @@ impl SessionState {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
+            away: None,
             told: None,
             taken: 0,
         }
@@ -111,6 +114,11 @@ impl SessionState {
         command: Command,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
+        if let Some(away) = &self.away {
+            // The caller may have given up; that is its right.
+            let _ = reply.send(Err(away.clone()));
+            return Ok(());
+        }
         let answer = match self.session.decide(command, self.services.clock.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
@@ -308,8 +316,14 @@ impl SessionState {
 
     /// How it stands.
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = SessionView::of(self.key.clone(), &self.session, self.last);
+        let view = match &self.away {
+            Some(away) => Err(away.clone()),
+            None => {
+                let key = self.key.clone();
+                Ok(Some(SessionView::of(key, &self.session, self.last)))
+            }
+        };
         // The caller may have given up; that is its right.
-        let _ = reply.send(Ok(Some(view)));
+        let _ = reply.send(view);
     }
 }

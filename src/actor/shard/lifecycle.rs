@@ -298,6 +298,10 @@ impl ShardState {
         if let Some(sid) = self.sids.remove(key) {
             self.args.ledger.close(sid);
         }
+        // From now on any process may have it.
+        if let Some(letters) = self.args.services.journal.letters() {
+            letters.let_go(key);
+        }
     }
 
     /// Those whom the shard before this one has left behind were brought back, as far as the journal says

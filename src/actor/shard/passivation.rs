@@ -76,7 +76,7 @@ impl ShardState {
         }
     }
 
-    fn ask_to_leave(&mut self, key: SessionKey, ask: SessionMsg) {
+    pub(super) fn ask_to_leave(&mut self, key: SessionKey, ask: SessionMsg) {
         if let Some(actor) = self.let_go_of(key, Going::Asked) {
             let _ = actor.cast(ask);
         }

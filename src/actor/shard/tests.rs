@@ -9,7 +9,11 @@ use tokio::sync::{
 
 use super::{slot::Going, *};
 use crate::{
-    actor::{supervisor::SupervisorActor, supervisor::SystemSettings},
+    actor::{
+        session::Acknowledged,
+        supervisor::{SupervisorActor, SystemSettings},
+    },
+    kernel::Command,
     llm::Scripted,
     model::{SessionName, Submission},
     testkit::{Panics, Shaky, TestOracle},

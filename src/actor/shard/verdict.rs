@@ -44,7 +44,11 @@ impl Found {
         }
         match error.downcast_ref::<JournalError>() {
             // Only who owns a session can delete it: one that is gone was somebody else's before.
-            Some(JournalError::Fenced { .. } | JournalError::Unknown { .. }) => Self::Fenced,
+            Some(
+                JournalError::Fenced { .. }
+                | JournalError::Unknown { .. }
+                | JournalError::Elsewhere { .. },
+            ) => Self::Fenced,
             // Whoever keeps the journal ends the process for a broken one; until then it is silent.
             Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::NoJournal,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
