@@ -9,7 +9,11 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
-    mailbox::Mailbox, message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg,
+    mailbox::Mailbox,
+    message::local_messages,
+    pulse::{Pulse, Stage},
+    services::Services,
+    shard::ShardMsg,
     view::SessionView,
 };
 use crate::{
@@ -29,14 +33,20 @@ mod state;
 mod tools;
 
 use state::SessionState;
+pub(super) use state::Unwritten;
 
 /// How a session comes (back) to life.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
     /// Somebody has something for it, or the system starts.
     OnDemand,
-    /// It lived before and the journal did not answer: that counts for nothing.
+    /// The shard that it lived under died, and not of it.
+    Orphaned,
+    /// It lived before and was cut off by what its query has no part in, such as a journal that did not
+    /// answer: that counts for nothing.
     Again,
+    /// The same, once more: a small record comes first, to see whether the journal takes any.
+    Sounding,
     /// After a fault.
     Restart {
         /// Which.
@@ -51,11 +61,30 @@ pub(super) enum Activation {
         /// What was counted.
         detail: String,
     },
+    /// The journal takes small records and will not take what its query has to record.
+    Unwritable {
+        /// Which query.
+        query: QueryId,
+        /// What the journal said.
+        detail: String,
+    },
     /// To be set aside (spec 10).
     Quarantine {
         /// Why.
         reason: String,
     },
+}
+
+impl Activation {
+    /// What it is brought back for when it is cut off as far as `stage`, having come to life for
+    /// `was_for`, by no fault of its own.
+    pub(super) fn cut_off(stage: Stage, was_for: &Self) -> Self {
+        match stage {
+            // What it came to life for may not have been recorded yet.
+            Stage::Waking => was_for.clone(),
+            Stage::Idle | Stage::Busy => Self::Orphaned,
+        }
+    }
 }
 
 /// What a session is opened with if it is new.

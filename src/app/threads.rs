@@ -53,6 +53,7 @@ fn fault(error: &Error) -> Fault {
         Error::Unavailable(_) => Fault::retryable("journal_unavailable", detail),
         Error::Broken(_) => Fault::permanent("journal_broken", detail),
         Error::Fenced { .. }
+        | Error::Elsewhere { .. }
         | Error::Conflict { .. }
         | Error::Unknown { .. }
         | Error::Empty

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -260,6 +260,10 @@ impl Journal for Doomed {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         self.inner.search(tenant, words, limit)
+    }
+
+    fn letters(&self) -> Option<&dyn Letters> {
+        self.inner.letters()
     }
 }
 

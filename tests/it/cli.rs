@@ -36,6 +36,8 @@ mod prompt;
 mod replay;
 mod script;
 mod sessions;
+#[cfg(unix)]
+mod several;
 mod signal;
 mod streams;
 mod threads;

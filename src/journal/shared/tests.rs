@@ -22,6 +22,8 @@ use crate::{
     },
 };
 
+mod letters;
+
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
@@ -264,7 +266,7 @@ async fn what_is_closed_leaves_a_tidy_directory_and_refuses_calls() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["journal.db", "lock"]);
+    assert_eq!(left, ["guests", "journal.db", "lock"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
