@@ -34,12 +34,14 @@ use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, T
 pub mod conformance;
 #[cfg(any(test, feature = "testkit"))]
 pub mod faulty;
+mod letters;
 mod memory;
 mod search;
 #[cfg(unix)]
 pub mod shared;
 pub mod sqlite;
 
+pub use letters::{Delivery, LETTERS, Letters, Posted};
 pub use memory::Memory;
 pub use search::Hit;
 pub use sqlite::{Problem, Sqlite, Stats};
@@ -129,6 +131,13 @@ pub enum Error {
         /// The epoch that owns it.
         current: Epoch,
     },
+    /// Another process has the session and is alive: what is to be asked of it goes there
+    /// ([`Letters::post`]). Nothing was claimed.
+    #[error("the session is at work in {}", process_name(*.process))]
+    Elsewhere {
+        /// Its number, where that is known.
+        process: Option<u32>,
+    },
     /// The log does not end where the caller thinks: its state is not the session's.
     #[error("session {sid} ends at {last}, not at {expected}: read it again")]
     Conflict {
@@ -167,10 +176,19 @@ pub enum Error {
     Broken(String),
 }
 
+/// A process by its number, for people.
+pub(crate) fn process_name(process: Option<u32>) -> String {
+    process.map_or_else(
+        || "another process".into(),
+        |process| format!("process {process}"),
+    )
+}
+
 /// Where records become durable; see the module for the contract.
 pub trait Journal: Send + Sync + 'static {
     /// Takes ownership of a session, which comes into being if it is new. A session keeps its
-    /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before.
+    /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before. Where processes have sessions
+    /// to themselves ([`Self::letters`]), one that another has is refused as [`Error::Elsewhere`].
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
 
     /// Adds records; answers with the sequence number of the last of them once they are durable.
@@ -215,4 +233,11 @@ pub trait Journal: Send + Sync + 'static {
         words: String,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>>;
+
+    /// The way to other processes that use this journal, each of which has the sessions that it claimed to
+    /// itself while it lives; none where whoever claims last has the session, which is how it is in a
+    /// journal of one process.
+    fn letters(&self) -> Option<&dyn Letters> {
+        None
+    }
 }

@@ -28,6 +28,7 @@ mod guidance;
 mod history;
 mod inbox;
 mod input;
+mod keys;
 mod phase;
 mod policy;
 mod query;
@@ -52,7 +53,7 @@ pub use policy::{
 };
 pub use query::Query;
 pub use repetition::{Repetition, TurnDigest};
-pub use rest::SetAside;
+pub use rest::{Absence, SetAside};
 pub use session::{Phase, Session};
 pub use snapshot::{Resting, SnapshotError};
 pub use verdict::{

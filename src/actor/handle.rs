@@ -18,7 +18,8 @@ use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     depths::{Depths, Gauges},
     ledger::Ledger,
-    mailbox::{Admission, RETRY_AFTER, Unanswered},
+    letters::Where,
+    mailbox::{Admission, Unanswered},
     pool::Pool,
     profile::Profiles,
     session::Opening,
@@ -71,16 +72,7 @@ impl Router {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Brings a session to life that was cut off in the middle of something.
-    pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
-        let message = |reply| ShardMsg::Recover {
-            key: key.clone(),
-            reply,
-        };
-        self.ask(key, Admission::Always, message).await.map(drop)
-    }
-
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         key: &SessionKey,
         admission: Admission,
@@ -92,10 +84,7 @@ impl Router {
             .ok_or(AskError::Stopped)?;
         match shard.ask(message, admission, self.acknowledge).await {
             Ok(answer) => Ok(answer?),
-            Err(Unanswered::Full(full)) => Err(AskError::Busy {
-                waiting: full.waiting,
-                retry_after: RETRY_AFTER,
-            }),
+            Err(Unanswered::Full(full)) => Err(AskError::full(full.waiting)),
             Err(Unanswered::Timeout) => Err(AskError::Timeout(self.acknowledge)),
             Err(Unanswered::Stopped) => Err(AskError::Stopped),
         }
@@ -219,6 +208,11 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
+        let (query, _) = self.submit_anywhere(submission).await?;
+        Ok(query)
+    }
+
+    async fn submit_anywhere(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
         // What runs may still need its sub-agents.
         if self.opening.parent.is_none() && self.router.draining.load(Ordering::Relaxed) {
             return Err(AskError::Stopped);
@@ -231,9 +225,9 @@ impl SessionHandle {
                 bytes: submission.text.len(),
             });
         }
-        match self.command(Command::Submit(submission)).await? {
-            Reply::Query { query } => Ok(query),
-            Reply::Done => Err(AskError::Stopped),
+        match self.command_anywhere(Command::Submit(submission)).await? {
+            (Reply::Query { query }, at) => Ok((query, at)),
+            (Reply::Done, _) => Err(AskError::Stopped),
         }
     }
 
@@ -254,14 +248,13 @@ impl SessionHandle {
         self.follow(submission, Detail::End).await?.answer().await
     }
 
-    /// Hands in a message, again where whether it was heard is not known and its key makes that safe: the
-    /// session may just have been claimed by another process.
-    async fn hand_in(&self, submission: Submission) -> Result<QueryId, AskError> {
+    /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
+    async fn hand_in(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
         const TRIES: u32 = 4;
         const PAUSE: Duration = Duration::from_millis(250);
         let mut tries = 1;
         loop {
-            match self.submit(submission.clone()).await {
+            match self.submit_anywhere(submission.clone()).await {
                 Err(AskError::Stopped)
                     if submission.idempotency_key.is_some()
                         && tries < TRIES
@@ -277,9 +270,9 @@ impl SessionHandle {
         let filter = detail.filter(self.key.clone());
         let events = self.subscribe_to(filter.clone());
         let maybe_repeated = submission.idempotency_key.is_some();
-        let query = self.hand_in(submission).await?;
-        if maybe_repeated {
-            return Watch::from_the_journal(self.clone(), query, filter, events).await;
+        let (query, at) = self.hand_in(submission).await?;
+        if maybe_repeated || at == Where::Elsewhere {
+            return Watch::from_the_journal(self.clone(), (query, at), filter, events).await;
         }
         Ok(Watch::new(self.clone(), query, filter, events))
     }
@@ -306,13 +299,15 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn command(&self, command: Command) -> Result<Reply, AskError> {
-        let message = |reply| ShardMsg::Command {
-            key: self.key.clone(),
-            opening: Box::new(self.opening.clone()),
-            command: Box::new(command),
-            reply,
-        };
-        self.router.ask(&self.key, self.admission(), message).await
+        let (reply, _) = self.command_anywhere(command).await?;
+        Ok(reply)
+    }
+
+    async fn command_anywhere(&self, command: Command) -> Result<(Reply, Where), AskError> {
+        let (key, opening) = (&self.key, &self.opening);
+        self.router
+            .command(key, opening, self.admission(), command)
+            .await
     }
 
     /// What a query's sub-agents need belongs to the query.

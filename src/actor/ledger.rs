@@ -22,6 +22,17 @@ pub(super) struct LedgerEntry {
     pub turns_started: u32,
     /// Restarts that the supervisor made.
     pub restarts: u32,
+    /// Whether anybody works on it.
+    pub presence: Presence,
+}
+
+/// Whether anybody works on a running query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// Its session lives.
+    Here,
+    /// Its shard has died, and it has not come back yet. Its counts are kept for then.
+    CutOff,
 }
 
 /// What the books say to a call.
@@ -49,7 +60,8 @@ impl Ledger {
     pub(super) fn open(&self, sid: Sid, key: &SessionKey, query: QueryId, max_turns: u32) {
         match self.0.entry(sid) {
             Entry::Occupied(mut entry) if entry.get().query == query => {
-                entry.get_mut().max_turns = max_turns;
+                let entry = entry.get_mut();
+                (entry.max_turns, entry.presence) = (max_turns, Presence::Here);
             }
             entry => {
                 let (key, turns_started, restarts) = (key.clone(), 0, 0);
@@ -59,6 +71,7 @@ impl Ledger {
                     max_turns,
                     turns_started,
                     restarts,
+                    presence: Presence::Here,
                 });
             }
         }
@@ -71,7 +84,8 @@ impl Ledger {
 
     /// A call of this turn passes through.
     pub(super) fn count_call(&self, sid: Sid, query: QueryId, turn: Turn) -> Ruling {
-        let Some(mut entry) = self.0.get_mut(&sid).filter(|entry| entry.query == query) else {
+        let live = |entry: &LedgerEntry| entry.runs(query);
+        let Some(mut entry) = self.0.get_mut(&sid).filter(|entry| live(entry)) else {
             return Ruling::NotLive;
         };
         let (started, limit) = (turn.0 + 1, entry.max_turns);
@@ -92,19 +106,36 @@ impl Ledger {
 
     /// Whether this query runs.
     pub(super) fn is_live(&self, sid: Sid, query: QueryId) -> bool {
-        self.0.get(&sid).is_some_and(|entry| entry.query == query)
+        self.0.get(&sid).is_some_and(|entry| entry.runs(query))
     }
 
     /// How many queries run.
     pub(super) fn live(&self) -> usize {
-        self.0.len()
+        let each = self.0.iter();
+        each.filter(|entry| entry.presence == Presence::Here)
+            .count()
     }
 
-    /// The sessions with a running query.
-    pub(super) fn sessions(&self) -> Vec<(Sid, SessionKey)> {
-        let each = self.0.iter();
-        each.map(|entry| (*entry.key(), entry.key.clone()))
-            .collect()
+    /// The shard of these sessions has died: nobody works on them. Those whose queries were running.
+    pub(super) fn cut_off(&self, of: impl Fn(&SessionKey) -> bool) -> Vec<(Sid, SessionKey)> {
+        let cut_off = self.0.iter_mut().filter(|entry| of(&entry.key));
+        let cut_off = cut_off.map(|mut entry| {
+            entry.presence = Presence::CutOff;
+            (*entry.key(), entry.key.clone())
+        });
+        cut_off.collect()
+    }
+
+    /// Those who were to come back are back: what is still cut off has ended.
+    pub(super) fn settle(&self, of: impl Fn(&SessionKey) -> bool) {
+        let over = |entry: &LedgerEntry| entry.presence == Presence::CutOff && of(&entry.key);
+        self.0.retain(|_, entry| !over(entry));
+    }
+}
+
+impl LedgerEntry {
+    fn runs(&self, query: QueryId) -> bool {
+        self.query == query && self.presence == Presence::Here
     }
 }
 

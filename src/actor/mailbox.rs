@@ -214,7 +214,7 @@ impl<M: Send + 'static> Mailbox<M> {
     }
 }
 
-const fn counted<M>(message: M, waiting: Waiting) -> Counted<M> {
+pub(super) const fn counted<M>(message: M, waiting: Waiting) -> Counted<M> {
     Counted { message, waiting }
 }
 

@@ -9,7 +9,11 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{
-    mailbox::Mailbox, message::local_messages, pulse::Pulse, services::Services, shard::ShardMsg,
+    mailbox::Mailbox,
+    message::local_messages,
+    pulse::{Pulse, Stage},
+    services::Services,
+    shard::ShardMsg,
     view::SessionView,
 };
 use crate::{
@@ -29,14 +33,20 @@ mod state;
 mod tools;
 
 use state::SessionState;
+pub(super) use state::Unwritten;
 
 /// How a session comes (back) to life.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activation {
     /// Somebody has something for it, or the system starts.
     OnDemand,
-    /// It lived before and the journal did not answer: that counts for nothing.
+    /// The shard that it lived under died, and not of it.
+    Orphaned,
+    /// It lived before and was cut off by what its query has no part in, such as a journal that did not
+    /// answer: that counts for nothing.
     Again,
+    /// The same, once more: a small record comes first, to see whether the journal takes any.
+    Sounding,
     /// After a fault.
     Restart {
         /// Which.
@@ -51,11 +61,30 @@ pub(super) enum Activation {
         /// What was counted.
         detail: String,
     },
+    /// The journal takes small records and will not take what its query has to record.
+    Unwritable {
+        /// Which query.
+        query: QueryId,
+        /// What the journal said.
+        detail: String,
+    },
     /// To be set aside (spec 10).
     Quarantine {
         /// Why.
         reason: String,
     },
+}
+
+impl Activation {
+    /// What it is brought back for when it is cut off as far as `stage`, having come to life for
+    /// `was_for`, by no fault of its own.
+    pub(super) fn cut_off(stage: Stage, was_for: &Self) -> Self {
+        match stage {
+            // What it came to life for may not have been recorded yet.
+            Stage::Waking => was_for.clone(),
+            Stage::Idle | Stage::Busy => Self::Orphaned,
+        }
+    }
 }
 
 /// What a session is opened with if it is new.
@@ -129,14 +158,39 @@ impl Actor for SessionActor {
         state: &mut SessionState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
+            // What a handler holds across an await has its place in every idle actor: what is rare is boxed.
+            SessionMsg::Activate(activation) => {
+                Box::pin(state.activate(&me, activation)).await?;
+            }
             SessionMsg::Command { command, reply } => state.command(&me, command, reply).await?,
             SessionMsg::Report(report) => state.report(&me, report).await?,
             SessionMsg::Prepared { query, result } => state.prepared(&me, query, result).await?,
             SessionMsg::GetView { reply } => state.view(reply),
-            SessionMsg::Passivate => state.passivate(&me).await?,
-            SessionMsg::Park => state.park(&me).await?,
+            SessionMsg::Passivate => Box::pin(state.passivate(&me)).await?,
+            SessionMsg::Park => Box::pin(state.park(&me)).await?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the call of a handler takes.
+    fn size<'a, F: Future>(
+        _: impl Fn(&'a SessionActor, ActorRef<SessionMsg>, SessionMsg, &'a mut SessionState) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_handler_holds_little_because_every_idle_session_has_room_for_it() {
+        let held = size(<SessionActor as Actor>::handle);
+        assert!(
+            held <= 1_200,
+            "{held} bytes, {} of state",
+            size_of::<SessionState>()
+        );
     }
 }

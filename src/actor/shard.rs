@@ -9,8 +9,9 @@
 //! name; one whose records cannot be read, by name. All others go on ([`verdict`]). One that somebody
 //! else has claimed is let go, and not claimed back before somebody asks for it here.
 //!
-//! If a shard itself is replaced, the new one brings back every session that the ledger says was
-//! running a query.
+//! If a shard itself dies, the one in its place knows by the [`roster`] whom it left behind. The supervisor
+//! brings those back of whom the journal says that a query runs, a few at a time; what comes in for one
+//! of them before does the same.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -22,23 +23,27 @@ use super::{
     gateway::{GatewayMsg, Ticket},
     ledger::{Ledger, Ruling},
     mailbox::{Counted, Depth, Mailbox},
-    message::local_messages,
     pool::Pool,
     services::Services,
-    session::{Acknowledged, Activation, Opening, Viewed},
+    session::{Activation, Opening, Viewed},
 };
 use crate::{
-    kernel::{Command, Refusal},
+    kernel::Refusal,
     model::{Fault, QueryId, SessionKey, Sid, record::RestartCause},
 };
 
+mod elsewhere;
 mod lifecycle;
+mod message;
 mod passivation;
+mod roster;
 mod slot;
 mod verdict;
 mod work;
 
-use slot::Slot;
+pub(super) use message::{Presence, ShardMsg};
+pub(super) use roster::Roster;
+use slot::{Slot, Start};
 use verdict::Found;
 use work::Work;
 
@@ -59,50 +64,14 @@ pub(super) struct ShardSettings {
     pub max_live: usize,
 }
 
-pub(super) enum ShardMsg {
-    /// Something for a session, which comes into being if it is new.
-    Command {
-        key: SessionKey,
-        opening: Box<Opening>,
-        command: Box<Command>,
-        reply: RpcReplyPort<Acknowledged>,
-    },
-    /// How does it stand, if it is live?
-    GetView {
-        key: SessionKey,
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// Bring it to life: it was cut off in the middle of something. Answered when it is.
-    Recover {
-        key: SessionKey,
-        reply: RpcReplyPort<Viewed>,
-    },
-    /// It was asked to leave memory and has something in flight.
-    Stays { key: SessionKey, actor: ActorId },
-    /// The end is near: what runs leaves memory as it stands, and nothing new comes to life.
-    Park { done: RpcReplyPort<()> },
-    /// A model call on its way out.
-    Call(Box<Ticket>),
-    /// What a session runs now.
-    Running {
-        sid: Sid,
-        key: SessionKey,
-        actor: ActorId,
-        running: Option<(QueryId, u32)>,
-    },
-    /// Look at the pulses.
-    Sweep,
-    /// The pause before a restart is over.
-    Revive { key: SessionKey },
-    /// Bring these back: the shard before this one is gone.
-    TakeOver(Vec<(Sid, SessionKey)>),
-}
-local_messages!(ShardMsg);
-
 pub(super) struct ShardArgs {
     pub settings: ShardSettings,
     pub services: Services,
     pub ledger: Ledger,
+    /// Who lives here, or did when the shard before this one died.
+    pub roster: Roster,
+    /// Those of them with an entry in the ledger.
+    pub booked: Vec<(Sid, SessionKey)>,
     /// The gateways, by provider.
     pub gateways: Arc<HashMap<String, Pool<GatewayMsg>>>,
     pub depth: Depth,
@@ -116,6 +85,8 @@ pub(super) struct ShardState {
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
     sids: HashMap<SessionKey, Sid>,
+    /// The number of the last pause before a restart.
+    rests: u64,
     /// Set at the end, when nothing comes to life any more: who waits for all actors to have ended.
     parked: Option<Vec<RpcReplyPort<()>>>,
 }
@@ -132,14 +103,7 @@ impl Actor for ShardActor {
     ) -> Result<ShardState, ActorProcessingErr> {
         let me = Mailbox::new(me, args.depth.clone());
         me.cast_every(args.settings.sweep, || ShardMsg::Sweep);
-        Ok(ShardState {
-            args,
-            me,
-            slots: HashMap::new(),
-            by_actor: HashMap::new(),
-            sids: HashMap::new(),
-            parked: None,
-        })
+        Ok(ShardState::new(me, args))
     }
 
     async fn handle(
@@ -148,7 +112,9 @@ impl Actor for ShardActor {
         message: Self::Msg,
         state: &mut ShardState,
     ) -> Result<(), ActorProcessingErr> {
-        match message.taken() {
+        let message = message.taken();
+        state.args.roster.works_for(message.of_whom());
+        match message {
             ShardMsg::Command {
                 key,
                 opening,
@@ -164,6 +130,9 @@ impl Actor for ShardActor {
                 let work = Work::View { reply };
                 state.work(key, Opening::default(), work).await?;
             }
+            ShardMsg::Elsewhere { key, actor } => state.elsewhere(key, actor),
+            ShardMsg::Presence { key, reply } => state.presence(&key, reply),
+            ShardMsg::Leave { key, anyway } => state.leave(key, anyway),
             ShardMsg::Stays { key, actor } => state.stays(key, actor),
             ShardMsg::Park { done } => state.park(done),
             ShardMsg::Call(ticket) => state.call(*ticket),
@@ -174,9 +143,12 @@ impl Actor for ShardActor {
                 running,
             } => state.running((sid, key), actor, running),
             ShardMsg::Sweep => state.sweep(),
-            ShardMsg::Revive { key } => state.revive(key).await?,
-            ShardMsg::TakeOver(sessions) => state.take_over(sessions).await?,
+            ShardMsg::Revive { key, rest } => state.revive(key, rest).await?,
+            ShardMsg::Settle => state.settle(),
+            #[cfg(test)]
+            ShardMsg::Fail { .. } => return Err("a test asked for it".into()),
         }
+        state.args.roster.works_for(None);
         Ok(())
     }
 
@@ -204,6 +176,20 @@ impl Actor for ShardActor {
 }
 
 impl ShardState {
+    fn new(me: Mailbox<ShardMsg>, mut args: ShardArgs) -> Self {
+        let booked = std::mem::take(&mut args.booked).into_iter();
+        let sids = booked.map(|(sid, key)| (key, sid)).collect();
+        Self {
+            me,
+            slots: args.roster.slots().into_iter().collect(),
+            by_actor: HashMap::new(),
+            sids,
+            rests: 0,
+            parked: None,
+            args,
+        }
+    }
+
     /// Hands work to its session, which comes to life if need be.
     async fn work(
         &mut self,
@@ -219,7 +205,10 @@ impl ShardState {
             return Ok(());
         };
         if work.releases() && matches!(self.slots.get(&key), Some(Slot::Quarantined { .. })) {
-            self.slots.remove(&key);
+            // Being set aside was not the death of its process.
+            let (start, rest) = (Start::excused(opening.clone()), 0);
+            let released = Slot::Resting { start, rest };
+            self.slots.insert(key.clone(), released);
         }
         match self.session(key, opening).await? {
             Ok(session) => work.hand_to(&session),
@@ -239,7 +228,7 @@ impl ShardState {
                 self.work(key, Opening::default(), work).await
             }
             // A look neither wakes it nor cuts a pause short.
-            Some(Slot::Going { .. } | Slot::Resting(_)) | None => {
+            Some(Slot::Going { .. } | Slot::Resting { .. }) | None => {
                 // The caller may have given up; that is its right.
                 let _ = reply.send(Ok(None));
                 Ok(())
@@ -338,3 +327,6 @@ enum End {
 fn id(cell: &ActorCell) -> ActorId {
     cell.get_id()
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,21 +18,23 @@ use super::{
     gateway::{GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
-    mailbox::Mailbox,
+    letters,
     message::local_messages,
     pool::Pool,
     profile::Profiles,
-    recovery::Recovering,
+    recovery::Whom,
     services::Services,
-    shard::{ShardActor, ShardArgs, ShardMsg, ShardSettings},
+    shard::Roster,
     task::Task,
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
 
 mod settings;
+mod shards;
 mod system;
 
 pub use settings::{Recovery, SystemSettings};
+use shards::Death;
 pub use system::{StartError, System};
 
 /// What a system is made of.
@@ -77,18 +79,23 @@ pub(super) struct SupervisorState {
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
     replaced: HashMap<Place, u32>,
-    /// Brings back what was cut off; ends with the supervisor.
+    /// Who lives in which shard; outlives them.
+    rosters: Vec<Roster>,
+    /// Reads letters from other processes; ends with the supervisor.
+    _letters: Option<Task>,
+    /// Bring back what was cut off: after the start, and after a shard's death; end with the supervisor.
     _recovery: Option<Task>,
+    orphans: HashMap<usize, Task>,
 }
 
 impl SupervisorActor {
-    fn gateways(args: &SystemArgs) -> Gateways {
+    pub(super) fn gateways(args: &SystemArgs) -> Gateways {
         let pool = || Pool::new(1, args.settings.mailbox_capacity);
         let provider = |backend: &Arc<dyn Backend>| (backend.provider().to_owned(), pool());
         Arc::new(args.backends.iter().map(provider).collect())
     }
 
-    fn services(args: &SystemArgs) -> Services {
+    pub(super) fn services(args: &SystemArgs) -> Services {
         let settings = args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle(Pool::new(settings.buses, capacity));
@@ -134,18 +141,25 @@ impl Actor for SupervisorActor {
         (args, services, gateways): (SystemArgs, Services, Gateways),
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let (places, replaced) = (HashMap::new(), HashMap::new());
+        let shards = services.router.shards.size();
         let mut state = SupervisorState {
             args,
             services,
             gateways,
             places,
             replaced,
+            rosters: (0..shards).map(|_| Roster::default()).collect(),
+            _letters: None,
             _recovery: None,
+            orphans: HashMap::new(),
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
-        state._recovery = state.recover();
+        state._letters = state.read_letters();
+        if let Recovery::AtStart { .. } = state.args.settings.recovery {
+            state._recovery = Some(state.recover(Whom::All));
+        }
         Ok(state)
     }
 
@@ -167,13 +181,12 @@ impl Actor for SupervisorActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
-                state
-                    .replace(&me.get_cell(), &cell, &error.to_string())
-                    .await?;
+                let why = Death::Fault(error.to_string());
+                state.replace(&me.get_cell(), &cell, why).await?;
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
-                let reason = reason.unwrap_or_else(|| "it stopped".into());
-                state.replace(&me.get_cell(), &cell, &reason).await?;
+                let why = Death::Stopped(reason.unwrap_or_else(|| "it stopped".into()));
+                state.replace(&me.get_cell(), &cell, why).await?;
             }
             // Nothing to do for the others, which ractor may add to.
             _ => {}
@@ -200,18 +213,10 @@ impl SupervisorState {
         places
     }
 
-    fn recover(&self) -> Option<Task> {
-        let Recovery::AtStart { concurrency } = self.args.settings.recovery else {
-            return None;
-        };
-        let recovering = Recovering {
-            journal: Arc::clone(&self.services.journal),
-            router: self.services.router.clone(),
-            ledger: self.services.router.ledger.clone(),
-            clock: self.args.clock.clone(),
-            concurrency,
-        };
-        Some(Task::spawn(recovering.run()))
+    fn read_letters(&self) -> Option<Task> {
+        let letters = self.services.journal.letters()?.receive();
+        let router = self.services.router.clone();
+        Some(Task::spawn(letters::read(letters, router)))
     }
 
     async fn start(&mut self, me: &ActorCell, place: Place) -> Result<(), ActorProcessingErr> {
@@ -239,7 +244,7 @@ impl SupervisorState {
                 id
             }
             Place::Gateway(provider) => self.start_gateway(me, provider).await?,
-            Place::Shard(index) => self.start_shard(me, *index).await?,
+            Place::Shard(index) => self.start_shard(me, *index, Vec::new()).await?,
         };
         self.places.insert(id, place);
         Ok(())
@@ -268,50 +273,11 @@ impl SupervisorState {
         Ok(id)
     }
 
-    async fn start_shard(
-        &self,
-        me: ActorCell,
-        index: usize,
-    ) -> Result<ActorId, ActorProcessingErr> {
-        let shards = &self.services.router.shards;
-        let SystemSettings {
-            stall_limit,
-            sweep,
-            max_restarts,
-            restart_pause,
-            idle_timeout,
-            max_live,
-            ..
-        } = self.args.settings;
-        let args = ShardArgs {
-            settings: ShardSettings {
-                stall_limit,
-                sweep,
-                max_restarts,
-                restart_pause,
-                idle_timeout,
-                max_live: max_live.div_ceil(self.services.router.shards.size()),
-            },
-            services: self.services.clone(),
-            ledger: self.services.router.ledger.clone(),
-            gateways: Arc::clone(&self.gateways),
-            depth: shards.depth(index),
-        };
-        let (actor, _) = Actor::spawn_linked(None, ShardActor, args, me).await?;
-        let id = actor.get_id();
-        let mut running = self.services.router.ledger.sessions();
-        running.retain(|(_, key)| shards.index_of(key) == index);
-        let depth = shards.depth(index);
-        let _ = Mailbox::new(actor.clone(), depth).cast(ShardMsg::TakeOver(running));
-        shards.put(index, actor);
-        Ok(id)
-    }
-
     async fn replace(
         &mut self,
         me: &ActorCell,
         gone: &ActorCell,
-        why: &str,
+        why: Death,
     ) -> Result<(), ActorProcessingErr> {
         let Some(place) = self.places.remove(&gone.get_id()) else {
             return Ok(());
@@ -322,7 +288,13 @@ impl SupervisorState {
         if *count > self.args.settings.replacements {
             return Err(format!("{place:?} failed {count} times, the last time: {why}").into());
         }
-        self.start(me, place).await
+        match place {
+            Place::Shard(index) => self.replace_shard(me, index, &why).await,
+            place @ (Place::Classifier(_)
+            | Place::Composer(_)
+            | Place::Bus(_)
+            | Place::Gateway(_)) => self.start(me, place).await,
+        }
     }
 }
 

@@ -80,8 +80,8 @@ pub async fn run(
     Ok(exit::of_outcome(&answer.outcome))
 }
 
-/// Who asks to be refused by a busy session must not take it from the process that works on it, as
-/// bringing it to life here would. A question that was asked before is not refused.
+/// Who asks to be refused by a busy session must not bring it to life where its process has died. A question
+/// that was asked before is not refused.
 pub(super) async fn leave_alone_if_busy(
     journal: &dyn Journal,
     session: &SessionKey,

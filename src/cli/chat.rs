@@ -120,6 +120,7 @@ fn is_refusal(error: &AskError) -> bool {
         | AskError::Name(_) => true,
         AskError::Timeout(_)
         | AskError::Stopped
+        | AskError::Silent { .. }
         | AskError::NoSession { .. }
         | AskError::Deleted { .. }
         | AskError::Journal(_) => false,

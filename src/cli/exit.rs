@@ -43,6 +43,7 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
         AskError::EmptyQuestion | AskError::QuestionTooLong { .. } | AskError::Name(_) => USAGE,
         AskError::Timeout(_)
         | AskError::Stopped
+        | AskError::Silent { .. }
         | AskError::NoSession { .. }
         | AskError::Deleted { .. }
         | AskError::Journal(_) => FAILED,
@@ -60,7 +61,7 @@ pub fn worse(one: u8, other: u8) -> u8 {
 
 const fn of_refusal(refusal: &Refusal) -> u8 {
     match refusal {
-        Refusal::Busy | Refusal::InboxFull { .. } => BUSY,
+        Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Elsewhere { .. } => BUSY,
         Refusal::TurnsOutOfRange { .. } => USAGE,
         Refusal::NothingRunning
         | Refusal::KeyReused { .. }
@@ -164,6 +165,8 @@ mod tests {
             (AskError::Journal(journal::Error::Empty), 1),
             (refused(Refusal::Busy), 5),
             (refused(Refusal::InboxFull { waiting: 32 }), 5),
+            (refused(Refusal::Elsewhere { process: Some(7) }), 5),
+            (AskError::Silent { process: Some(7) }, 1),
             (refused(Refusal::TurnsOutOfRange { found: 0 }), 2),
             (refused(Refusal::NothingRunning), 1),
             (refused(Refusal::KeyReused { key }), 1),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 /// What a call asks of the journal.
@@ -265,6 +265,10 @@ impl<J: Journal> Journal for Faulty<J> {
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         self.perform(Operation::Search, self.inner.search(tenant, words, limit))
             .boxed()
+    }
+
+    fn letters(&self) -> Option<&dyn Letters> {
+        self.inner.letters()
     }
 }
 

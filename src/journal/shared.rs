@@ -9,8 +9,12 @@
 
 mod address;
 mod client;
+mod guests;
+mod inbox;
+mod office;
 mod server;
 mod store;
+mod way;
 mod wire;
 
 pub use client::{ConnectError, Remote};

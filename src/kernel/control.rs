@@ -45,6 +45,12 @@ pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
     end(draft, Ending::Failed { code, detail })
 }
 
+/// The journal takes other records and will not take this query's: it ends, so that the session can go on.
+pub(super) fn unwritable(draft: Draft<'_>, detail: String) -> Decision {
+    let code = "journal".to_owned();
+    end(draft, Ending::Failed { code, detail })
+}
+
 /// Ends the query: at once, or when the sub-agent that it waits for has ended. If it waited for that
 /// already, it waits no longer.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {

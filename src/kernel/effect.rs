@@ -91,7 +91,8 @@ pub enum Effect {
 }
 
 /// What the caller of a command hears, once the records are durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// Nothing but that it was done.
     Done,

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     control,
     effect::{Decision, Effect, Reply},
@@ -21,13 +19,6 @@ use crate::model::{
 pub(super) struct Queued {
     pub id: QueryId,
     pub accepted: Arc<Accepted>,
-}
-
-/// A message that an idempotency key stands for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct KeyUse {
-    pub query: QueryId,
-    pub text: Arc<str>,
 }
 
 /// What becomes of a message.

@@ -1,5 +1,7 @@
 //! What reaches a session: commands from outside, facts from the tasks that effects started.
 
+use serde::{Deserialize, Serialize};
+
 use super::effect::CallToken;
 use crate::model::{
     CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp, ToolResult,
@@ -26,7 +28,8 @@ impl Moment {
 }
 
 /// What somebody asks of the session; it may be refused.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Command {
     /// A new session begins.
     Open(Opened),
@@ -124,10 +127,18 @@ pub enum Report {
         /// What was counted.
         detail: String,
     },
+    /// The journal refuses what this query has to record, again and again, and takes other records.
+    Unwritable {
+        /// Which query.
+        query: QueryId,
+        /// What it said.
+        detail: String,
+    },
 }
 
 /// A command that was not carried out, and why. Nothing changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// `nothing_running`: there is no query to act on.
     #[error("no query is running in this session")]
@@ -167,6 +178,16 @@ pub enum Refusal {
     /// The session exists already.
     #[error("the session is open already")]
     AlreadyOpen,
+    /// Another process has the session, and what was asked could not be handed on to it. Never the
+    /// kernel's own word.
+    #[error(
+        "the session is at work in {}, which did not take this on: try again",
+        .process.map_or("another process".into(), |process| format!("process {process}"))
+    )]
+    Elsewhere {
+        /// Its number, where that is known.
+        process: Option<u32>,
+    },
     /// It is set aside (spec 10).
     #[error("the session is quarantined: {reason}; an operator can release it")]
     Quarantined {

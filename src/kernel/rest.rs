@@ -1,7 +1,8 @@
 //! A session that leaves memory and comes back, or is set aside and let go on (spec 10).
 //!
 //! Leaving memory is no fault: what comes back from there goes on where it stood. A session that
-//! comes back with a query and had not left in order was cut off with its process, which is counted.
+//! comes back with a query and had not left in order was cut off, which is counted
+//! like the death of a process unless what cut it off is known to be no fault ([`Absence`]).
 
 use super::{
     effect::Decision,
@@ -19,6 +20,17 @@ pub struct SetAside {
     pub reason: String,
     /// The query that ran; it goes on when the session is released.
     pub before: Option<Box<Query>>,
+}
+
+/// Where a session was that had not left memory in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// It ended with its process.
+    Process,
+    /// It ended with the supervisor's arm that it lived under, and was not what that died of.
+    Shard,
+    /// It was kept from its work by what its query has no part in, such as a journal that was down.
+    Excused,
 }
 
 impl Phase {
@@ -69,12 +81,22 @@ impl Session {
     /// It is back in memory, as `replay` has made it: what has to be recorded of that. [`Self::resume`]
     /// says what is owed afterwards.
     #[must_use]
-    pub fn awake(&self, now: Moment) -> Decision {
+    pub fn awake(&self, absence: Absence, now: Moment) -> Decision {
         if self.has_left() {
-            return self.note(SessionFact::Revived(Noted {}), now);
+            return self.revived(now);
         }
-        let detail = "the process ended while the query was running".to_owned();
-        self.restarted(RestartCause::ProcessDeath, detail, now)
+        let detail = match absence {
+            Absence::Process => "the process ended while the query was running",
+            Absence::Shard => "its shard ended while the query was running",
+            Absence::Excused => return Decision::nothing(),
+        };
+        self.restarted(RestartCause::ProcessDeath, detail.to_owned(), now)
+    }
+
+    /// It is back in memory: the least that can be recorded of that.
+    #[must_use]
+    pub fn revived(&self, now: Moment) -> Decision {
+        self.note(SessionFact::Revived(Noted {}), now)
     }
 
     /// An operator lets it go on.

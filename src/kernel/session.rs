@@ -1,9 +1,6 @@
 //! The session: which inputs it takes in which phase.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     calls, control, delegation,
@@ -11,8 +8,9 @@ use super::{
     effect::Decision,
     guard,
     history::Transcript,
-    inbox::{self, KeyUse, Queued},
+    inbox::{self, Queued},
     input::{Command, Moment, Refusal, Report},
+    keys::Keys,
     phase::Step,
     policy::Policy,
     query::{Inheritance, Query},
@@ -57,7 +55,7 @@ pub struct Session {
     pub(super) last_question: Option<Arc<str>>,
     /// The last query, if it was ended by force.
     pub(super) forced: Option<Inheritance>,
-    pub(super) keys: BTreeMap<String, KeyUse>,
+    pub(super) keys: Keys,
     /// What all ended queries used.
     pub(super) usage: Usage,
 }
@@ -77,7 +75,7 @@ impl Session {
             last_query: QueryId(0),
             last_question: None,
             forced: None,
-            keys: BTreeMap::new(),
+            keys: Keys::default(),
             usage: Usage::default(),
         }
     }
@@ -139,7 +137,9 @@ impl Session {
             Report::ChildEnded { query: id, end } => {
                 *id == query.id() && query.awaits_child(&end.child)
             }
-            Report::BudgetViolated { query: id, .. } => *id == query.id(),
+            Report::BudgetViolated { query: id, .. } | Report::Unwritable { query: id, .. } => {
+                *id == query.id()
+            }
             Report::Restarted { .. } => true,
         };
         if !fits {
@@ -155,6 +155,7 @@ impl Session {
             Report::ChildEnded { end, .. } => delegation::ended(draft, end),
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),
             Report::BudgetViolated { detail, .. } => control::budget_violated(draft, detail),
+            Report::Unwritable { detail, .. } => control::unwritable(draft, detail),
         }
     }
 

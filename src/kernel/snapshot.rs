@@ -6,13 +6,13 @@
 //!
 //! **Invariant:** a session made from a snapshot equals one made from the records that it stands for.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     history::Transcript,
-    inbox::KeyUse,
+    keys::Keys,
     policy::Policy,
     query::Inheritance,
     session::{Phase, Session},
@@ -21,7 +21,7 @@ use crate::model::{QueryId, Usage, record::Opened};
 
 /// What this program writes; raised with every change to [`Resting`] or to what the records before it
 /// come to.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The state of a session of which nothing runs. Shares what is large with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct Resting {
     last_query: QueryId,
     last_question: Option<Arc<str>>,
     forced: Option<Inheritance>,
-    keys: BTreeMap<String, KeyUse>,
+    keys: Keys,
     usage: Usage,
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -60,7 +60,10 @@ impl Doom {
 
 /// A text that is no point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind")]
+#[error(
+    "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
+     `during:stream:NUMBER` or `during:tool:NUMBER`"
+)]
 pub struct NoDoom;
 
 impl FromStr for Doom {
@@ -257,6 +260,10 @@ impl Journal for Doomed {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
         self.inner.search(tenant, words, limit)
+    }
+
+    fn letters(&self) -> Option<&dyn Letters> {
+        self.inner.letters()
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -30,6 +30,8 @@ pub enum Obstacle {
     Stuck(Sid),
     /// Appends fail and are not done.
     RefusedAppends,
+    /// Appends of more than so many bytes fail and are not done.
+    RefusedLarge(usize),
     /// Nothing works.
     Down,
     /// What was to be durable may not be: nothing is done any more.
@@ -43,6 +45,7 @@ pub struct Obstructed {
     // A lock, because tests set it while sessions read it; held for a copy only.
     obstacle: Arc<Mutex<Obstacle>>,
     hits: Arc<AtomicU64>,
+    read: Arc<AtomicU64>,
 }
 
 impl Obstructed {
@@ -52,6 +55,7 @@ impl Obstructed {
             inner,
             obstacle: Arc::default(),
             hits: Arc::default(),
+            read: Arc::default(),
         }
     }
 
@@ -64,6 +68,12 @@ impl Obstructed {
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
+    }
+
+    /// How many records were read.
+    #[must_use]
+    pub fn records_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
     }
 
     fn now(&self) -> Obstacle {
@@ -84,9 +94,16 @@ impl Obstructed {
             | Obstacle::Panic(_)
             | Obstacle::SilentAppends
             | Obstacle::Stuck(_)
-            | Obstacle::RefusedAppends => Ok(()),
+            | Obstacle::RefusedAppends
+            | Obstacle::RefusedLarge(_) => Ok(()),
         }
     }
+}
+
+/// How many bytes the records take as JSON.
+fn size(append: &Append) -> usize {
+    let bytes = append.records.iter().map(serde_json::to_vec);
+    bytes.flatten().map(|bytes| bytes.len()).sum()
 }
 
 impl Journal for Obstructed {
@@ -111,8 +128,12 @@ impl Journal for Obstructed {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                     std::future::pending().await
                 }
+                Obstacle::RefusedLarge(most) if size(&append) > most => {
+                    self.hit(Error::Unavailable("there is no room for so much".into()))
+                }
                 Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
                 Obstacle::None
+                | Obstacle::RefusedLarge(_)
                 | Obstacle::Unreadable(_)
                 | Obstacle::Panic(_)
                 | Obstacle::Stuck(_)
@@ -135,7 +156,9 @@ impl Journal for Obstructed {
                 self.hits.fetch_add(1, Ordering::Relaxed);
                 Panics::times(1).maybe();
             }
-            self.inner.read(sid, after, limit).await
+            let entries = self.inner.read(sid, after, limit).await?;
+            self.read.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            Ok(entries)
         }
         .boxed()
     }
@@ -204,5 +227,9 @@ impl Journal for Obstructed {
             self.inner.search(tenant, words, limit).await
         }
         .boxed()
+    }
+
+    fn letters(&self) -> Option<&dyn Letters> {
+        self.inner.letters()
     }
 }

@@ -36,8 +36,11 @@ mod prompt;
 mod replay;
 mod script;
 mod sessions;
+#[cfg(unix)]
+mod several;
 mod signal;
 mod streams;
+mod threads;
 
 /// A folder with files, from where the program is started.
 ///

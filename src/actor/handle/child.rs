@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
 use crate::{
-    actor::session::Opening,
+    actor::{letters::Where, session::Opening},
     journal::Entry,
-    kernel::Refusal,
+    kernel::{Command, Refusal},
     model::{
         Limits, Outcome, ProfileName, QueryId, Seq, SessionKey, Submission, Usage,
         record::{AgentFact, ChildEnd, Fact, Parent, QueryFact, TurnFact},
@@ -122,18 +122,21 @@ impl Child {
     async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
         // Where it is not on record yet, it is whatever the child is at when it hears of this.
         let query = delegated(&self.log().await?);
-        match self.session.cancel(query).await {
+        let cancel = Command::Cancel { query };
+        let at = match self.session.command_anywhere(cancel).await {
+            Ok((_, at)) => at,
             // It is about to end, or has ended, or never began.
-            Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+            Err(AskError::Refused(Refusal::NothingRunning)) => Where::Here,
             Err(error) => return Err(error),
-        }
+        };
         // What had been handed in before was heard before.
         let Some(query) = delegated(&self.log().await?) else {
             return Ok(None);
         };
         let filter = Detail::End.filter(self.session.key.clone());
         let events = self.session.subscribe_to(filter.clone());
-        let watch = Watch::from_the_journal(self.session.clone(), query, filter, events).await?;
+        let (session, query) = (self.session.clone(), (query, at));
+        let watch = Watch::from_the_journal(session, query, filter, events).await?;
         watch.answer().await.map(Some)
     }
 
@@ -178,9 +181,12 @@ impl Child {
 /// Whether the same may be answered when it is asked again.
 fn may_pass(error: &AskError) -> bool {
     match error {
-        AskError::Busy { .. } | AskError::Timeout(_) | AskError::Stopped | AskError::Journal(_) => {
-            true
-        }
+        AskError::Busy { .. }
+        | AskError::Timeout(_)
+        | AskError::Stopped
+        | AskError::Silent { .. }
+        | AskError::Refused(Refusal::Elsewhere { .. })
+        | AskError::Journal(_) => true,
         AskError::Refused(_)
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    actor::mailbox::RETRY_AFTER,
     journal,
     kernel::Refusal,
     model::{IdError, SessionName, command::MAX_QUESTION},
@@ -43,6 +44,16 @@ pub enum AskError {
     /// The session or the system stopped before it answered; as for `Timeout`.
     #[error("the session stopped before it answered: try again")]
     Stopped,
+    /// Another process has the session and does not answer; as for `Timeout`.
+    #[error(
+        "{}, which has the session, does not answer: if it is stopped, let it go on, else end it, and \
+         try again",
+        journal::process_name(*.process)
+    )]
+    Silent {
+        /// Its number, where that is known.
+        process: Option<u32>,
+    },
     /// Nobody has ever spoken with a session of this name; asking it something opens it.
     #[error("there is no session `{name}`: check the name, or ask it something to open it")]
     NoSession {
@@ -58,4 +69,15 @@ pub enum AskError {
     /// The journal could not be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+impl AskError {
+    /// So many requests wait.
+    pub(in crate::actor) const fn full(waiting: usize) -> Self {
+        let retry_after = RETRY_AFTER;
+        Self::Busy {
+            waiting,
+            retry_after,
+        }
+    }
 }

@@ -4,7 +4,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{Answer, AskError, Notice, SessionHandle, Subscription};
 use crate::{
-    actor::bus::{Filter, Frame, Frames},
+    actor::{
+        bus::{Filter, Frame, Frames},
+        letters::Where,
+    },
     kernel::Refusal,
     model::{Event, QueryId, Seq, SessionKey},
 };
@@ -17,6 +20,8 @@ const LOOK_ELSEWHERE: Duration = Duration::from_millis(250);
 /// Nothing recorded for this long, by whoever has claimed it: it is brought back here. Longer than a
 /// model or a tool may take.
 const ABANDONED: Duration = Duration::from_secs(1_200);
+/// The same, where the process that has it can be asked.
+const ASK_ELSEWHERE: Duration = Duration::from_secs(1);
 
 const FINISHED: &str = "query.finished";
 const QUARANTINED: &str = "session.quarantined";
@@ -58,6 +63,8 @@ pub struct Watch {
     look: Duration,
     /// For how long nothing was seen.
     silent: Duration,
+    /// For how long nothing may be seen before somebody has to have the session.
+    patience: Duration,
 }
 
 /// How much of a query is followed.
@@ -133,17 +140,21 @@ impl Watch {
             set_aside: None,
             look: LOOK,
             silent: Duration::ZERO,
+            patience: ABANDONED,
         }
     }
 
     /// Follows a query that may have been submitted before, and may have ended.
     pub(super) async fn from_the_journal(
         session: SessionHandle,
-        query: QueryId,
+        (query, at): (QueryId, Where),
         filter: Filter,
         events: Subscription,
     ) -> Result<Self, AskError> {
         let mut watch = Self::new(session, query, filter, events);
+        if at == Where::Elsewhere {
+            (watch.look, watch.patience) = (LOOK_ELSEWHERE, ASK_ELSEWHERE);
+        }
         watch.catch_up().await?;
         Ok(watch)
     }
@@ -264,7 +275,7 @@ impl Watch {
             return Ok(());
         }
         self.silent += self.look;
-        if self.silent < ABANDONED {
+        if self.silent < self.patience {
             return Ok(());
         }
         self.silent = Duration::ZERO;

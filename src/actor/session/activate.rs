@@ -5,10 +5,12 @@ use ractor::{ActorProcessingErr, ActorRef};
 use super::{Activation, SessionMsg, state::SessionState};
 use crate::{
     actor::{
+        pulse::Expected,
         replay::{Replayed, within},
         shard::ShardMsg,
     },
-    kernel::{Command, Decision, Effect, Moment, Report},
+    journal::{self, Claim},
+    kernel::{Absence, Command, Decision, Effect, Moment, Refusal, Report},
     model::record::{Opened, Quarantined, Record, SessionFact},
 };
 
@@ -19,7 +21,18 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         activation: Activation,
     ) -> Result<(), ActorProcessingErr> {
-        self.replay().await?;
+        let deadline = self.services.timeouts.append;
+        let claim = self.services.journal.claim(self.key.clone());
+        let claim = match within(deadline, claim).await {
+            Err(journal::Error::Elsewhere { process }) => {
+                self.stay_away(me, process);
+                return Ok(());
+            }
+            claim => claim?,
+        };
+        self.claim = Some(claim);
+        self.pulse.claimed(claim.last);
+        self.replay(claim).await?;
         let before_opening = self.last;
         if self.last.0 == 0 {
             self.open(me).await?;
@@ -34,8 +47,10 @@ impl SessionState {
         };
         // Durable before anything is owed: what is owed may be what it dies of.
         let seen = match activation {
-            Activation::OnDemand => self.session.awake(now),
-            Activation::Again => Decision::nothing(),
+            Activation::OnDemand => self.session.awake(Absence::Process, now),
+            Activation::Orphaned => self.session.awake(Absence::Shard, now),
+            Activation::Again => self.session.awake(Absence::Excused, now),
+            Activation::Sounding => self.session.revived(now),
             Activation::Restart { cause, detail } => self
                 .session
                 .observe(Report::Restarted { cause, detail }, now),
@@ -44,10 +59,17 @@ impl SessionState {
                 let violated = Report::BudgetViolated { query, detail };
                 self.session.observe(violated, now)
             }
+            Activation::Unwritable { query, detail } => {
+                // If this is taken and the end of the query is not, there is no more to be tried.
+                let sounding = self.session.revived(now);
+                self.step(me, sounding).await?;
+                let unwritable = Report::Unwritable { query, detail };
+                self.session.observe(unwritable, now)
+            }
         };
-        self.step(me, seen).await?;
+        self.own_step(me, seen).await?;
         let owed = self.session.resume(self.services.clock.moment());
-        self.step(me, owed).await
+        self.own_step(me, owed).await
     }
 
     /// Leaves memory if nothing is in flight; else the shard hears that it stays.
@@ -55,6 +77,10 @@ impl SessionState {
         &mut self,
         me: &ActorRef<SessionMsg>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.away.is_some() {
+            me.stop(None);
+            return Ok(());
+        }
         // One that was taken back and not heard of may still have to be told.
         self.children.retain(|_, task| !task.is_over());
         if self.session.may_rest() && self.children.is_empty() {
@@ -113,12 +139,19 @@ impl SessionState {
         }
     }
 
-    async fn replay(&mut self) -> Result<(), ActorProcessingErr> {
+    /// Another process has it: whoever asks hears that, until the shard lets this actor go.
+    fn stay_away(&mut self, me: &ActorRef<SessionMsg>, process: Option<u32>) {
+        self.away = Some(Refusal::Elsewhere { process });
+        let now = self.services.clock.monotonic_millis();
+        self.pulse.expect(Expected::Nothing, now);
+        let _ = self.shard.cast(ShardMsg::Elsewhere {
+            key: self.key.clone(),
+            actor: me.get_id(),
+        });
+    }
+
+    async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
         let deadline = self.services.timeouts.append;
-        let claim = self.services.journal.claim(self.key.clone());
-        let claim = within(deadline, claim).await?;
-        self.claim = Some(claim);
-        self.pulse.claimed(claim.last);
         let (journal, profiles) = (&*self.services.journal, &*self.services.profiles);
         let to = (claim.sid, claim.last);
         let opening = self.opening.clone();

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
@@ -17,7 +18,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Standing},
-    kernel::{Command, Decision, Report, Session, Step},
+    kernel::{Command, Decision, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -47,8 +48,21 @@ pub(in crate::actor) struct SessionState {
     pub(super) tools: HashMap<CallId, Task>,
     /// Followed to their ends, which may be after that of the query.
     pub(super) children: HashMap<SessionName, Task>,
+    /// What whoever asks hears where another process has the session.
+    pub(super) away: Option<Refusal>,
     /// What the shard was last told that runs.
     told: Option<Running>,
+    /// How many appends the journal has taken of this actor.
+    taken: u64,
+}
+
+/// The journal took an append of this actor and then refused what its query had to record.
+#[derive(Debug, thiserror::Error)]
+#[error("query {query}, after {turns} turns: {why}")]
+pub(in crate::actor) struct Unwritten {
+    pub query: QueryId,
+    pub turns: u32,
+    why: journal::Error,
 }
 
 /// The running query and its turns, if one runs.
@@ -87,7 +101,9 @@ impl SessionState {
             work: None,
             tools: HashMap::new(),
             children: HashMap::new(),
+            away: None,
             told: None,
+            taken: 0,
         }
     }
 
@@ -98,6 +114,11 @@ impl SessionState {
         command: Command,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
+        if let Some(away) = &self.away {
+            // The caller may have given up; that is its right.
+            let _ = reply.send(Err(away.clone()));
+            return Ok(());
+        }
         let answer = match self.session.decide(command, self.services.clock.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
@@ -121,7 +142,7 @@ impl SessionState {
             self.tools.remove(&result.call);
         }
         let decision = self.session.observe(report, self.services.clock.moment());
-        self.step(me, decision).await
+        self.own_step(me, decision).await
     }
 
     /// Classification and prompt; the text of the prompt stays here, its summary is recorded.
@@ -139,6 +160,34 @@ impl SessionState {
         self.report(me, Report::Prepared { query, result }).await
     }
 
+    /// A step that follows from the query itself and not from a command: one that the journal refuses
+    /// comes up again, however often the session is brought back.
+    pub(super) fn own_step<'a>(
+        &'a mut self,
+        me: &'a ActorRef<SessionMsg>,
+        decision: Decision,
+    ) -> impl Future<Output = Result<(), ActorProcessingErr>> + Send + use<'a> {
+        let taken = self.taken;
+        let at = self
+            .session
+            .query()
+            .map(|query| (query.id(), query.turns()));
+        let refused = move |error: ActorProcessingErr| -> ActorProcessingErr {
+            let Some((query, turns)) = at.filter(|_| taken > 0) else {
+                return error;
+            };
+            match error.downcast_ref() {
+                Some(why @ journal::Error::Unavailable(_)) => {
+                    let why = why.clone();
+                    Unwritten { query, turns, why }.into()
+                }
+                Some(_) | None => error,
+            }
+        };
+        // Not another `async fn`: that would hold the decision a second time.
+        self.step(me, decision).map_err(refused)
+    }
+
     /// Append, evolve, publish, perform.
     pub(super) async fn step(
         &mut self,
@@ -151,6 +200,7 @@ impl SessionState {
         if !records.is_empty() {
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             self.append(records.clone()).await?;
+            self.taken += 1;
             for record in &records {
                 self.session.evolve(record);
             }
@@ -266,8 +316,14 @@ impl SessionState {
 
     /// How it stands.
     pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = SessionView::of(self.key.clone(), &self.session, self.last);
+        let view = match &self.away {
+            Some(away) => Err(away.clone()),
+            None => {
+                let key = self.key.clone();
+                Ok(Some(SessionView::of(key, &self.session, self.last)))
+            }
+        };
         // The caller may have given up; that is its right.
-        let _ = reply.send(Ok(Some(view)));
+        let _ = reply.send(view);
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         pulse::{Expected, Pulse},
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
     },
-    model::{ProfileName, SessionKey, Sid, record::RestartCause},
+    model::{ProfileName, SessionKey},
 };
 
 impl Default for Opening {
@@ -40,7 +40,7 @@ impl ShardState {
                 return Ok(Ok(actor.clone()));
             }
             // What comes in while it is being brought back ends the pause, and nothing else.
-            Some(Slot::Resting(start)) => start.clone(),
+            Some(Slot::Resting { start, .. }) => start.clone(),
             None => Start::on_demand(opening),
         };
         self.spawn(key, start).await.map(Ok)
@@ -64,6 +64,9 @@ impl ShardState {
             pulse: Arc::clone(&pulse),
             services: self.args.services.clone(),
         };
+        // First, so that nobody lives whom the next shard would not know of.
+        let roster = &self.args.roster;
+        roster.lives(&key, start.clone(), Arc::clone(&pulse));
         let parent = self.me.actor().get_cell();
         let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
@@ -96,6 +99,14 @@ impl ShardState {
                 pulse,
                 start,
             } => {
+                if let Going::Killed(activation) = &why {
+                    let activation = activation.clone();
+                    let again = Start {
+                        activation,
+                        ..start.clone()
+                    };
+                    self.args.roster.waits(&key, again);
+                }
                 let gone = actor.clone();
                 let waiting = Vec::new();
                 let going = Slot::Going {
@@ -108,7 +119,7 @@ impl ShardState {
                 self.slots.insert(key, going);
                 Some(gone)
             }
-            other @ (Slot::Going { .. } | Slot::Resting(_) | Slot::Quarantined { .. }) => {
+            other @ (Slot::Going { .. } | Slot::Resting { .. } | Slot::Quarantined { .. }) => {
                 self.slots.insert(key, other);
                 None
             }
@@ -125,18 +136,33 @@ impl ShardState {
         let Some(key) = self.by_actor.remove(&id(cell)) else {
             return Ok(());
         };
+        self.args.roster.works_for(Some(key.clone()));
+        let followed = self.gone_from(key, cell, end, detail).await;
+        if followed.is_ok() {
+            self.args.roster.works_for(None);
+        }
+        followed
+    }
+
+    async fn gone_from(
+        &mut self,
+        key: SessionKey,
+        cell: &ActorCell,
+        end: End,
+        detail: &str,
+    ) -> Result<(), ActorProcessingErr> {
         let is_it = |slot: &&Slot| slot.actor() == Some(id(cell));
         if self.slots.get(&key).filter(is_it).is_none() {
             return Ok(());
         }
-        let found = match end {
+        let mut found = match end {
             End::Stopped => Found::Crash,
             End::Failed(found) => found,
         };
         let Some(slot) = self.slots.remove(&key) else {
             return Ok(());
         };
-        let (pulse, start, killed_for, waiting) = match slot {
+        let (pulse, mut start, killed_for, waiting) = match slot {
             Slot::Going {
                 why: Going::Asked,
                 waiting,
@@ -153,8 +179,16 @@ impl ShardState {
                 Going::Killed(activation) => (pulse, start, Some(activation), waiting),
             },
             Slot::Live { pulse, start, .. } => (pulse, start, None, Vec::new()),
-            Slot::Resting(_) | Slot::Quarantined { .. } => return Ok(()),
+            Slot::Resting { .. } | Slot::Quarantined { .. } => return Ok(()),
         };
+        if let Found::Unwritten {
+            query,
+            turns,
+            times,
+        } = &mut found
+        {
+            *times = start.count_refusal(*query, *turns);
+        }
         let stage = pulse.stage();
         let follows = next(found, stage, &start.activation, killed_for, detail);
         let tried_at = match &follows {
@@ -210,17 +244,28 @@ impl ShardState {
 
         tracing::warn!(session = %key, ?activation, ?pause, "session is brought back");
         let start = Start {
-            activation,
+            activation: sounding(activation, before.restarts),
             restarts: before.restarts + 1,
             ..before
         };
-        self.slots.insert(key.clone(), Slot::Resting(start));
-        self.me.cast_after(pause, move || ShardMsg::Revive { key });
+        self.args.roster.waits(&key, start.clone());
+        self.rests += 1;
+        let rest = self.rests;
+        self.slots
+            .insert(key.clone(), Slot::Resting { start, rest });
+        self.me
+            .cast_after(pause, move || ShardMsg::Revive { key, rest });
     }
 
-    /// The pause is over, unless something that came in has ended it before.
-    pub(super) async fn revive(&mut self, key: SessionKey) -> Result<(), ActorProcessingErr> {
-        if let Some(Slot::Resting(start)) = self.slots.get(&key)
+    /// The pause is over, unless something that came in has ended it before: then this is not heard,
+    /// even where the session is in another pause by now.
+    pub(super) async fn revive(
+        &mut self,
+        key: SessionKey,
+        timer: u64,
+    ) -> Result<(), ActorProcessingErr> {
+        if let Some(Slot::Resting { start, rest }) = self.slots.get(&key)
+            && *rest == timer
             && self.parked.is_none()
         {
             let start = start.clone();
@@ -239,41 +284,49 @@ impl ShardState {
         self.slots.remove(key);
     }
 
-    fn quarantine(&mut self, key: SessionKey, reason: String) {
+    pub(super) fn quarantine(&mut self, key: SessionKey, reason: String) {
         tracing::error!(session = %key, %reason, "session is quarantined");
         self.forget(&key);
         // Those who follow it ask again, and are told.
         self.args.services.bus.close(&key);
+        self.args.roster.set_aside(&key, reason.clone());
         self.slots.insert(key, Slot::Quarantined { reason });
     }
 
     pub(super) fn forget(&mut self, key: &SessionKey) {
+        self.args.roster.gone(key);
         if let Some(sid) = self.sids.remove(key) {
             self.args.ledger.close(sid);
         }
+        // From now on any process may have it.
+        if let Some(letters) = self.args.services.journal.letters() {
+            letters.let_go(key);
+        }
     }
 
-    /// The shard before this one is gone; its sessions went with it.
-    pub(super) async fn take_over(
-        &mut self,
-        sessions: Vec<(Sid, SessionKey)>,
-    ) -> Result<(), ActorProcessingErr> {
-        for (sid, key) in sessions {
-            self.sids.insert(key.clone(), sid);
-            if !self.slots.contains_key(&key) {
-                let detail = "its shard was replaced".to_owned();
-                let activation = Activation::Restart {
-                    cause: RestartCause::Crash,
-                    detail,
-                };
-                let start = Start {
-                    activation,
-                    ..Start::on_demand(Opening::default())
-                };
-                self.spawn(key, start).await?;
+    /// Those whom the shard before this one has left behind were brought back, as far as the journal says
+    /// that they have something to do. The others come back when somebody has something for them.
+    pub(super) fn settle(&mut self) {
+        let (slots, roster) = (&mut self.slots, &self.args.roster);
+        slots.retain(|key, slot| {
+            let orphan = matches!(slot, Slot::Resting { start, .. } if start.is_orphan());
+            if orphan {
+                roster.gone(key);
             }
-        }
-        Ok(())
+            !orphan
+        });
+    }
+}
+
+/// After how many restarts in a row a session that a journal keeps from its work sounds it first.
+const SOUNDING: u32 = 4;
+
+/// What a session is brought back for, after so many restarts in a row.
+fn sounding(activation: Activation, restarts: u32) -> Activation {
+    if activation == Activation::Again && restarts >= SOUNDING {
+        Activation::Sounding
+    } else {
+        activation
     }
 }
 

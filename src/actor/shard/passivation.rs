@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What may wait for a session that is on its way out. That takes one append.
-const WAITING: usize = 1_024;
+pub(super) const WAITING: usize = 1_024;
 
 impl ShardState {
     /// Asks those to leave that have been idle for too long, or are the longest idle of too many.
@@ -55,7 +55,7 @@ impl ShardState {
         self.parked.get_or_insert_default().push(done);
         let keys: Vec<SessionKey> = self.slots.keys().cloned().collect();
         for key in keys {
-            if let Some(Slot::Resting(_)) = self.slots.get(&key) {
+            if let Some(Slot::Resting { .. }) = self.slots.get(&key) {
                 self.forget(&key);
                 self.slots.remove(&key);
             }
@@ -76,7 +76,7 @@ impl ShardState {
         }
     }
 
-    fn ask_to_leave(&mut self, key: SessionKey, ask: SessionMsg) {
+    pub(super) fn ask_to_leave(&mut self, key: SessionKey, ask: SessionMsg) {
         if let Some(actor) = self.let_go_of(key, Going::Asked) {
             let _ = actor.cast(ask);
         }

@@ -10,7 +10,7 @@ use crate::{
         pulse::Pulse,
         session::{Activation, Opening, SessionMsg},
     },
-    model::Seq,
+    model::{QueryId, Seq},
 };
 
 /// See the module.
@@ -31,7 +31,11 @@ pub(super) enum Slot {
         waiting: Vec<Work>,
     },
     /// It waits to be brought back; what comes in ends the wait.
-    Resting(Start),
+    Resting {
+        start: Start,
+        /// Which wait, in this shard: a timer that was set for another one means nothing to it.
+        rest: u64,
+    },
     /// It is set aside, and its log could not be told.
     Quarantined { reason: String },
 }
@@ -47,7 +51,7 @@ pub(super) enum Going {
 
 /// What a session is brought to life with.
 #[derive(Debug, Clone)]
-pub(super) struct Start {
+pub(in crate::actor) struct Start {
     /// For a session that has no records yet.
     pub opening: Opening,
     /// What for.
@@ -57,6 +61,19 @@ pub(super) struct Start {
     pub tried_at: Option<Seq>,
     /// Restarts in a row, without a query that came to its end between them.
     pub restarts: u32,
+    /// What the journal would not take of it.
+    pub refused: Option<Refused>,
+}
+
+/// Where the journal refused what a query had to record, though it took something else before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::actor) struct Refused {
+    /// Of which query.
+    pub query: QueryId,
+    /// After how many turns: a query that has completed another one since has got on.
+    pub turns: u32,
+    /// How often in a row.
+    pub times: u32,
 }
 
 impl Start {
@@ -67,7 +84,34 @@ impl Start {
             activation: Activation::OnDemand,
             tried_at: None,
             restarts: 0,
+            refused: None,
         }
+    }
+
+    /// For no fault of its own.
+    pub(super) fn excused(opening: Opening) -> Self {
+        Self {
+            activation: Activation::Again,
+            ..Self::on_demand(opening)
+        }
+    }
+
+    /// Left behind by a shard, and not brought back since: there may be nothing to bring it back for.
+    pub(super) fn is_orphan(&self) -> bool {
+        self.activation == Activation::Orphaned && self.restarts == 0
+    }
+
+    /// The journal refused it once more.
+    pub(super) fn count_refusal(&mut self, query: QueryId, turns: u32) -> u32 {
+        let same = |refused: &Refused| (refused.query, refused.turns) == (query, turns);
+        let before = self.refused.filter(same).map_or(0, |refused| refused.times);
+        let times = before + 1;
+        self.refused = Some(Refused {
+            query,
+            turns,
+            times,
+        });
+        times
     }
 }
 
@@ -76,15 +120,17 @@ impl Slot {
     pub(super) fn actor(&self) -> Option<ActorId> {
         match self {
             Self::Live { actor, .. } | Self::Going { actor, .. } => Some(actor.get_id()),
-            Self::Resting(_) | Self::Quarantined { .. } => None,
+            Self::Resting { .. } | Self::Quarantined { .. } => None,
         }
     }
 
     /// A query ended: restarts in a row are counted anew.
     pub(super) fn at_rest(&mut self) {
         match self {
-            Self::Live { start, .. } | Self::Going { start, .. } => start.restarts = 0,
-            Self::Resting(_) | Self::Quarantined { .. } => {}
+            Self::Live { start, .. } | Self::Going { start, .. } => {
+                (start.restarts, start.refused) = (0, None);
+            }
+            Self::Resting { .. } | Self::Quarantined { .. } => {}
         }
     }
 
@@ -92,7 +138,7 @@ impl Slot {
     pub(super) fn silent_for(&self, now: u64) -> u64 {
         match self {
             Self::Live { pulse, .. } => pulse.silent_for(now),
-            Self::Going { .. } | Self::Resting(_) | Self::Quarantined { .. } => 0,
+            Self::Going { .. } | Self::Resting { .. } | Self::Quarantined { .. } => 0,
         }
     }
 
@@ -100,7 +146,7 @@ impl Slot {
     pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
         match self {
             Self::Live { pulse, .. } => pulse.idle_for(now),
-            Self::Going { .. } | Self::Resting(_) | Self::Quarantined { .. } => None,
+            Self::Going { .. } | Self::Resting { .. } | Self::Quarantined { .. } => None,
         }
     }
 }

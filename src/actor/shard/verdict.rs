@@ -1,9 +1,12 @@
 //! What follows the end of a session's actor (spec 10): a pure table.
 
 use crate::{
-    actor::{pulse::Stage, session::Activation},
+    actor::{
+        pulse::Stage,
+        session::{Activation, Unwritten},
+    },
     journal::Error as JournalError,
-    model::record::RestartCause,
+    model::{QueryId, record::RestartCause},
 };
 
 /// What an actor ended with.
@@ -13,6 +16,15 @@ pub(super) enum Found {
     Crash,
     /// The journal does not answer: not of the session's making.
     NoJournal,
+    /// The journal took something of it and then refused what its query had to record.
+    Unwritten {
+        /// Which query.
+        query: QueryId,
+        /// How many turns it has completed: one that has got further since has got on.
+        turns: u32,
+        /// How often that was in a row.
+        times: u32,
+    },
     /// Somebody else has claimed the session, and may have deleted it.
     Fenced,
     /// Its records cannot be read.
@@ -22,9 +34,21 @@ pub(super) enum Found {
 impl Found {
     /// By the error that an actor returned.
     pub(super) fn of(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
+        if let Some(Unwritten { query, turns, .. }) = error.downcast_ref() {
+            let (query, turns, times) = (*query, *turns, 1);
+            return Self::Unwritten {
+                query,
+                turns,
+                times,
+            };
+        }
         match error.downcast_ref::<JournalError>() {
             // Only who owns a session can delete it: one that is gone was somebody else's before.
-            Some(JournalError::Fenced { .. } | JournalError::Unknown { .. }) => Self::Fenced,
+            Some(
+                JournalError::Fenced { .. }
+                | JournalError::Unknown { .. }
+                | JournalError::Elsewhere { .. },
+            ) => Self::Fenced,
             // Whoever keeps the journal ends the process for a broken one; until then it is silent.
             Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::NoJournal,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
@@ -47,6 +71,27 @@ pub(super) enum Next {
         /// Why.
         reason: String,
     },
+}
+
+/// How often in a row the journal may refuse a query's records, in one turn and in between taking others.
+/// With the pauses that takes a quarter of an hour: a disk that is all but full may have room again.
+pub(super) const REFUSALS: u32 = 16;
+
+/// What follows where the journal refused a query's records for the `times`th time, by what the actor had
+/// come to life for.
+fn unwritten(query: QueryId, times: u32, was_for: &Activation, detail: &str) -> Next {
+    if let Activation::Unwritable { query: ended, .. } = was_for
+        && *ended == query
+    {
+        // Its end is not taken either.
+        let reason = format!("the journal does not take its records: {detail}");
+        return Next::Quarantine { reason };
+    }
+    if times < REFUSALS {
+        return Next::Again(Activation::Again);
+    }
+    let detail = format!("its records were refused {times} times, the last time: {detail}");
+    Next::Again(Activation::Unwritable { query, detail })
 }
 
 /// `at` is how far it was, `was_for` what it had come to life for, `killed_for` what the shard killed
@@ -73,6 +118,7 @@ pub(super) fn next(
             reason: detail.to_owned(),
         },
         (Found::Fenced, _) => Next::LetGo,
+        (Found::Unwritten { query, times, .. }, _) => unwritten(query, times, was_for, detail),
         (Found::NoJournal, Stage::Waking) => Next::Again(was_for.clone()),
         // What it was about to record may stand there all the same: coming to life, it will see. A full
         // disk is not its query's fault, however long it lasts.
@@ -83,9 +129,12 @@ pub(super) fn next(
             // The query that it crashed with before may be what it crashes with again: counted, until
             // the query is ended for it.
             Activation::Restart { .. } => Next::Restart(was_for.clone()),
-            Activation::OnDemand | Activation::Again | Activation::BudgetViolated { .. } => {
-                Next::Again(set_aside("coming to life"))
-            }
+            Activation::OnDemand
+            | Activation::Orphaned
+            | Activation::Again
+            | Activation::Sounding
+            | Activation::BudgetViolated { .. }
+            | Activation::Unwritable { .. } => Next::Again(set_aside("coming to life")),
             Activation::Quarantine { reason } => Next::Quarantine {
                 reason: reason.clone(),
             },
@@ -94,157 +143,4 @@ pub(super) fn next(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::QueryId;
-
-    #[test]
-    fn what_follows_is_by_what_was_found_and_how_far_it_was() {
-        let detail = || "boom".to_owned();
-        let restart = |cause| Activation::Restart {
-            cause,
-            detail: detail(),
-        };
-        let crash = || restart(RestartCause::Crash);
-        let stall = || restart(RestartCause::Stall);
-        let over = || Activation::BudgetViolated {
-            query: QueryId(1),
-            detail: detail(),
-        };
-        let aside = |when| Activation::Quarantine {
-            reason: format!("it crashed while {when}: boom"),
-        };
-        let set_aside = |reason: &str| Next::Quarantine {
-            reason: reason.into(),
-        };
-        let on_demand = Activation::OnDemand;
-        for (name, found, at, was_for, killed_for, expected) in [
-            (
-                "a crash in a query",
-                Found::Crash,
-                Stage::Busy,
-                on_demand.clone(),
-                None,
-                Next::Restart(crash()),
-            ),
-            (
-                "a crash while idle",
-                Found::Crash,
-                Stage::Idle,
-                on_demand.clone(),
-                None,
-                Next::Again(aside("idle")),
-            ),
-            (
-                "a crash while reviving",
-                Found::Crash,
-                Stage::Waking,
-                on_demand.clone(),
-                None,
-                Next::Again(aside("coming to life")),
-            ),
-            (
-                "a crash while being brought back from one counts again",
-                Found::Crash,
-                Stage::Waking,
-                crash(),
-                None,
-                Next::Restart(crash()),
-            ),
-            (
-                "a crash even where the query was to be ended",
-                Found::Crash,
-                Stage::Waking,
-                over(),
-                None,
-                Next::Again(aside("coming to life")),
-            ),
-            (
-                "a crash even while being set aside",
-                Found::Crash,
-                Stage::Waking,
-                aside("idle"),
-                None,
-                set_aside("it crashed while idle: boom"),
-            ),
-            (
-                "killed for a stall",
-                Found::Crash,
-                Stage::Busy,
-                on_demand.clone(),
-                Some(stall()),
-                Next::Restart(stall()),
-            ),
-            (
-                "an append failed in a query",
-                Found::NoJournal,
-                Stage::Busy,
-                on_demand.clone(),
-                None,
-                Next::Again(Activation::Again),
-            ),
-            (
-                "an append failed in a query that had crashed before",
-                Found::NoJournal,
-                Stage::Busy,
-                crash(),
-                None,
-                Next::Again(Activation::Again),
-            ),
-            (
-                "killed for a stall while an append does not answer",
-                Found::NoJournal,
-                Stage::Busy,
-                on_demand.clone(),
-                Some(stall()),
-                Next::Restart(stall()),
-            ),
-            (
-                "the journal is down again while a query comes back for its sake",
-                Found::NoJournal,
-                Stage::Waking,
-                Activation::Again,
-                None,
-                Next::Again(Activation::Again),
-            ),
-            (
-                "an append failed while idle",
-                Found::NoJournal,
-                Stage::Idle,
-                on_demand.clone(),
-                None,
-                Next::Again(Activation::Again),
-            ),
-            (
-                "the journal is down while it revives",
-                Found::NoJournal,
-                Stage::Waking,
-                stall(),
-                None,
-                Next::Again(stall()),
-            ),
-            (
-                "fenced",
-                Found::Fenced,
-                Stage::Busy,
-                on_demand.clone(),
-                None,
-                Next::LetGo,
-            ),
-            (
-                "unreadable",
-                Found::Unreadable,
-                Stage::Waking,
-                on_demand,
-                None,
-                set_aside("boom"),
-            ),
-        ] {
-            assert_eq!(
-                next(found, at, &was_for, killed_for, "boom"),
-                expected,
-                "{name}"
-            );
-        }
-    }
-}
+mod tests;

@@ -53,6 +53,11 @@ pub enum Recovery {
     },
 }
 
+impl Recovery {
+    /// Queries that may run before another session is woken, where nothing else is said.
+    pub const CONCURRENCY: usize = 32;
+}
+
 impl Default for SystemSettings {
     fn default() -> Self {
         Self {
@@ -67,7 +72,9 @@ impl Default for SystemSettings {
             restart_pause: Duration::from_millis(100),
             idle_timeout: Duration::from_secs(300),
             max_live: 50_000,
-            recovery: Recovery::AtStart { concurrency: 32 },
+            recovery: Recovery::AtStart {
+                concurrency: Recovery::CONCURRENCY,
+            },
             max_restarts: 3,
             replacements: 100,
             gateway: GatewaySettings::default(),

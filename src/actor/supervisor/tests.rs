@@ -11,6 +11,7 @@ use crate::{
         gateway::Ticket,
         ledger::Ruling,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
+        shard::ShardMsg,
     },
     kernel::{CallToken, DelegationPolicy},
     llm::{Delta, Request, Scripted, ToolChoice},
@@ -23,6 +24,7 @@ use crate::{
 };
 
 mod depths;
+mod shards;
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";

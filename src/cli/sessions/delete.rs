@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::{Stop, Terminal, known, log::Log};
 use crate::{
-    journal::{Journal, Known, Standing},
+    actor::{Take, TakeError, take},
+    journal::{Claim, Journal, Known, Standing},
     model::{
         Seq, SessionKey, SessionName,
         record::{AgentFact, Fact},
@@ -51,8 +52,12 @@ pub async fn delete(
         agree(&known, terminal)?;
     }
     let family = family(journal, &args.id, terminal).await?;
+    // Parents first: none is to go on with what is missing.
+    for name in &family {
+        taken(journal, name, args.force).await?;
+    }
     for name in family.iter().rev() {
-        let claim = journal.claim(SessionKey::local(name.clone())).await?;
+        let claim = taken(journal, name, args.force).await?;
         journal.delete(claim.sid, claim.epoch).await?;
     }
     let (id, sub_agents) = (&args.id, family.len() - 1);
@@ -70,6 +75,23 @@ pub async fn delete(
         "session `{id}` is deleted; nothing of it{with} is kept"
     )?;
     Ok(())
+}
+
+/// Claims a session; a process that has it lets it go, in the middle of a query only if that is forced.
+async fn taken(journal: &dyn Journal, name: &SessionName, force: bool) -> Result<Claim, Stop> {
+    let from = if force { Take::Anyway } else { Take::AtRest };
+    let key = SessionKey::local(name.clone());
+    take(journal, &key, from)
+        .await
+        .map_err(|error| match error {
+            TakeError::Busy { .. } => Stop::busy(format_args!(
+                "session `{name}` is not deleted: {error}: let it end, or delete it with --force"
+            )),
+            TakeError::Kept { .. } => {
+                Stop::busy(format_args!("session `{name}` is not deleted: {error}"))
+            }
+            TakeError::Journal(error) => error.into(),
+        })
 }
 
 fn agree(known: &Known, terminal: &mut Terminal) -> Result<(), Stop> {

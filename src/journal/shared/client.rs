@@ -11,31 +11,39 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
+use futures_util::{SinkExt, StreamExt};
 use tokio::{
     net::{
         UnixStream,
         unix::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::{
     bytes::Bytes,
     codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
 };
 
-use super::address::Address;
-use super::wire::{Answer, Body, Call, Hello, PROTOCOL, Request, Response, codec, entries};
-use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
-    model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
+use super::{
+    address::Address,
+    inbox::Inbox,
+    wire::{Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec},
 };
+use crate::{
+    journal::{Delivery, Error, LETTERS, Posted},
+    model::SessionKey,
+};
+
+mod port;
 
 /// How long the other process may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 /// Calls that wait to be sent; more wait to wait.
 const WAITING: usize = 256;
+/// How much longer than a letter its sender waits for word of it.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The other process cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +85,8 @@ pub struct Remote {
     // held for one look-up.
     waiting: Arc<Mutex<Waiting>>,
     next: AtomicU64,
+    /// Set when the line is broken.
+    gone: watch::Receiver<bool>,
     _tasks: JoinSet<()>,
 }
 
@@ -86,11 +96,22 @@ impl Remote {
     /// # Errors
     /// See [`ConnectError`].
     pub async fn connect(path: &Path) -> Result<Self, ConnectError> {
-        let (read, write) = UnixStream::connect(Address::of(path)?.path())
-            .await?
-            .into_split();
-        let mut answers = FramedRead::new(read, codec());
-        let hello = tokio::time::timeout(HELLO, answers.next()).await;
+        Self::connect_for(path, Arc::default(), Instant::now() + HELLO).await
+    }
+
+    /// The same, with letters for this process going there, until then.
+    pub(super) async fn connect_for(
+        path: &Path,
+        inbox: Arc<Inbox>,
+        until: Instant,
+    ) -> Result<Self, ConnectError> {
+        let until = until.min(Instant::now() + HELLO);
+        let address = Address::of(path)?;
+        let stream = timeout_at(until, UnixStream::connect(address.path()));
+        let stream = stream.await.map_err(|_| ConnectError::Silent)??;
+        let (read, write) = stream.into_split();
+        let mut told = FramedRead::new(read, codec());
+        let hello = timeout_at(until, told.next()).await;
         let hello = hello.map_err(|_| ConnectError::Silent)?;
         let hello = hello.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))??;
         let Hello { protocol, pid } = serde_json::from_slice(&hello).map_err(io::Error::from)?;
@@ -99,14 +120,25 @@ impl Remote {
         }
         let waiting = Arc::new(Mutex::new(Waiting(Some(HashMap::new()))));
         let (calls, called) = mpsc::channel(WAITING);
+        let (ends, gone) = watch::channel(false);
+        let reader = Reader {
+            waiting: Arc::clone(&waiting),
+            inbox,
+            replies: calls.downgrade(),
+        };
         let mut tasks = JoinSet::new();
         tasks.spawn(write_all(FramedWrite::new(write, codec()), called));
-        tasks.spawn(read_all(answers, Arc::clone(&waiting)));
+        tasks.spawn(async move {
+            reader.read_all(told).await;
+            // Nobody may be there to hear it.
+            let _ = ends.send(true);
+        });
         Ok(Self {
             pid,
             calls,
             waiting,
             next: AtomicU64::new(0),
+            gone,
             _tasks: tasks,
         })
     }
@@ -121,6 +153,46 @@ impl Remote {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         lock(&self.waiting).0.is_none()
+    }
+
+    /// Waits for the end of the line.
+    pub(super) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut gone = self.gone.clone();
+        async move {
+            // Without a sender it is gone too.
+            let _ = gone.wait_for(|gone| *gone).await;
+        }
+    }
+
+    /// Sends a letter.
+    pub(super) async fn post(
+        &self,
+        key: SessionKey,
+        body: Vec<u8>,
+        within: Duration,
+    ) -> Result<Posted, Error> {
+        let call = Call::Post {
+            key,
+            body: Body::of(&body),
+            within_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
+        };
+        match timeout(within + GRACE, self.call(call)).await {
+            Ok(Ok(Ok(Answer::Posted(posted)))) => Ok(posted.into()),
+            Ok(Ok(Ok(_))) => Err(self.unavailable("gave another answer")),
+            Ok(Ok(Err(error))) => Err(error),
+            Ok(Err(Gone)) => Ok(Posted::Lost),
+            Err(_) => Ok(Posted::Silent {
+                process: Some(self.pid),
+            }),
+        }
+    }
+
+    /// Says something that is not answered, unless too much waits to be said.
+    pub(super) fn tell(&self, call: Call) {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        if self.calls.try_send(Request { id, call }).is_err() {
+            tracing::debug!("the process that has the journal is not told");
+        }
     }
 
     /// Makes a call.
@@ -195,138 +267,60 @@ async fn write_all(
     }
 }
 
-async fn read_all(
-    mut answers: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
+/// Takes in what the other process says.
+struct Reader {
     waiting: Arc<Mutex<Waiting>>,
-) {
-    while let Some(Ok(frame)) = answers.next().await {
-        let Ok(Response { id, answer }) = serde_json::from_slice(&frame) else {
-            break;
-        };
-        if let Some(answered) = lock(&waiting).take(id) {
-            let _ = answered.send(answer);
+    inbox: Arc<Inbox>,
+    /// For answers to letters. Weak: they do not keep the line open.
+    replies: mpsc::WeakSender<Request>,
+}
+
+impl Reader {
+    async fn read_all(self, mut told: FramedRead<OwnedReadHalf, LengthDelimitedCodec>) {
+        let mut letters = JoinSet::new();
+        while let Some(Ok(frame)) = told.next().await {
+            while letters.try_join_next().is_some() {}
+            match serde_json::from_slice(&frame) {
+                Ok(Told::Answer(Response { id, answer })) => {
+                    if let Some(answered) = lock(&self.waiting).take(id) {
+                        let _ = answered.send(answer);
+                    }
+                }
+                // More are not sent at a time; those that are late were given up.
+                Ok(Told::Letter { .. }) if letters.len() >= LETTERS => {}
+                Ok(Told::Letter { letter, key, body }) => {
+                    let (answer, answered) = oneshot::channel();
+                    let body = body.bytes();
+                    self.inbox.deliver(Delivery { key, body, answer });
+                    letters.spawn(reply(letter, answered, self.replies.clone()));
+                }
+                Err(_) => break,
+            }
         }
+        // Whoever waits hears that the line is broken.
+        lock(&self.waiting).0 = None;
     }
-    // Whoever waits hears that the line is broken.
-    lock(&waiting).0 = None;
+}
+
+/// Sends the answer to a letter when it is there.
+async fn reply(
+    letter: u64,
+    answered: oneshot::Receiver<Option<Vec<u8>>>,
+    replies: mpsc::WeakSender<Request>,
+) {
+    let reply = match answered.await {
+        Ok(Some(body)) => Reply::Answered(Body::of(&body)),
+        Ok(None) => Reply::NotHere,
+        Err(_) => Reply::Lost,
+    };
+    let call = Call::Reply { letter, reply };
+    if let Some(replies) = replies.upgrade() {
+        // Without a line the sender hears that it is broken. The number is nobody's: there is no answer.
+        let _ = replies.send(Request { id: u64::MAX, call }).await;
+    }
 }
 
 // A poisoned lock is taken all the same: nothing under it can panic halfway through a change.
 fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What an answer of this kind holds.
-macro_rules! taken {
-    ($kind:path) => {
-        |answer| {
-            let $kind(held) = answer else { return None };
-            Some(held)
-        }
-    };
-}
-
-impl Journal for Remote {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.ask(Call::Claim(key), taken!(Answer::Claim)).boxed()
-    }
-
-    fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
-        async move {
-            let call = Call::append(&append)?;
-            self.ask(call, taken!(Answer::Appended)).await
-        }
-        .boxed()
-    }
-
-    fn read(&self, sid: Sid, after: Seq, limit: usize) -> BoxFuture<'_, Result<Vec<Entry>, Error>> {
-        async move {
-            let mut all: Vec<Entry> = Vec::new();
-            loop {
-                let after = all.last().map_or(after, |entry| entry.seq);
-                let limit = limit - all.len();
-                let call = Call::Read { sid, after, limit };
-                let (records, more) = self
-                    .ask(call, |answer| {
-                        let Answer::Read { records, more } = answer else {
-                            return None;
-                        };
-                        Some((records, more))
-                    })
-                    .await?;
-                all.extend(entries(sid, after, &records)?);
-                if !more || records.is_empty() {
-                    return Ok(all);
-                }
-            }
-        }
-        .boxed()
-    }
-
-    fn find(&self, key: SessionKey) -> BoxFuture<'_, Result<Option<Known>, Error>> {
-        self.ask(Call::Find(key), taken!(Answer::Found)).boxed()
-    }
-
-    fn list(
-        &self,
-        tenant: TenantId,
-        after: Option<SessionName>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        let call = Call::List {
-            tenant,
-            after,
-            limit,
-        };
-        self.ask(call, taken!(Answer::Listed)).boxed()
-    }
-
-    fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
-        self.ask(Call::Unfinished { after, limit }, taken!(Answer::Listed))
-            .boxed()
-    }
-
-    fn save(&self, sid: Sid, epoch: Epoch, snapshot: Snapshot) -> BoxFuture<'_, Result<(), Error>> {
-        let (seq, body) = (snapshot.seq, Body::of(&snapshot.body));
-        let call = Call::Save {
-            sid,
-            epoch,
-            seq,
-            body,
-        };
-        self.ask(call, done).boxed()
-    }
-
-    fn snapshot(&self, sid: Sid) -> BoxFuture<'_, Result<Option<Snapshot>, Error>> {
-        self.ask(Call::Snapshot(sid), |answer| {
-            let kept = taken!(Answer::Snapshot)(answer)?;
-            Some(kept.map(|(seq, body)| Snapshot {
-                seq,
-                body: body.bytes().into(),
-            }))
-        })
-        .boxed()
-    }
-
-    fn search(
-        &self,
-        tenant: TenantId,
-        words: String,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Hit>, Error>> {
-        let call = Call::Search {
-            tenant,
-            words,
-            limit,
-        };
-        self.ask(call, taken!(Answer::Hits)).boxed()
-    }
-
-    fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.ask(Call::Delete { sid, epoch }, done).boxed()
-    }
-}
-
-fn done(answer: Answer) -> Option<()> {
-    matches!(answer, Answer::Done).then_some(())
 }

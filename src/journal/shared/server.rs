@@ -23,8 +23,14 @@ use tokio_util::{
     codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
 };
 
-use super::address::Address;
-use super::wire::{Answer, Body, Call, Hello, PROTOCOL, Request, Response, codec, entries, raw};
+use super::{
+    address::Address,
+    inbox::Inbox,
+    office::{Office, Party},
+    wire::{
+        Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries, raw,
+    },
+};
 use crate::journal::{Append, Entry, Error, Journal, Snapshot};
 
 /// Processes served at a time; more wait to be let in.
@@ -64,12 +70,22 @@ impl Server {
     /// # Errors
     /// When the socket cannot be made.
     pub fn listen(path: &Path, journal: Arc<dyn Journal>) -> Result<Self, ServeError> {
+        let office = Office::new(Arc::new(Inbox::default()), Duration::ZERO);
+        Self::listen_for(path, journal, Arc::new(office))
+    }
+
+    /// The same, where it is known already who has what.
+    pub(super) fn listen_for(
+        path: &Path,
+        journal: Arc<dyn Journal>,
+        office: Arc<Office>,
+    ) -> Result<Self, ServeError> {
         let bound = Self::bind(path).map_err(|source| ServeError {
             path: path.to_path_buf(),
             source,
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(bound?, journal));
+        tasks.spawn(accept(bound?, Served { journal, office }));
         Ok(Self {
             path: path.to_path_buf(),
             tasks,
@@ -102,7 +118,14 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: UnixListener, journal: Arc<dyn Journal>) {
+/// What is served.
+#[derive(Clone)]
+struct Served {
+    journal: Arc<dyn Journal>,
+    office: Arc<Office>,
+}
+
+async fn accept(listener: UnixListener, served: Served) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -112,7 +135,7 @@ async fn accept(listener: UnixListener, journal: Arc<dyn Journal>) {
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(serve(stream, Arc::clone(&journal), permit));
+                connections.spawn(serve(stream, served.clone(), permit));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the journal could not be taken");
@@ -122,49 +145,78 @@ async fn accept(listener: UnixListener, journal: Arc<dyn Journal>) {
     }
 }
 
-async fn serve(stream: UnixStream, journal: Arc<dyn Journal>, _room: OwnedSemaphorePermit) {
+async fn serve(stream: UnixStream, served: Served, _room: OwnedSemaphorePermit) {
+    let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let process = process.and_then(|process| u32::try_from(process).ok());
     let (read, write) = stream.into_split();
     let (answers, answered) = mpsc::channel(CALLS);
+    let line = served.office.join(process, answers.clone());
     let mut tasks = JoinSet::new();
     tasks.spawn(write_all(FramedWrite::new(write, codec()), answered));
     let mut requests = FramedRead::new(read, codec());
-    if let Err(error) = read_all(&mut requests, &journal, &answers, &mut tasks).await {
+    if let Err(error) = read_all(
+        &mut requests,
+        (&served, line.number()),
+        &answers,
+        &mut tasks,
+    )
+    .await
+    {
         tracing::warn!(%error, "a process that uses the journal is cut off");
     }
 }
 
 async fn read_all(
     requests: &mut FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
-    journal: &Arc<dyn Journal>,
-    answers: &mpsc::Sender<Response>,
+    (served, guest): (&Served, u64),
+    answers: &mpsc::Sender<Told>,
     tasks: &mut JoinSet<()>,
 ) -> Result<(), io::Error> {
     let room = Arc::new(Semaphore::new(CALLS));
     while let Some(frame) = requests.next().await {
         let Request { id, call } = serde_json::from_slice(&frame?)?;
+        let Some(call) = taken(&served.office, guest, call) else {
+            continue;
+        };
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
             break;
         };
         while tasks.try_join_next().is_some() {}
-        let (journal, answers) = (Arc::clone(journal), answers.clone());
+        let (served, answers) = (served.clone(), answers.clone());
         tasks.spawn(async move {
             let _permit = permit;
             // Somebody waits for an answer, whatever becomes of the call.
-            let answer = AssertUnwindSafe(answer(&*journal, call))
+            let answer = AssertUnwindSafe(answer(&served, guest, call))
                 .catch_unwind()
                 .await;
             let crashed = |_| Err(Error::Unavailable("the call crashed it".into()));
             let answer = answer.unwrap_or_else(crashed);
             // A process that is gone needs no answer.
-            let _ = answers.send(Response { id, answer }).await;
+            let answer = Told::Answer(Response { id, answer });
+            let _ = answers.send(answer).await;
         });
     }
     Ok(())
 }
 
+/// Does what needs no time and no answer, and gives back any other call. An answer to a letter must not wait
+/// behind letters.
+fn taken(office: &Office, guest: u64, call: Call) -> Option<Call> {
+    match call {
+        Call::LetGo { key, epoch } => office.let_go(Party::Guest(guest), &key, epoch),
+        Call::Reply { letter, reply } => match reply {
+            Reply::Answered(body) => office.answered(guest, letter, Some(body.bytes())),
+            Reply::NotHere => office.answered(guest, letter, None),
+            Reply::Lost => office.lost(guest, letter),
+        },
+        other => return Some(other),
+    }
+    None
+}
+
 async fn write_all(
     mut frames: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
-    mut answered: mpsc::Receiver<Response>,
+    mut answered: mpsc::Receiver<Told>,
 ) {
     let hello = Hello {
         protocol: PROTOCOL,
@@ -177,16 +229,18 @@ async fn write_all(
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return,
         }
-        let Some(response) = answered.recv().await else {
+        let Some(told) = answered.recv().await else {
             return;
         };
-        next = serde_json::to_vec(&response);
+        next = serde_json::to_vec(&told);
     }
 }
 
-async fn answer(journal: &dyn Journal, call: Call) -> Result<Answer, Error> {
+async fn answer(served: &Served, guest: u64, call: Call) -> Result<Answer, Error> {
+    let Served { journal, office } = served;
+    let party = Party::Guest(guest);
     Ok(match call {
-        Call::Claim(key) => Answer::Claim(journal.claim(key).await?),
+        Call::Claim(key) => Answer::Claim(office.claim(party, key, &**journal).await?),
         Call::Append {
             sid,
             epoch,
@@ -240,8 +294,24 @@ async fn answer(journal: &dyn Journal, call: Call) -> Result<Answer, Error> {
         }
         Call::Delete { sid, epoch } => {
             journal.delete(sid, epoch).await?;
+            office.deleted(sid);
             Answer::Done
         }
+        Call::Hold(claims) => {
+            office.hold(party, claims);
+            Answer::Done
+        }
+        Call::Post {
+            key,
+            body,
+            within_ms,
+        } => {
+            let within = Duration::from_millis(within_ms);
+            let posted = office.post(party, key, body.bytes(), within).await;
+            Answer::Posted(posted.into())
+        }
+        // Taken on arrival.
+        Call::LetGo { .. } | Call::Reply { .. } => Answer::Done,
     })
 }
 

@@ -6,77 +6,53 @@
 //! what it says, so that none lands twice.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
     time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::{sync::Mutex, task::spawn_blocking, time::Instant};
+use tokio::{
+    sync::mpsc,
+    task::{JoinSet, spawn_blocking},
+    time::{Instant, timeout_at},
+};
 
-use super::{Remote, Server};
+use super::way::{Seeker, Way, closed};
 use crate::{
     journal::{
-        Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Sqlite, sqlite::OpenError,
+        Append, Claim, Delivery, Entry, Error, Hit, Journal, Known, Letters, Posted, Snapshot,
+        sqlite::OpenError,
     },
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
-const SOCKET: &str = "journal.sock";
-/// How often a way is looked for: whoever has the directory may be about to listen, or to leave.
-const TRIES: u32 = 100;
-/// Pause between two tries.
+/// Pause before it is looked again whether calls are over.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long closing waits for calls under way.
 const CLOSE: Duration = Duration::from_secs(5);
 /// How often one call is made again on another way.
 const WAYS: u32 = 5;
-
-/// Told, with the reason, when this process must end; see [`crate::journal::sqlite::OnBroken`].
-type OnBroken = Arc<dyn Fn(&str) + Send + Sync>;
+/// Pause before a way is looked for again where there was none.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A journal that several processes of a person use at once. Cheap to clone.
 #[derive(Clone)]
-pub struct Shared(Arc<Inner>);
+pub struct Shared {
+    inner: Arc<Inner>,
+    /// Looks for another way as soon as one ends: what this process has is to be known.
+    _keeper: Arc<JoinSet<()>>,
+}
 
 struct Inner {
-    directory: PathBuf,
-    on_broken: OnBroken,
+    seeker: Seeker,
     // A lock, because the way changes under those who use it; held for a copy only.
     way: RwLock<Arc<Way>>,
     /// Held by whoever looks for another way.
-    looking: Mutex<()>,
-}
-
-/// A way to the journal.
-enum Way {
-    /// This process has it.
-    Own {
-        /// Before the journal: nobody is served what is being closed.
-        server: Option<Server>,
-        journal: Sqlite,
-    },
-    /// Another process has it.
-    Far(Remote),
-    /// It is of no more use to this process.
-    Closed,
-}
-
-impl Way {
-    fn journal(&self) -> Option<&dyn Journal> {
-        match self {
-            Self::Own { journal, .. } => Some(journal),
-            Self::Far(remote) => Some(remote),
-            Self::Closed => None,
-        }
-    }
-
-    fn is_gone(&self) -> bool {
-        match self {
-            Self::Own { .. } | Self::Closed => false,
-            Self::Far(remote) => remote.is_gone(),
-        }
-    }
+    looking: tokio::sync::Mutex<()>,
+    // A lock, because sessions are claimed and let go side by side; held for look-ups.
+    held: Mutex<HashMap<SessionKey, Claim>>,
 }
 
 impl Shared {
@@ -89,21 +65,32 @@ impl Shared {
         directory: &Path,
         on_broken: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
-        let on_broken: OnBroken = Arc::new(on_broken);
-        let way = find(directory, &on_broken).await?;
-        Ok(Self(Arc::new(Inner {
+        let seeker = Seeker {
             directory: directory.to_path_buf(),
-            on_broken,
+            on_broken: Arc::new(on_broken),
+            inbox: Arc::default(),
+            guests: Arc::default(),
+        };
+        let way = seeker.find(Vec::new()).await?;
+        let inner = Arc::new(Inner {
+            seeker,
             way: RwLock::new(Arc::new(way)),
-            looking: Mutex::new(()),
-        })))
+            looking: tokio::sync::Mutex::new(()),
+            held: Mutex::default(),
+        });
+        let mut keeper = JoinSet::new();
+        keeper.spawn(keep(Arc::downgrade(&inner)));
+        let _keeper = Arc::new(keeper);
+        Ok(Self { inner, _keeper })
     }
 
     /// Gives the directory up in order, once the calls under way are done: the next process finds it tidy.
     /// Whoever still uses this finds it closed.
     pub async fn close(&self) {
-        let mut way = self.set(Way::Closed);
+        let mut way = self.inner.set(Way::Closed);
         let until = Instant::now() + CLOSE;
+        // Whoever looks for another way gives up what it finds.
+        drop(timeout_at(until, self.inner.looking.lock()).await);
         let own = loop {
             match Arc::try_unwrap(way) {
                 Ok(own) => break own,
@@ -113,7 +100,10 @@ impl Shared {
             }
             tokio::time::sleep(PAUSE).await;
         };
-        if let Way::Own { server, journal } = own {
+        if let Way::Own {
+            server, journal, ..
+        } = own
+        {
             if let Some(server) = server {
                 server.close().await;
             }
@@ -122,10 +112,83 @@ impl Shared {
         }
     }
 
+    /// The process that has the journal; none if it is this one.
+    #[must_use]
+    pub fn owner(&self) -> Option<u32> {
+        match &*self.inner.way() {
+            Way::Own { .. } | Way::Closed => None,
+            Way::Far(remote) => Some(remote.pid()),
+        }
+    }
+
+    /// Makes a call of the port.
+    async fn call<T: Send + 'static>(
+        &self,
+        call: impl Fn(&dyn Journal) -> BoxFuture<'_, Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.on_a_way(|way| way.journal().map_or_else(|| closed(), &call))
+            .await
+    }
+
+    /// Makes a call, again where the way to the journal ends under it.
+    async fn on_a_way<T>(
+        &self,
+        call: impl Fn(&Way) -> BoxFuture<'_, Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut ways = 1;
+        loop {
+            let way = self.inner.way();
+            match call(&way).await {
+                Err(Error::Unavailable(_)) if way.is_gone() && ways < WAYS => {
+                    self.inner.look_for_another(&way).await?;
+                }
+                answer => return answer,
+            }
+            ways += 1;
+        }
+    }
+}
+
+/// For as long as anybody uses the journal.
+async fn keep(inner: Weak<Inner>) {
+    loop {
+        let gone = {
+            let Some(inner) = inner.upgrade() else { return };
+            match &*inner.way() {
+                Way::Far(remote) => remote.gone(),
+                // It does not end before this process.
+                Way::Own { .. } | Way::Closed => return,
+            }
+        };
+        gone.await;
+        let Some(inner) = inner.upgrade() else { return };
+        let way = inner.way();
+        if way.is_gone()
+            && let Err(error) = inner.look_for_another(&way).await
+        {
+            tracing::warn!(%error, "there is no way to the journal");
+            drop((way, inner));
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+}
+
+impl Inner {
+    async fn look_for_another(&self, gone: &Arc<Way>) -> Result<(), Error> {
+        let _looking = self.looking.lock().await;
+        if !Arc::ptr_eq(&self.way(), gone) {
+            return Ok(());
+        }
+        let way = self.seeker.find(self.all_held()).await;
+        let way = way.map_err(|error| Error::Unavailable(error.to_string()))?;
+        self.replace(gone, way).await;
+        Ok(())
+    }
+
     /// Unless this was closed in the meantime: then the way that was found is given up again.
     async fn replace(&self, gone: &Arc<Way>, found: Way) {
         let unwanted = {
-            let mut now = self.0.way.write().unwrap_or_else(PoisonError::into_inner);
+            let mut now = self.way.write().unwrap_or_else(PoisonError::into_inner);
             if Arc::ptr_eq(&now, gone) {
                 *now = Arc::new(found);
                 None
@@ -140,97 +203,67 @@ impl Shared {
     }
 
     fn set(&self, way: Way) -> Arc<Way> {
-        let mut now = self.0.way.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.way.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *now, Arc::new(way))
     }
 
-    /// The process that has the journal; none if it is this one.
-    #[must_use]
-    pub fn owner(&self) -> Option<u32> {
-        match &*self.way() {
-            Way::Own { .. } | Way::Closed => None,
-            Way::Far(remote) => Some(remote.pid()),
-        }
-    }
-
     fn way(&self) -> Arc<Way> {
-        let way = self.0.way.read().unwrap_or_else(PoisonError::into_inner);
+        let way = self.way.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&way)
     }
 
-    /// Makes a call, again where the way to the journal ends under it.
-    async fn call<T>(
+    fn all_held(&self) -> Vec<(SessionKey, Claim)> {
+        let held = self.held();
+        held.iter()
+            .map(|(key, claim)| (key.clone(), *claim))
+            .collect()
+    }
+
+    /// What this process has.
+    fn held(&self) -> MutexGuard<'_, HashMap<SessionKey, Claim>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Letters for Shared {
+    fn post(
         &self,
-        call: impl Fn(&dyn Journal) -> BoxFuture<'_, Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let mut ways = 1;
-        loop {
-            let way = self.way();
-            let Some(journal) = way.journal() else {
-                return Err(Error::Unavailable("it was closed".into()));
-            };
-            match call(journal).await {
-                Err(Error::Unavailable(_)) if way.is_gone() && ways < WAYS => {
-                    self.look_for_another(&way).await?;
-                }
-                answer => return answer,
+        key: SessionKey,
+        body: Vec<u8>,
+        within: Duration,
+    ) -> BoxFuture<'_, Result<Posted, Error>> {
+        async move {
+            let mut way = self.inner.way();
+            if way.is_gone() {
+                self.inner.look_for_another(&way).await?;
+                way = self.inner.way();
             }
-            ways += 1;
+            // Never again: it may have been read.
+            way.post(key, body, within).await
         }
+        .boxed()
     }
 
-    async fn look_for_another(&self, gone: &Arc<Way>) -> Result<(), Error> {
-        let _looking = self.0.looking.lock().await;
-        if !Arc::ptr_eq(&self.way(), gone) {
-            return Ok(());
-        }
-        let way = find(&self.0.directory, &self.0.on_broken).await;
-        let way = way.map_err(|error| Error::Unavailable(error.to_string()))?;
-        self.replace(gone, way).await;
-        Ok(())
+    fn receive(&self) -> mpsc::Receiver<Delivery> {
+        self.inner.seeker.inbox.receive()
     }
-}
 
-async fn find(directory: &Path, on_broken: &OnBroken) -> Result<Way, OpenError> {
-    let mut tries = 1;
-    loop {
-        let in_use = match open(directory.to_path_buf(), Arc::clone(on_broken)).await {
-            Err(error @ OpenError::InUse { .. }) => error,
-            opened => return opened,
-        };
-        match Remote::connect(&directory.join(SOCKET)).await {
-            Ok(remote) => return Ok(Way::Far(remote)),
-            Err(error) if tries == TRIES => {
-                tracing::warn!(%error, "the process that has the journal does not share it");
-                return Err(in_use);
-            }
-            Err(_) => {}
+    fn let_go(&self, key: &SessionKey) {
+        let claim = self.inner.held().remove(key);
+        if let Some(claim) = claim {
+            self.inner.way().let_go(key.clone(), claim.epoch);
         }
-        tries += 1;
-        tokio::time::sleep(PAUSE).await;
     }
-}
-
-async fn open(directory: PathBuf, on_broken: OnBroken) -> Result<Way, OpenError> {
-    let socket = directory.join(SOCKET);
-    let opened =
-        spawn_blocking(move || Sqlite::open(&directory, Box::new(move |why| on_broken(why))));
-    let journal = opened.await.map_err(|error| OpenError::Store {
-        path: socket.clone(),
-        detail: error.to_string(),
-    })??;
-    let server = Server::listen(&socket, Arc::new(journal.clone()));
-    // It can be used all the same, if by this process alone.
-    let server = server.inspect_err(|error| tracing::warn!(%error, "the journal is not shared"));
-    Ok(Way::Own {
-        server: server.ok(),
-        journal,
-    })
 }
 
 impl Journal for Shared {
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.call(move |journal| journal.claim(key.clone())).boxed()
+        async move {
+            let claim = self.on_a_way(|way| way.claim(key.clone())).await?;
+            self.inner.held().insert(key.clone(), claim);
+            Ok(claim)
+        }
+        .boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {
@@ -282,6 +315,16 @@ impl Journal for Shared {
     }
 
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
-        self.call(move |journal| journal.delete(sid, epoch)).boxed()
+        async move {
+            self.call(move |journal| journal.delete(sid, epoch)).await?;
+            self.inner.way().deleted(sid);
+            self.inner.held().retain(|_, claim| claim.sid != sid);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn letters(&self) -> Option<&dyn Letters> {
+        Some(self)
     }
 }

@@ -22,6 +22,8 @@ use crate::{
     },
 };
 
+mod letters;
+
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
 }
@@ -108,7 +110,7 @@ async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
     let listener = UnixListener::bind(&path).unwrap();
     let dies = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = br#"{"protocol":1,"pid":7}"#;
+        let hello = br#"{"protocol":2,"pid":7}"#;
         let length = u32::try_from(hello.len()).unwrap();
         stream.write_all(&length.to_be_bytes()).await.unwrap();
         stream.write_all(hello).await.unwrap();
@@ -145,7 +147,7 @@ async fn another_protocol_is_refused_by_name() {
     let (_stream, refused) = tokio::join!(answers(listener), Remote::connect(&path));
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "process 7 shares its journal by protocol 99, this program speaks 1: end it, or use the same version"
+        "process 7 shares its journal by protocol 99, this program speaks 2: end it, or use the same version"
     );
 }
 
@@ -264,7 +266,7 @@ async fn what_is_closed_leaves_a_tidy_directory_and_refuses_calls() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["journal.db", "lock"]);
+    assert_eq!(left, ["guests", "journal.db", "lock"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,14 +1,15 @@
 //! What goes over the socket: frames of JSON, each with its length before it.
 //!
-//! The server speaks first and says which protocol it speaks. Then each request has a number, and its
-//! answer the same; answers may come in another order.
+//! The server speaks first and says which protocol it speaks; that much stays as it is in every protocol.
+//! Then each request has a number, and its answer the same; answers may come in another order. Letters come
+//! between the answers, with numbers of their own, and are answered by a request.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio_util::codec::LengthDelimitedCodec;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Known, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Known, Posted, Standing},
     model::{
         Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
         record::codec::{decode, encode},
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// The protocol that this program speaks.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// The longest frame. An append holds what one step of a session records, of which each text is bounded.
 pub(super) const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -83,6 +84,35 @@ pub(super) enum Call {
         sid: Sid,
         epoch: Epoch,
     },
+    /// What this process has, from before it came by this line.
+    Hold(Vec<(SessionKey, Claim)>),
+    /// Not answered.
+    LetGo {
+        key: SessionKey,
+        epoch: Epoch,
+    },
+    /// A letter to whoever else has the session.
+    Post {
+        key: SessionKey,
+        body: Body,
+        within_ms: u64,
+    },
+    /// What came of a letter; not answered.
+    Reply {
+        letter: u64,
+        reply: Reply,
+    },
+}
+
+/// What came of a letter, as its reader says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reply {
+    Answered(Body),
+    /// The session is not there; nobody read it.
+    NotHere,
+    /// Whoever read it ended before it answered.
+    Lost,
 }
 
 /// Its answer.
@@ -101,10 +131,62 @@ pub(super) enum Answer {
     Listed(Vec<Known>),
     Hits(Vec<Hit>),
     Snapshot(Option<(Seq, Body)>),
+    Posted(Post),
     Done,
 }
 
-/// What a snapshot holds: as a rule text, which is shorter as such.
+/// What the server says after its first word.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Told {
+    Answer(Response),
+    Letter {
+        letter: u64,
+        key: SessionKey,
+        body: Body,
+    },
+}
+
+impl Told {
+    pub(super) fn letter(letter: u64, key: SessionKey, body: &[u8]) -> Self {
+        let body = Body::of(body);
+        Self::Letter { letter, key, body }
+    }
+}
+
+/// What came of a letter.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Post {
+    Answered(Body),
+    Nobody,
+    Lost,
+    Silent { process: Option<u32> },
+}
+
+impl From<Posted> for Post {
+    fn from(posted: Posted) -> Self {
+        match posted {
+            Posted::Answered(body) => Self::Answered(Body::of(&body)),
+            Posted::Nobody => Self::Nobody,
+            Posted::Lost => Self::Lost,
+            Posted::Silent { process } => Self::Silent { process },
+        }
+    }
+}
+
+impl From<Post> for Posted {
+    fn from(post: Post) -> Self {
+        match post {
+            Post::Answered(body) => Self::Answered(body.bytes()),
+            Post::Nobody => Self::Nobody,
+            Post::Lost => Self::Lost,
+            Post::Silent { process } => Self::Silent { process },
+        }
+    }
+}
+
+/// What a snapshot or a letter holds: as a rule text, which is shorter as such.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Body {

@@ -46,6 +46,30 @@ pub enum OpenError {
         /// By whom.
         owner: Owner,
     },
+    /// The process that shares it does not answer.
+    #[error(
+        "the data directory `{}` is in use by {owner}, which does not answer: if it is stopped, let it \
+         go on{}; else end it, or use another directory",
+        directory.display(), by_signal(*owner)
+    )]
+    Silent {
+        /// Which directory.
+        directory: PathBuf,
+        /// By whom.
+        owner: Owner,
+    },
+    /// The process that shares it is of another version.
+    #[error(
+        "the data directory `{}` is in use by {owner}, which runs another version of this program: end \
+         it, use the same version, or use another directory",
+        directory.display()
+    )]
+    OtherVersion {
+        /// Which directory.
+        directory: PathBuf,
+        /// By whom.
+        owner: Owner,
+    },
     /// A file of that name is there, but nothing that an Oracle wrote.
     #[error(
         "`{}` is not a journal of Oracle and was left as it is: move it away, or use another data \
@@ -124,6 +148,13 @@ pub enum OpenError {
     },
 }
 
+fn by_signal(owner: Owner) -> String {
+    match owner {
+        Owner::Process(pid) => format!(" (`kill -CONT {pid}`)"),
+        Owner::Unnamed => String::new(),
+    }
+}
+
 /// Why a request was not done.
 #[derive(Debug)]
 pub(super) enum Failed {
@@ -183,13 +214,24 @@ const PASSING_IO: &[i32] = &[
     ffi::SQLITE_IOERR_GETTEMPPATH,
 ];
 
-/// How far this failure of the writing connection reaches.
+/// How far this failure of the writing connection reaches; asked in the thread that it befell, before
+/// anything else is done there.
 pub(super) fn reach(error: &rusqlite::Error) -> Reach {
+    reach_by(error, io::Error::last_os_error().kind())
+}
+
+/// With what the system said last.
+fn reach_by(error: &rusqlite::Error, said: io::ErrorKind) -> Reach {
     let rusqlite::Error::SqliteFailure(error, _) = error else {
         return Reach::Request;
     };
     match error.code {
         ErrorCode::SystemIoFailure if PASSING_IO.contains(&error.extended_code) => Reach::Batch,
+        // SQLite tells a full disk apart, and not a full quota. Only of a write: of an fsync it says that
+        // what was written before may be lost.
+        ErrorCode::SystemIoFailure if is_write(*error) && said == io::ErrorKind::QuotaExceeded => {
+            Reach::Batch
+        }
         ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
             Reach::Journal
         }
@@ -201,9 +243,15 @@ pub(super) fn reach(error: &rusqlite::Error) -> Reach {
     }
 }
 
-/// Whether there is no room for more.
+const fn is_write(error: ffi::Error) -> bool {
+    error.extended_code == ffi::SQLITE_IOERR_WRITE
+}
+
+/// Whether there is no room for more; asked of what can be tried again, among which a failed write is one
+/// for which a quota has no room.
 pub(super) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        || error.sqlite_error().copied().is_some_and(is_write)
 }
 
 /// What SQLite says, with its number, which tells more: its words for every failed read, write and
@@ -263,7 +311,20 @@ mod tests {
             ),
         ] {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            assert_eq!(reach(&error), reach_of_it, "{name}");
+            let said = io::ErrorKind::Other;
+            assert_eq!(reach_by(&error, said), reach_of_it, "{name}");
         }
+    }
+
+    #[test]
+    fn a_full_quota_is_a_full_disk_for_a_write_and_not_for_an_fsync() {
+        let of = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        let quota = io::ErrorKind::QuotaExceeded;
+        let write = of(ffi::SQLITE_IOERR_WRITE);
+        assert_eq!(reach_by(&write, quota), Reach::Batch);
+        assert!(is_full(&write));
+        let fsync = of(ffi::SQLITE_IOERR_FSYNC);
+        assert_eq!(reach_by(&fsync, quota), Reach::Journal);
+        assert!(!is_full(&fsync));
     }
 }

@@ -252,8 +252,10 @@ impl Writing<'_> {
         }
         for (index, queued) in batch.iter_mut().enumerate() {
             if let Err(error) = queued.work.run(&mut self.store) {
+                // At once: it asks the system too, which knows only of what failed last.
+                let reach = reach(&error);
                 self.store.roll_back();
-                return match reach(&error) {
+                return match reach {
                     Reach::Request => Ended::Without(index, error),
                     Reach::Batch => Ended::TakenBack(error),
                     Reach::Journal => Ended::Doubtful(error),
@@ -271,8 +273,9 @@ impl Writing<'_> {
     }
 
     fn taken_back(&mut self, error: rusqlite::Error) -> Ended {
+        let reach = reach(&error);
         self.store.roll_back();
-        match reach(&error) {
+        match reach {
             Reach::Request | Reach::Batch => Ended::TakenBack(error),
             Reach::Journal => Ended::Doubtful(error),
         }

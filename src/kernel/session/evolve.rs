@@ -4,10 +4,7 @@ use std::{mem, sync::Arc};
 
 use super::{Phase, Session};
 use crate::{
-    kernel::{
-        inbox::{KeyUse, Queued},
-        query::Query,
-    },
+    kernel::{inbox::Queued, query::Query},
     model::{
         Outcome, QueryId, Record,
         record::{Accepted, ControlFact, Fact, Noted, Place, QueryFact, SessionFact, TurnFact},
@@ -77,8 +74,7 @@ impl Session {
         if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
             && let Some(key) = &steered.idempotency_key
         {
-            let (query, text) = (query.id, steered.text.as_str().into());
-            self.keys.insert(key.clone(), KeyUse { query, text });
+            self.keys.remember(key, query.id, &steered.text);
         }
         query.evolve(record);
         if let Fact::Tool(_) = record.fact
@@ -92,8 +88,7 @@ impl Session {
         let id = query.unwrap_or(self.last_query.next());
         self.last_query = self.last_query.max(id);
         if let Some(key) = &accepted.idempotency_key {
-            let text = accepted.text.as_str().into();
-            self.keys.insert(key.clone(), KeyUse { query: id, text });
+            self.keys.remember(key, id, &accepted.text);
         }
         let place = accepted.place;
         let queued = Queued { id, accepted };

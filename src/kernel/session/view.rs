@@ -4,12 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{Phase, Session};
 use crate::{
-    kernel::{
-        history::Transcript,
-        inbox::{KeyUse, Queued},
-        policy::Policy,
-        query::Query,
-    },
+    kernel::{history::Transcript, inbox::Queued, keys::KeyUse, policy::Policy, query::Query},
     model::{
         QueryId, Record, SessionKey, Usage,
         record::{Accepted, Fact, QueryFact, SessionFact},

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use oracle_agent::{
     actor::AskError,
-    journal::Journal,
+    journal::{
+        Journal,
+        faulty::{Failure, Faulty, Operation, Plan},
+    },
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{Limits, Submission},
@@ -49,6 +52,31 @@ async fn a_session_that_panics_is_brought_back_and_its_query_answered() {
         3,
         "the reply that was lost is asked for anew"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_whose_record_was_not_answered_is_counted_once() {
+    let panics = Panics::times(1);
+    // Opened, accepted, classified with its first turn, and then the restart.
+    let plan = Plan::new().fail(Operation::Append, 4, Failure::DoneUnanswered);
+    let memory = super::memory();
+    let journal = Faulty::new(Doomed::new(memory, None, Death::System), plan);
+    let oracle = shaky(Scripted::new().reply(done("Fine.")), &panics)
+        .journal(Arc::new(journal))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("look it up").await.unwrap();
+    assert_eq!(end(&answer), answered("Fine."));
+    let kinds = session.kinds().await.unwrap();
+    let restarted = kinds.iter().position(|kind| kind == "supervisor.restarted");
+    assert_eq!(
+        restarted,
+        Some(4),
+        "the fault met another append: {kinds:?}"
+    );
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [1]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,6 +308,37 @@ async fn who_asks_again_after_a_release_is_told_what_came_of_it() {
     let answer = session.answer(submission()).await.unwrap();
     assert_eq!(end(&answer), answered("Fine."), "when it has ended");
     assert_eq!(counts(&session, ["query.accepted"]).await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_is_not_counted_as_the_death_of_a_process() {
+    let tool = TestTool::new("slow").hangs_once("found").repeatable();
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("Fine."));
+    let journal = Obstructed::new(super::memory());
+    let oracle = TestOracle::new(script)
+        .tool(tool.clone())
+        .journal(Arc::new(journal.clone()))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("what?")).await.unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    let known = journal.find(session.key().clone()).await.unwrap().unwrap();
+    // It loses its journal, and when it comes back its records cannot be read.
+    journal.set(Obstacle::Down);
+    session.submit(Submission::new("and?")).await.unwrap_err();
+    journal.set(Obstacle::Unreadable(known.sid));
+    while !matches!(
+        session.submit(Submission::new("and?")).await,
+        Err(AskError::Refused(Refusal::Quarantined { .. }))
+    ) {}
+    journal.set(Obstacle::None);
+    session.command(Command::Release).await.unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use oracle_agent::{
         faulty::{Failure, Faulty, Plan},
     },
     llm::Scripted,
-    model::Submission,
+    model::{Outcome, Submission},
     testkit::{
         Death, Doomed, Obstacle, Obstructed, TestOracle, TestSession, TestSystem, TestTool,
         let_pass,
@@ -20,7 +20,7 @@ use oracle_agent::{
 use serde_json::json;
 
 use super::{
-    HOUR, done, end, more,
+    HOUR, counts, done, end, more,
     simulation::{
         check::{all_ended, audited, logs},
         long,
@@ -166,6 +166,52 @@ async fn a_disk_that_is_full_for_an_hour_costs_an_hour_and_nothing_else() {
             nothing_is_lost_or_doubled(&memory, &told, &write, &name).await;
         }
     }
+}
+
+/// A long answer and a short one, and a journal that has no room for the long one.
+async fn no_room_for_the_long_one() -> (TestSystem, Obstructed, Scripted) {
+    let script = Scripted::new()
+        .reply(done(&"long ".repeat(2_000)))
+        .reply(done("Short."));
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    journal.set(Obstacle::RefusedLarge(5_000));
+    let oracle = TestOracle::new(script.clone()).journal(Arc::new(journal.clone()));
+    (oracle.start().await.unwrap(), journal, script)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_whose_records_are_always_refused_ends_and_the_session_goes_on() {
+    let (system, journal, script) = no_room_for_the_long_one().await;
+    let session = system.session("s").unwrap();
+    let answer = session.ask("what is long?").await.unwrap();
+    let Outcome::Failed { code, detail } = &answer.outcome else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(code, "journal");
+    assert!(detail.contains("refused 16 times"), "{detail}");
+    assert!(detail.contains("there is no room for so much"), "{detail}");
+    assert_eq!((journal.hits(), script.requests().len()), (16, 16));
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [0]);
+    // It has left the conversation, and what comes next is short enough.
+    journal.set(Obstacle::RefusedLarge(50_000));
+    let answer = session.ask("and what is short?").await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
+    assert_eq!(system.oracle().running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_whose_records_are_refused_for_some_minutes_goes_on() {
+    let (system, journal, _) = no_room_for_the_long_one().await;
+    let session = system.session("s").unwrap();
+    let room = async {
+        let_pass(Duration::from_secs(300)).await;
+        assert!(journal.hits() > 8, "{} hits", journal.hits());
+        journal.set(Obstacle::None);
+    };
+    let (answer, ()) = tokio::join!(session.ask("what is long?"), room);
+    assert_eq!(answer.unwrap().outcome, Outcome::Answered);
+    let kinds = ["query.finished", "supervisor.restarted"];
+    assert_eq!(counts(&session, kinds).await, [1, 0]);
 }
 
 #[tokio::test(start_paused = true)]

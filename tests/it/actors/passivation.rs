@@ -1,13 +1,13 @@
 //! Sessions that leave memory and come back: nothing is lost by it and nothing else changes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::Snapshot,
+    journal::{Journal, Snapshot},
     kernel::Command,
     llm::Scripted,
-    model::{Submission, record::ApprovalVerdict},
-    testkit::{TestOracle, TestTool, let_pass},
+    model::{Seq, Submission, record::ApprovalVerdict},
+    testkit::{Obstructed, TestOracle, TestTool, let_pass},
 };
 use serde_json::json;
 
@@ -173,9 +173,9 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
     });
     let (last, again) = (done("After a break."), done("From the records."));
     let script = script.reply(last).reply(again);
-    let journal = super::memory();
+    let journal = Obstructed::new(super::memory());
     let oracle = forgetful(&script)
-        .journal(journal.clone())
+        .journal(Arc::new(journal.clone()))
         .start()
         .await
         .unwrap();
@@ -192,7 +192,19 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
         .sid;
     let kept = journal.snapshot(sid).await.unwrap().unwrap();
     assert!(kept.seq.0 >= 256, "{:?}", kept.seq);
+    let (last, read) = (
+        session.log(Seq(0)).await.unwrap().len() as u64,
+        journal.records_read(),
+    );
     session.ask("and after the break?").await.unwrap();
+    let since = last - kept.seq.0;
+    assert!(kept.seq.0 > 0 && since <= 256, "{since} of {last}");
+    // Whoever asked may have looked at what led up to the question.
+    let reads = journal.records_read() - read;
+    assert!(
+        (since..since + 8).contains(&reads),
+        "{reads}, and {since} are newer than the snapshot"
+    );
     let from_snapshot = script.requests().pop().unwrap();
 
     // One that cannot be read is done without.
@@ -204,7 +216,10 @@ async fn a_long_conversation_comes_back_from_a_snapshot_as_from_its_records() {
         body,
     };
     journal.save(sid, claim.epoch, broken).await.unwrap();
+    let (last, read) = (claim.last.0, journal.records_read());
     session.ask("and now?").await.unwrap();
+    let reads = journal.records_read() - read;
+    assert!((last..last + 8).contains(&reads), "{reads} of {last}");
     let from_records = script.requests().pop().unwrap();
     let (before, after) = (&from_snapshot.messages, &from_records.messages);
     assert_eq!(before[..], after[..before.len()]);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        CallToken, Command, Decision, Effect, Moment, Policy, Refusal, Reply as Heard, Report,
-        Session,
+        Absence, CallToken, Command, Decision, Effect, Moment, Policy, Refusal, Reply as Heard,
+        Report, Session,
     },
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
@@ -141,7 +141,7 @@ impl Play {
     /// Its process is gone, and it comes back in another one.
     pub(super) fn reboot(&mut self) -> &mut Self {
         self.session = self.audit.replayed();
-        let decision = self.session.awake(self.now());
+        let decision = self.session.awake(Absence::Process, self.now());
         self.apply(decision);
         self.go_on()
     }

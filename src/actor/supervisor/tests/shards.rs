@@ -1,0 +1,287 @@
+//! Shards that die: what becomes of their sessions, and what that costs them.
+
+use super::*;
+use crate::{
+    actor::SessionHandle,
+    journal::{Entry, Memory},
+    kernel::{Command, Refusal},
+    model::record::{RestartCause, Restarted, SupervisorFact},
+};
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(name).unwrap())
+}
+
+/// One shard for all sessions; what they ask for hangs once, and is there when they ask again.
+async fn one_shard(tool: &TestTool, recovery: Recovery) -> Parts {
+    let oracle = TestOracle::new(look())
+        .tool(tool.clone())
+        .settings(|settings| {
+            settings.shards = 1;
+            settings.recovery = recovery;
+            settings.gateway.concurrency = 40;
+        });
+    parts(oracle).await
+}
+
+fn hanging() -> TestTool {
+    TestTool::new("slow").hangs().repeatable()
+}
+
+async fn submitted(parts: &Parts, name: &str) -> SessionHandle {
+    let session = parts.oracle.session(key(name));
+    session.submit(Submission::new("look it up")).await.unwrap();
+    session
+}
+
+async fn started(tool: &TestTool, times: usize) {
+    while tool.started() < times {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn log(session: &SessionHandle) -> Vec<Entry> {
+    session.log(Seq(0)).await.unwrap()
+}
+
+/// How its first query ended.
+async fn outcome(session: &SessionHandle) -> Outcome {
+    let ended = async {
+        loop {
+            for entry in log(session).await {
+                if let Fact::Query(QueryFact::Finished(finished)) = &entry.record.fact {
+                    return finished.outcome.clone();
+                }
+            }
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+    };
+    let patience = Duration::from_secs(7_200);
+    tokio::time::timeout(patience, ended).await.unwrap()
+}
+
+async fn restarts(session: &SessionHandle) -> Vec<(RestartCause, u32, String)> {
+    let restarted = |entry: Entry| match &entry.record.fact {
+        Fact::Supervisor(SupervisorFact::Restarted(Restarted {
+            cause,
+            count,
+            detail,
+        })) => Some((*cause, *count, detail.clone())),
+        _ => None,
+    };
+    log(session)
+        .await
+        .into_iter()
+        .filter_map(restarted)
+        .collect()
+}
+
+fn orphaned(count: u32) -> (RestartCause, u32, String) {
+    let detail = "its shard ended while the query was running".to_owned();
+    (RestartCause::ProcessDeath, count, detail)
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_of_a_shard_that_was_killed_come_back_a_few_at_a_time() {
+    let tool = hanging();
+    let parts = one_shard(&tool, Recovery::AtStart { concurrency: 3 }).await;
+    let mut sessions = Vec::new();
+    for number in 0..12 {
+        sessions.push(submitted(&parts, &format!("s{number}")).await);
+    }
+    started(&tool, 12).await;
+    let ledger = parts.services.router.ledger.clone();
+    assert_eq!(ledger.live(), 12);
+    kill(&parts.services.router.shards);
+    // Until the first round is over and the next one waits for its time.
+    while tool.started() < 15 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((tool.started(), ledger.live()), (15, 3));
+    for session in &sessions {
+        assert_eq!(outcome(session).await, Outcome::Answered);
+        assert_eq!(restarts(session).await, [orphaned(1)]);
+    }
+    assert_eq!(parts.oracle.running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_the_dead_shard_had_not_heard_of_comes_back_by_the_journal() {
+    for recovery in [Recovery::OnDemand, Recovery::AtStart { concurrency: 4 }] {
+        let tool = hanging();
+        let parts = one_shard(&tool, recovery).await;
+        let session = submitted(&parts, "s").await;
+        started(&tool, 1).await;
+        // As if the news of the query were still in the shard's mailbox.
+        parts.services.router.ledger.close(Sid(1));
+        kill(&parts.services.router.shards);
+        assert_eq!(outcome(&session).await, Outcome::Answered, "{recovery:?}");
+        assert_eq!(restarts(&session).await, [orphaned(1)], "{recovery:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_that_is_replaced_leaves_sessions_of_other_processes_alone() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let build = |tool: &TestTool| {
+        TestOracle::new(look())
+            .tool(tool.clone())
+            .journal(Arc::clone(&journal))
+            .settings(|settings| settings.recovery = Recovery::OnDemand)
+    };
+    let (theirs, mine) = (hanging(), hanging());
+    let other = parts(build(&theirs)).await;
+    let there = submitted(&other, "there").await;
+    started(&theirs, 1).await;
+    let here = parts(build(&mine)).await;
+    let own = submitted(&here, "own").await;
+    started(&mine, 1).await;
+    kill(&here.services.router.shards);
+    assert_eq!(outcome(&own).await, Outcome::Answered);
+    assert_eq!(outcome(&there).await, Outcome::Answered);
+    assert_eq!(restarts(&there).await, [], "it was never taken over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_session_that_brought_the_shard_down_is_charged_with_a_crash() {
+    let tool = hanging();
+    let parts = one_shard(&tool, Recovery::AtStart { concurrency: 8 }).await;
+    let guilty = submitted(&parts, "guilty").await;
+    let innocent = submitted(&parts, "innocent").await;
+    for round in 1..=3 {
+        while parts.services.router.ledger.live() < 2 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        let shard = parts.services.router.shards.at(0).unwrap();
+        let key = key("guilty");
+        shard.cast(ShardMsg::Fail { key }).unwrap();
+        while restarts(&innocent).await.len() < round || restarts(&guilty).await.len() < round {
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+    }
+    assert_eq!(outcome(&guilty).await.reason(), Some("crash"));
+    assert_eq!(outcome(&innocent).await, Outcome::Answered);
+    let detail = "its shard crashed while it worked for it: a test asked for it";
+    let crash = |count| (RestartCause::Crash, count, detail.to_owned());
+    assert_eq!(restarts(&guilty).await, [1, 2, 3].map(crash));
+    assert_eq!(restarts(&innocent).await, [1, 2, 3].map(orphaned));
+    let usable = guilty.ask(Submission::new("and now?")).await.unwrap();
+    assert!(usable.answer().await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_session_over_which_its_shard_crashes_is_set_aside() {
+    let script = Scripted::new().reply(DONE).reply(DONE).reply(DONE);
+    let oracle = TestOracle::new(script).settings(|settings| settings.shards = 1);
+    let parts = parts(oracle).await;
+    for name in ["guilty", "innocent"] {
+        assert_eq!(
+            ask(&parts.oracle, name).await.unwrap().outcome,
+            Outcome::Answered
+        );
+    }
+    let shard = parts.services.router.shards.at(0).unwrap();
+    let guilty = key("guilty");
+    let fail = ShardMsg::Fail {
+        key: guilty.clone(),
+    };
+    shard.cast(fail).unwrap();
+    let guilty = parts.oracle.session(guilty);
+    let set_aside = async {
+        while log(&guilty).await.last().unwrap().record.fact.kind() != "session.quarantined" {
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+    };
+    let patience = Duration::from_secs(60);
+    tokio::time::timeout(patience, set_aside).await.unwrap();
+    let refused = ask(&parts.oracle, "guilty").await.unwrap_err();
+    let AskError::Refused(Refusal::Quarantined { reason }) = refused else {
+        panic!("{refused}");
+    };
+    assert!(reason.contains("its shard crashed"), "{reason}");
+    let next = ask(&parts.oracle, "innocent").await.unwrap();
+    assert_eq!(next.outcome, Outcome::Answered);
+    let innocent = parts.oracle.session(key("innocent"));
+    assert_eq!(restarts(&innocent).await, [], "nothing of it ran");
+    guilty.command(Command::Release).await.unwrap();
+    let next = ask(&parts.oracle, "guilty").await.unwrap();
+    assert_eq!(next.outcome, Outcome::Answered);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_that_dies_before_it_has_any_session_costs_nothing() {
+    let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
+    let shards = parts.services.router.shards.clone();
+    let before = shards.at(0).unwrap().actor().get_id();
+    kill(&shards);
+    while shards.at(0).unwrap().actor().get_id() == before {
+        tokio::task::yield_now().await;
+    }
+    let answer = ask(&parts.oracle, "s").await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
+    assert_eq!(restarts(&parts.oracle.session(key("s"))).await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_that_dies_again_while_its_sessions_come_back_loses_none() {
+    let tool = hanging();
+    let parts = one_shard(&tool, Recovery::AtStart { concurrency: 2 }).await;
+    let mut sessions = Vec::new();
+    for number in 0..8 {
+        sessions.push(submitted(&parts, &format!("s{number}")).await);
+    }
+    started(&tool, 8).await;
+    kill(&parts.services.router.shards);
+    started(&tool, 10).await;
+    kill(&parts.services.router.shards);
+    let mut deaths = Vec::new();
+    for session in &sessions {
+        assert_eq!(outcome(session).await, Outcome::Answered);
+        let counted = restarts(session).await;
+        deaths.push(counted.len());
+        let as_they_came = (1..).map(orphaned).take(counted.len());
+        assert_eq!(counted, as_they_came.collect::<Vec<_>>());
+    }
+    deaths.sort_unstable();
+    assert_eq!(
+        deaths,
+        [1, 1, 1, 1, 1, 1, 2, 2],
+        "a death costs who was there"
+    );
+    assert_eq!(parts.oracle.running(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_start_brings_back_survives_the_death_of_a_shard_in_the_middle() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let build = |tool: &TestTool| {
+        TestOracle::new(look())
+            .tool(tool.clone())
+            .journal(Arc::clone(&journal))
+            .settings(|settings| {
+                settings.shards = 1;
+                settings.recovery = Recovery::AtStart { concurrency: 2 };
+            })
+    };
+    let tool = hanging();
+    let before = parts(build(&tool)).await;
+    for number in 0..6 {
+        submitted(&before, &format!("s{number}")).await;
+    }
+    started(&tool, 6).await;
+    before.supervisor.stop(None);
+    while !before.services.router.shards.is_closed() {
+        tokio::task::yield_now().await;
+    }
+    let tool = hanging();
+    let after = parts(build(&tool)).await;
+    started(&tool, 2).await;
+    kill(&after.services.router.shards);
+    for number in 0..6 {
+        let session = after.oracle.session(key(&format!("s{number}")));
+        assert_eq!(outcome(&session).await, Outcome::Answered);
+    }
+}

@@ -1,0 +1,131 @@
+//! Idempotency keys: the messages that a session would know again (spec 10).
+//!
+//! The last [`KEPT`] that were accepted with a key are known; the one that was accepted first is
+//! forgotten first, and its key is like a new one from then on. By the order of the records alone, so that a
+//! replay and a snapshot forget the same ones.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::QueryId;
+
+/// How many are known. A repetition follows the lost answer by seconds, not by a thousand messages.
+const KEPT: usize = 1_000;
+
+/// A message that an idempotency key stands for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct KeyUse {
+    key: String,
+    pub query: QueryId,
+    pub text: Arc<str>,
+}
+
+/// In the order of acceptance. Found by looking through them: they are few, and what asks is a message.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Keys(VecDeque<KeyUse>);
+
+impl Keys {
+    /// What the key stands for, if it is known.
+    pub(super) fn get(&self, key: &str) -> Option<&KeyUse> {
+        self.0.iter().rev().find(|used| used.key == key)
+    }
+
+    /// A message was accepted with a key that was not known.
+    pub(super) fn remember(&mut self, key: &str, query: QueryId, text: &str) {
+        if self.0.len() >= KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back(KeyUse {
+            key: key.to_owned(),
+            query,
+            text: text.into(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        kernel::{Command, Moment, Policy, Reply, Resting, Session},
+        model::{Record, Submission, Timestamp},
+    };
+
+    /// A message under a key, taken back at once.
+    fn sent(session: &mut Session, log: &mut Vec<Record>, key: &str, text: &str) -> QueryId {
+        let message = Submission {
+            idempotency_key: Some(key.to_owned()),
+            ..Submission::new(text)
+        };
+        let mut heard = None;
+        for command in [Command::Submit(message), Command::Cancel { query: None }] {
+            let Ok(decision) = session.decide(command, Moment::at(Timestamp::from_millis(0)))
+            else {
+                break;
+            };
+            heard = heard.or(Some(decision.reply));
+            decision
+                .records
+                .iter()
+                .for_each(|record| session.evolve(record));
+            log.extend(decision.records);
+        }
+        match heard {
+            Some(Reply::Query { query }) => query,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_replay_and_a_snapshot_forget_the_same_keys() {
+        let new = || Session::new(Arc::new(Policy::new(Vec::new(), Arc::default())));
+        let (mut live, mut log, kept) = (new(), Vec::new(), u32::try_from(KEPT).unwrap());
+        for number in 0..kept {
+            sent(&mut live, &mut log, &format!("k{number}"), "what?");
+        }
+        assert_eq!(
+            sent(&mut live, &mut log, "k0", "what?"),
+            QueryId(1),
+            "known"
+        );
+        let before = live.resting().unwrap().to_bytes().unwrap();
+        let before = Resting::from_bytes(&before).unwrap();
+        let mut rested = Session::rested(Arc::new(Policy::new(Vec::new(), Arc::default())), before);
+        let from = log.len();
+        assert_eq!(
+            sent(&mut live, &mut log, "one more", "what?"),
+            QueryId(kept + 1)
+        );
+
+        let mut replayed = new();
+        log.iter().for_each(|record| replayed.evolve(record));
+        log[from..].iter().for_each(|record| rested.evolve(record));
+        assert_eq!(replayed, live);
+        assert_eq!(
+            rested, live,
+            "one made from a snapshot, and then from the rest"
+        );
+        for mut session in [live, replayed, rested] {
+            let known = sent(&mut session, &mut log, "k1", "what?");
+            let forgotten = sent(&mut session, &mut log, "k0", "another question?");
+            assert_eq!((known, forgotten), (QueryId(2), QueryId(kept + 2)));
+        }
+    }
+
+    #[test]
+    fn the_last_thousand_keys_are_known_and_the_first_is_forgotten_first() {
+        let mut keys = Keys::default();
+        for number in 0..u32::try_from(KEPT).unwrap() {
+            keys.remember(&format!("k{number}"), QueryId(number), "what?");
+        }
+        assert_eq!(keys.get("k0").map(|used| used.query), Some(QueryId(0)));
+        keys.remember("one more", QueryId(7_000), "what?");
+        assert_eq!(keys.get("k0"), None);
+        assert_eq!(keys.get("k1").map(|used| used.query), Some(QueryId(1)));
+        keys.remember("k0", QueryId(7_001), "and now?");
+        let again = keys.get("k0").unwrap();
+        assert_eq!((again.query, &*again.text), (QueryId(7_001), "and now?"));
+        assert_eq!((keys.get("k1"), keys.0.len()), (None, KEPT));
+    }
+}
