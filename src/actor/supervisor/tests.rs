@@ -12,7 +12,7 @@ use crate::{
         ledger::Ruling,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
     },
-    kernel::{CallToken, DelegationPolicy},
+    kernel::{CallToken, DelegationPolicy, Trial},
     llm::{Delta, Request, Scripted, ToolChoice},
     model::{
         Attempt, Fault, Outcome, QueryId, Seq, SessionKey, SessionName, Sid, Submission, Turn,
@@ -161,6 +161,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         sid,
         key: SessionKey::local(SessionName::new("s").unwrap()),
         token,
+        trial: Trial::First,
         model: "scripted/test".into(),
         request,
         deltas,

@@ -121,9 +121,11 @@ fn aligned(rows: &[[String; 4]], terminal: &mut Terminal) -> Result<(), Stop> {
 async fn newest(journal: &dyn Journal, limit: usize) -> Result<(Vec<Known>, usize), Stop> {
     let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
     loop {
-        let page = journal.list(tenant(), after.clone(), PAGE).await?;
+        let mut page = journal.list(tenant(), after.clone(), PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.key.name.clone());
+        // Nobody's conversation.
+        page.retain(|known| !known.key.name.is_reserved());
         all += page.len();
         newest.extend(page);
         newest.sort_by_key(|known: &Known| Reverse((known.at, known.sid)));
