@@ -1,7 +1,7 @@
 //! Model gateway: one per provider; it alone sees the whole load on it.
 //!
 //! Supervised by the supervisor. A session's call comes through its shard, which keeps the books; the
-//! gateway refuses a call whose query has no live entry there. What it does with the others ([`desk`]):
+//! gateway refuses a call whose query has no live entry there. What it does with the others ([`desk`], [`waiting`]):
 //! - It admits as many at a time as the provider may have, at the pace that the configuration allows and
 //!   the provider's own word ([`pace`], [`bucket`]). A refusal for the rate holds a model back for all.
 //! - It lets a bounded number wait their turn, fairly over tenants and sessions ([`queue`]), and refuses
@@ -42,13 +42,15 @@ mod retries;
 mod settings;
 mod slices;
 mod ticket;
+mod waiting;
 
-pub use board::{CircuitState, ModelState, ProviderState};
 pub(super) use board::{Board, Boards};
-use desk::{GatewayState, Left};
+pub use board::{CircuitState, ModelState, ProviderState};
+use desk::GatewayState;
 use pump::End;
 pub use settings::{BreakerSettings, GatewaySettings, RetryShare};
 pub(super) use ticket::Ticket;
+use waiting::Left;
 
 /// Pieces of a reply that may wait for the session.
 pub(super) const DELTA_BUFFER: usize = 64;

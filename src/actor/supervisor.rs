@@ -107,7 +107,10 @@ impl SupervisorActor {
         };
         let board = |backend: &Arc<dyn Backend>| {
             let provider = backend.provider();
-            (provider.to_owned(), Board::new(provider, args.clock.clone()))
+            (
+                provider.to_owned(),
+                Board::new(provider, args.clock.clone()),
+            )
         };
         Services {
             clock: args.clock.clone(),
@@ -266,7 +269,8 @@ impl SupervisorState {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
         let board = self.services.providers.get(provider);
-        let (Some(backend), Some(pool), Some(board)) = (backend, self.gateways.get(provider), board)
+        let (Some(backend), Some(pool), Some(board)) =
+            (backend, self.gateways.get(provider), board)
         else {
             return Err(format!("there is no backend for the provider `{provider}`").into());
         };

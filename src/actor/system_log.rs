@@ -55,7 +55,10 @@ impl SystemLog {
         let record = record(&self.clock, fact);
         if let Err(lost) = self.facts.try_send(record) {
             let record = lost.into_inner();
-            tracing::warn!(kind = record.fact.kind(), "too much is to be written: it is not in the system's log");
+            tracing::warn!(
+                kind = record.fact.kind(),
+                "too much is to be written: it is not in the system's log"
+            );
         }
     }
 }

@@ -22,8 +22,14 @@ pub(super) struct Breaker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Closed,
-    Open { until: Duration, cool_down: Duration },
-    HalfOpen { cool_down: Duration, probe: Probe },
+    Open {
+        until: Duration,
+        cool_down: Duration,
+    },
+    HalfOpen {
+        cool_down: Duration,
+        probe: Probe,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,9 +115,8 @@ impl Breaker {
         match (self.state, pass) {
             (State::Closed, Pass::Free | Pass::Probe) => self.counted(now, health),
             (State::HalfOpen { cool_down, .. }, Pass::Probe) => self.probed(now, cool_down, health),
-            (State::Open { .. }, Pass::Free | Pass::Probe) | (State::HalfOpen { .. }, Pass::Free) => {
-                None
-            }
+            (State::Open { .. }, Pass::Free | Pass::Probe)
+            | (State::HalfOpen { .. }, Pass::Free) => None,
         }
     }
 
@@ -228,7 +233,11 @@ mod tests {
         assert_eq!(breaker.check(at(6)), Ok(()));
         assert_eq!(breaker.enter(), Pass::Probe);
         assert_eq!(breaker.check(at(7)), Err(at(4)), "one at a time");
-        assert_eq!(breaker.ended(at(7), Pass::Free, Health::Fine), None, "a straggler");
+        assert_eq!(
+            breaker.ended(at(7), Pass::Free, Health::Fine),
+            None,
+            "a straggler"
+        );
         assert_eq!(breaker.check(at(7)), Err(at(4)));
         assert_eq!(breaker.ended(at(8), Pass::Probe, Health::Unknown), None);
         assert_eq!(breaker.check(at(8)), Ok(()), "it was taken back");
@@ -242,7 +251,10 @@ mod tests {
         assert_eq!(breaker.enter(), Pass::Probe);
         let change = breaker.ended(at(40), Pass::Probe, Health::Fine);
         assert_eq!(change, Some(Change::Closed));
-        assert_eq!((breaker.enter(), breaker.check(at(40))), (Pass::Free, Ok(())));
+        assert_eq!(
+            (breaker.enter(), breaker.check(at(40))),
+            (Pass::Free, Ok(()))
+        );
         // What had failed before is forgotten.
         assert_eq!(breaker.ended(at(40), Pass::Free, Health::Failed), None);
     }

@@ -11,22 +11,22 @@ use std::{
 };
 
 use ractor::ActorRef;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::{
     GatewayArgs, GatewayMsg,
     breaker::{Breaker, Change, Pass},
     health,
-    lane::{Lane, News, Running, Waiter},
+    lane::{Lane, News, Running},
     pace::Pace,
     pump::{self, End, Teller},
     retries::RetryBudget,
     ticket::Ticket,
+    waiting::refuse_at_open_circuit,
 };
 use crate::{
     actor::{
         mailbox::{Counted, Mailbox},
-        pulse::Place,
         task::Task,
     },
     kernel::Trial,
@@ -34,14 +34,9 @@ use crate::{
     model::Fault,
 };
 
-/// Shortest and longest hint when to come again.
-const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Calls in the last minute from which its pace can be told.
-const ENOUGH: u64 = 10;
-
 pub(in crate::actor) struct GatewayState {
     pub(super) args: GatewayArgs,
-    me: Mailbox<GatewayMsg>,
+    pub(super) me: Mailbox<GatewayMsg>,
     /// Where times are counted from.
     start: Instant,
     next: u64,
@@ -55,15 +50,6 @@ pub(in crate::actor) struct GatewayState {
     retries: RetryBudget,
     /// When the next waiting call may start, if it is time alone that it waits for.
     alarm: Option<(Duration, Task)>,
-}
-
-/// Why a call does not wait any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum Left {
-    /// Nobody waits for it.
-    GaveUp,
-    /// It waited for too long.
-    TimedOut,
 }
 
 impl GatewayState {
@@ -108,11 +94,14 @@ impl GatewayState {
         };
         let (held, patience) = (lane.pace.held_for(now), self.args.settings.queue_deadline);
         if held > patience {
-            let detail = format!("`{model}` is not to be called for {held:?}, and calls wait {patience:?} at most");
+            let detail = format!(
+                "`{model}` is not to be called for {held:?}, and calls wait {patience:?} at most"
+            );
             return ticket.refuse_until("queue_timeout", held, detail);
         }
         let tokens = lane.weigh(&ticket.request);
-        let at_once = lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
+        let at_once =
+            lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
             let detail = format!("{waiting} calls wait for this provider, and no more may");
@@ -133,21 +122,6 @@ impl GatewayState {
             // Where time alone is in its way, somebody has to look at the clock.
             self.dispatch();
         }
-    }
-
-    /// A call that waited has gone, or has to.
-    pub(super) fn left(&mut self, model: &str, call: u64, why: Left) {
-        let now = self.now();
-        let Some(waiter) = self.lanes.get_mut(model).and_then(|lane| lane.queue.remove(call)) else {
-            return;
-        };
-        self.leaves_queue(&waiter.ticket);
-        if why == Left::TimedOut {
-            let (patience, after) = (self.args.settings.queue_deadline, self.hint(model, now));
-            let detail = format!("its turn did not come within {patience:?}");
-            waiter.ticket.refuse_until("queue_timeout", after, detail);
-        }
-        self.dispatch();
     }
 
     /// The provider tells its limits, on the way of a call.
@@ -294,53 +268,12 @@ impl GatewayState {
         self.count();
     }
 
-    fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {
-        let call = self.number();
-        // A place in a queue is nobody's stall.
-        let now = self.args.clock.monotonic_millis();
-        ticket.pulse.queue(Place::Waiting, now);
-        let (tenant, sid) = (ticket.key.tenant.clone(), ticket.sid);
-        let waiter = Waiter {
-            _watch: self.watch(&ticket, call),
-            ticket,
-            tokens,
-        };
-        if let Some(lane) = self.lanes.get_mut(model) {
-            lane.queue.push(&tenant, sid, call, waiter);
-        }
-    }
-
-    /// Sees that a waiting call gives up, or waits for too long.
-    fn watch(&self, ticket: &Ticket, call: u64) -> Task {
-        let (me, patience) = (self.me.clone(), self.args.settings.queue_deadline);
-        let (model, deltas) = (Arc::clone(&ticket.model), ticket.deltas.clone());
-        Task::spawn(async move {
-            let why = match timeout(patience, deltas.closed()).await {
-                Ok(()) => Left::GaveUp,
-                Err(_) => Left::TimedOut,
-            };
-            let _ = me.cast(GatewayMsg::Left { model, call, why });
-        })
-    }
-
-    fn leaves_queue(&self, ticket: &Ticket) {
-        let now = self.args.clock.monotonic_millis();
-        ticket.pulse.queue(Place::Left, now);
-    }
-
     /// Whether calls of a model are let through; else when it is worth asking again.
     fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
         self.breaker.check(now)?;
-        self.lanes.get(model).map_or(Ok(()), |lane| lane.breaker.check(now))
-    }
-
-    /// Nobody waits for a model that is not called.
-    fn send_away(&mut self, model: &str, after: Duration) {
-        let all = self.lanes.get_mut(model).map(|lane| lane.queue.take_all());
-        for waiter in all.unwrap_or_default() {
-            self.leaves_queue(&waiter.ticket);
-            refuse_at_open_circuit(*waiter.ticket, after);
-        }
+        self.lanes
+            .get(model)
+            .map_or(Ok(()), |lane| lane.breaker.check(now))
     }
 
     /// What the end of a call says of whom it asked.
@@ -349,7 +282,9 @@ impl GatewayState {
             End::Failed(fault) => fault.code.as_str(),
             End::Answered(_) | End::GaveUp | End::Lost => "",
         };
-        let of_provider = self.breaker.ended(now, run.of_provider, health::of_provider(end));
+        let of_provider = self
+            .breaker
+            .ended(now, run.of_provider, health::of_provider(end));
         let lane = self.lanes.get_mut(&run.model);
         let of_model = lane.and_then(|lane| {
             let health = health::of_model(end);
@@ -370,20 +305,6 @@ impl GatewayState {
         }
     }
 
-    /// When it is worth coming again, by how many wait and how fast they are served.
-    fn hint(&mut self, model: &str, now: Duration) -> Duration {
-        let waiting = self.waiting() as u64 + 1;
-        let Some(lane) = self.lanes.get_mut(model) else {
-            return HINTS.0;
-        };
-        let limits = [lane.pace.limits().requests, self.pace.limits().requests];
-        let lately = Some(self.pace.lately(now)).filter(|lately| *lately >= ENOUGH);
-        let per_minute = limits.into_iter().flatten().min().or(lately);
-        let by_pace = per_minute.map(|per_minute| Duration::from_millis(waiting * 60_000 / per_minute.max(1)));
-        let hint = by_pace.unwrap_or(HINTS.0).clamp(HINTS.0, HINTS.1);
-        hint.max(lane.pace.held_for(now))
-    }
-
     fn ready_at(&self, lane: &Lane, tokens: u64) -> Duration {
         lane.pace.ready_at(tokens).max(self.pace.ready_at(tokens))
     }
@@ -392,11 +313,7 @@ impl GatewayState {
         self.running.len() < self.args.settings.concurrency
     }
 
-    fn waiting(&self) -> usize {
-        self.lanes.values().map(|lane| lane.queue.len()).sum()
-    }
-
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
@@ -416,7 +333,11 @@ impl GatewayState {
             self.alarm = None;
             return;
         };
-        if self.alarm.as_ref().is_some_and(|(set, _)| *set == at && at > now) {
+        if self
+            .alarm
+            .as_ref()
+            .is_some_and(|(set, _)| *set == at && at > now)
+        {
             return;
         }
         let (me, due) = (self.me.clone(), self.start + at);
@@ -430,9 +351,4 @@ impl GatewayState {
     fn count(&self) {
         self.args.board.count(self.running.len(), self.waiting());
     }
-}
-
-fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
-    let detail = format!("`{}` failed too often and is left alone for {after:?}", ticket.model);
-    ticket.refuse_until("circuit_open", after, detail);
 }

@@ -98,7 +98,9 @@ impl Pace {
     /// When a call of about so many tokens may start.
     pub(super) fn ready_at(&self, tokens: u64) -> Duration {
         let requests = self.requests.map_or(Duration::ZERO, |all| all.ready_at(1));
-        let of_tokens = self.tokens.map_or(Duration::ZERO, |all| all.ready_at(tokens));
+        let of_tokens = self
+            .tokens
+            .map_or(Duration::ZERO, |all| all.ready_at(tokens));
         let gentle = self.gentle.map_or(Duration::ZERO, |gentle| gentle.next);
         self.held.max(requests).max(of_tokens).max(gentle)
     }

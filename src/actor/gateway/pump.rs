@@ -19,7 +19,7 @@ use crate::{
 
 /// How a call ended, as the gateway sees it.
 #[derive(Debug)]
-pub(super) enum End {
+pub(in crate::actor) enum End {
     /// With a reply, which used this much.
     Answered(Usage),
     /// With a fault.
@@ -84,7 +84,10 @@ pub(super) async fn run(
             )),
             Err(_) if total <= deadline => Err(Fault::retryable(
                 "total_timeout",
-                format!("the model's reply was not complete within {:?}", settings.total),
+                format!(
+                    "the model's reply was not complete within {:?}",
+                    settings.total
+                ),
             )),
             Err(_) => Err(stalled(waits, &settings)),
         };

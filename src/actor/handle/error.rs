@@ -29,7 +29,9 @@ pub enum AskError {
     #[error(transparent)]
     Name(#[from] IdError),
     /// The session is Oracle's own.
-    #[error("the session `{name}` is Oracle's own log: read it with `oracle sessions events {name}`, and talk in another")]
+    #[error(
+        "the session `{name}` is Oracle's own log: read it with `oracle sessions events {name}`, and talk in another"
+    )]
     Reserved {
         /// The name.
         name: SessionName,

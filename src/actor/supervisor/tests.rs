@@ -23,6 +23,7 @@ use crate::{
 };
 
 mod depths;
+mod gateways;
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";

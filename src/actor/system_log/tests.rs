@@ -3,8 +3,11 @@
 use super::*;
 use crate::{
     actor::pool::Pool,
-    journal::{Memory, faulty::Faulty},
-    model::{Event, Timestamp, record::{CircuitClosed, LlmFact}},
+    journal::Memory,
+    model::{
+        Event, Timestamp,
+        record::{CircuitClosed, LlmFact},
+    },
 };
 
 fn fact(provider: &str) -> LlmFact {
@@ -33,7 +36,9 @@ async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
             let line = |entry: &Entry| {
                 let event = Event::of(&key.name, entry.seq, &entry.record);
                 let provider = event.payload["provider"].as_str().unwrap_or_default();
-                format!("{} {} {provider}", event.seq, event.kind).trim_end().to_owned()
+                format!("{} {} {provider}", event.seq, event.kind)
+                    .trim_end()
+                    .to_owned()
             };
             return log.iter().map(line).collect();
         }

@@ -47,7 +47,11 @@ fn what_is_told_becomes_the_limit_and_may_change() {
     pace.told(at(100), &told_requests(60, 59, 1), InFlight::default());
     assert_eq!(pace.limits().requests, Some(60));
     assert!(starts(&mut pace, at(100), at(160)) <= 60);
-    pace.told(at(160), &told_requests(6_000, 5_999, 1), InFlight::default());
+    pace.told(
+        at(160),
+        &told_requests(6_000, 5_999, 1),
+        InFlight::default(),
+    );
     assert!(starts(&mut pace, at(160), at(220)) > 5_000, "raised");
     pace.told(at(220), &told_requests(60, 59, 1), InFlight::default());
     assert!(starts(&mut pace, at(280), at(340)) <= 60, "lowered");
@@ -61,8 +65,16 @@ fn what_is_left_counts_with_what_is_on_its_way_and_a_window_is_waited_for() {
     };
     for (name, limits, ready) in [
         ("enough is left", told_requests(600, 500, 10), at(100)),
-        ("on its way already, and the window ends soon", told_requests(600, 5, 7), at(107)),
-        ("nothing is left, and the window ends soon", told_requests(600, 0, 7), at(107)),
+        (
+            "on its way already, and the window ends soon",
+            told_requests(600, 5, 7),
+            at(107),
+        ),
+        (
+            "nothing is left, and the window ends soon",
+            told_requests(600, 0, 7),
+            at(107),
+        ),
     ] {
         let mut pace = Pace::default();
         pace.told(at(100), &limits, in_flight);
@@ -71,7 +83,10 @@ fn what_is_left_counts_with_what_is_on_its_way_and_a_window_is_waited_for() {
     let mut pace = Pace::default();
     pace.told(at(100), &told_requests(600, 0, 60), in_flight);
     let next = pace.ready_at(0);
-    assert!(next > at(100) && next < at(101), "refilled continuously: {next:?}");
+    assert!(
+        next > at(100) && next < at(101),
+        "refilled continuously: {next:?}"
+    );
 }
 
 #[test]
@@ -111,7 +126,11 @@ fn a_refusal_holds_until_it_may_come_again() {
     ] {
         let mut pace = Pace::default();
         pace.refused(at(100), at(99), after);
-        assert_eq!((pace.held_for(at(100)), pace.ready_at(0)), (held, at(100) + held), "{name}");
+        assert_eq!(
+            (pace.held_for(at(100)), pace.ready_at(0)),
+            (held, at(100) + held),
+            "{name}"
+        );
     }
 }
 
@@ -138,7 +157,10 @@ fn after_a_hold_calls_come_back_step_by_step() {
     pace.told(at(100), &told_requests(600, 599, 1), InFlight::default());
     pace.refused(at(100), at(99), Some(at(10)));
     let first = starts(&mut pace, at(100), at(115));
-    assert!((10..25).contains(&first), "{first} in the first five seconds");
+    assert!(
+        (10..25).contains(&first),
+        "{first} in the first five seconds"
+    );
     starts(&mut pace, at(115), at(130));
     let later = starts(&mut pace, at(130), at(190));
     assert!((500..=600).contains(&later), "{later}");

@@ -36,7 +36,11 @@ impl Line {
 fn tenants_take_turns_then_sessions_then_calls() {
     for (name, waiting, order) in [
         ("nobody", vec![], ""),
-        ("one session keeps its order", vec![("a", 1, 3)], "a1.1 a1.2 a1.3"),
+        (
+            "one session keeps its order",
+            vec![("a", 1, 3)],
+            "a1.1 a1.2 a1.3",
+        ),
         (
             "sessions take turns",
             vec![("a", 1, 3), ("a", 2, 2)],
@@ -68,7 +72,10 @@ fn nobodys_first_waits_for_the_many_of_another() {
     }
     line.push("b", 1, 1);
     let first: Vec<String> = (0..2).filter_map(|_| line.queue.pop()).collect();
-    assert!(first.contains(&"b1.1".to_owned()), "another tenant: {first:?}");
+    assert!(
+        first.contains(&"b1.1".to_owned()),
+        "another tenant: {first:?}"
+    );
 }
 
 #[test]
@@ -97,7 +104,11 @@ fn those_who_come_and_give_up_while_nobody_is_served_do_not_pile_up() {
         line.push("y", 1, 1);
         line.queue.remove(id);
     }
-    assert!(line.queue.sessions <= 2 + SPARE + 1, "{}", line.queue.sessions);
+    assert!(
+        line.queue.sessions <= 2 + SPARE + 1,
+        "{}",
+        line.queue.sessions
+    );
     let places: usize = line.queue.tenants.values().map(|one| one.round.len()).sum();
     assert_eq!(places, line.queue.sessions);
     assert_eq!(line.rest(), ["z1.1"]);
