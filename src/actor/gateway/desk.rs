@@ -71,6 +71,7 @@ impl GatewayState {
             args,
         };
         state.publish();
+        state.count();
         state
     }
 

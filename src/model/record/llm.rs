@@ -66,3 +66,35 @@ facts! {
         CircuitClosed(CircuitClosed) = "llm.circuit_closed",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::{Record, codec};
+
+    #[test]
+    fn what_a_gateway_tells_reads_back_as_it_was() {
+        let opened = |model: Option<&str>| {
+            LlmFact::CircuitOpened(CircuitOpened {
+                provider: "openai".into(),
+                model: model.map(str::to_owned),
+                why: "server_error".into(),
+                cool_down_ms: 5_000,
+            })
+        };
+        let closed = LlmFact::CircuitClosed(CircuitClosed {
+            provider: "openai".into(),
+            model: None,
+        });
+        for fact in [opened(None), opened(Some("openai/small")), closed] {
+            let record = Record {
+                at: Timestamp::from_millis(1_767_225_600_000),
+                query: None,
+                turn: None,
+                fact: fact.into(),
+            };
+            let written = codec::encode(&record).unwrap();
+            assert_eq!(codec::decode(&written).unwrap(), record, "{written}");
+        }
+    }
+}
