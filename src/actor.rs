@@ -37,13 +37,16 @@ mod services;
 mod session;
 mod shard;
 mod supervisor;
+mod system_log;
 mod task;
 mod view;
 
 pub use bus::{Filter, Frame, Notice, Subscription};
 pub use clock::Clock;
 pub use depths::Depths;
-pub use gateway::GatewaySettings;
+pub use gateway::{
+    BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
+};
 pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
 pub use letters::{Take, TakeError, take};
 pub use profile::{Profile, Profiles};

@@ -15,7 +15,7 @@ use super::{
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
     depths::Gauges,
-    gateway::{GatewayActor, GatewayArgs, GatewayMsg},
+    gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
     letters,
@@ -25,6 +25,7 @@ use super::{
     recovery::Whom,
     services::Services,
     shard::Roster,
+    system_log::SystemLog,
     task::Task,
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
@@ -81,10 +82,11 @@ pub(super) struct SupervisorState {
     replaced: HashMap<Place, u32>,
     /// Who lives in which shard; outlives them.
     rosters: Vec<Roster>,
-    /// Reads letters from other processes; ends with the supervisor.
-    _letters: Option<Task>,
-    /// Bring back what was cut off: after the start, and after a shard's death; end with the supervisor.
-    _recovery: Option<Task>,
+    log: SystemLog,
+    /// Writes the log, reads letters from other processes, brings back what was cut off; all end with the
+    /// supervisor.
+    _tasks: Vec<Task>,
+    /// Bring back what a shard's death has cut off.
     orphans: HashMap<usize, Task>,
 }
 
@@ -96,7 +98,7 @@ impl SupervisorActor {
     }
 
     pub(super) fn services(args: &SystemArgs) -> Services {
-        let settings = args.settings;
+        let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle(Pool::new(settings.buses, capacity));
         let profiles = Arc::new(args.profiles.clone());
@@ -110,6 +112,13 @@ impl SupervisorActor {
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
         };
+        let board = |backend: &Arc<dyn Backend>| {
+            let provider = backend.provider();
+            (
+                provider.to_owned(),
+                Board::new(provider, args.clock.clone()),
+            )
+        };
         Services {
             clock: args.clock.clone(),
             journal: Arc::clone(&args.journal),
@@ -118,6 +127,7 @@ impl SupervisorActor {
             bus,
             router,
             profiles,
+            providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
         }
     }
@@ -126,6 +136,7 @@ impl SupervisorActor {
         Oracle {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
+            providers: Arc::clone(&services.providers),
         }
     }
 }
@@ -142,6 +153,9 @@ impl Actor for SupervisorActor {
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let (places, replaced) = (HashMap::new(), HashMap::new());
         let shards = services.router.shards.size();
+        let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
+        let deadline = args.settings.timeouts.append;
+        let (log, writer) = SystemLog::start(journal, bus, args.clock.clone(), deadline);
         let mut state = SupervisorState {
             args,
             services,
@@ -149,16 +163,17 @@ impl Actor for SupervisorActor {
             places,
             replaced,
             rosters: (0..shards).map(|_| Roster::default()).collect(),
-            _letters: None,
-            _recovery: None,
+            log,
+            _tasks: vec![writer],
             orphans: HashMap::new(),
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
-        state._letters = state.read_letters();
+        state._tasks.extend(state.read_letters());
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
-            state._recovery = Some(state.recover(Whom::All));
+            let recovery = state.recover(Whom::All);
+            state._tasks.push(recovery);
         }
         Ok(state)
     }
@@ -257,15 +272,20 @@ impl SupervisorState {
     ) -> Result<ActorId, ActorProcessingErr> {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
-        let (Some(backend), Some(pool)) = (backend, self.gateways.get(provider)) else {
+        let board = self.services.providers.get(provider);
+        let (Some(backend), Some(pool), Some(board)) =
+            (backend, self.gateways.get(provider), board)
+        else {
             return Err(format!("there is no backend for the provider `{provider}`").into());
         };
         let args = GatewayArgs {
             backend: Arc::clone(backend),
-            settings: self.args.settings.gateway,
+            settings: self.args.settings.of_provider(provider),
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
             depth: pool.depth(0),
+            board: board.clone(),
+            log: self.log.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
         let id = actor.get_id();

@@ -13,7 +13,7 @@ use crate::{
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
         shard::ShardMsg,
     },
-    kernel::{CallToken, DelegationPolicy},
+    kernel::{CallToken, DelegationPolicy, Trial},
     llm::{Delta, Request, Scripted, ToolChoice},
     model::{
         Attempt, Fault, Outcome, QueryId, Seq, SessionKey, SessionName, Sid, Submission, Turn,
@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod depths;
+mod gateways;
 mod shards;
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -163,6 +164,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         sid,
         key: SessionKey::local(SessionName::new("s").unwrap()),
         token,
+        trial: Trial::First,
         model: "scripted/test".into(),
         request,
         deltas,
