@@ -347,3 +347,6 @@ pub(super) fn has_key(headers: &HeaderMap, key: &secrecy::SecretString) -> bool 
     value("x-api-key") == Some(key)
         || value("authorization").and_then(|value| value.strip_prefix(b"Bearer ")) == Some(key)
 }
+
+#[cfg(test)]
+mod tests;
