@@ -108,7 +108,7 @@ pub struct Behaviour {
     /// Most requests at the same time
     #[arg(long, value_name = "N", help_heading = "What it demands")]
     concurrency: Option<NonZeroU32>,
-    /// Key that requests must have; more get 401
+    /// Key that requests must have; others get 401
     #[arg(long, value_name = "KEY", help_heading = "What it demands")]
     key: Option<String>,
     /// Refuse a request that breaks a rule, instead of only telling of it

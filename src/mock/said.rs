@@ -64,13 +64,23 @@ pub(super) struct Call {
 }
 
 /// A text, ready to be put into JSON: as a whole and in pieces.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Text {
     /// A literal; `""` where it is empty.
     pub(super) whole: String,
     /// Literals; none where it is empty.
     pub(super) pieces: Vec<String>,
     tokens: u64,
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self {
+            whole: literal(""),
+            pieces: Vec::new(),
+            tokens: 0,
+        }
+    }
 }
 
 impl Text {

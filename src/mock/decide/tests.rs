@@ -11,7 +11,7 @@ use crate::mock::{Settings, fault::FaultKind};
 /// More steps than this are counted and not shown.
 const SHOWN: usize = 24;
 /// More of a step than this is not shown.
-const MOST: usize = 400;
+const MOST: usize = 3_000;
 
 /// A server whose replies are short.
 fn server(settings: Settings) -> std::sync::Arc<Server> {
@@ -149,6 +149,63 @@ fn the_bytes_of_an_openai_reply_with_each_fault() {
 #[test]
 fn the_bytes_of_an_anthropic_reply_with_each_fault() {
     insta::assert_snapshot!("anthropic_whole", all(Dialect::Anthropic, false));
+}
+
+#[test]
+fn every_object_is_json_unless_the_fault_is_about_that() {
+    let server = server(Settings::default());
+    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+        for (stream, kind) in [true, false]
+            .iter()
+            .flat_map(|stream| FaultKind::ALL.iter().map(move |kind| (*stream, *kind)))
+        {
+            let answer = decide(
+                &server,
+                dialect,
+                &body(dialect, stream).to_string(),
+                Some(kind.name()),
+            );
+            let bytes: Vec<u8> = match &answer.body {
+                Sent::Whole(bytes) => bytes.to_vec(),
+                Sent::Steps(steps) => steps
+                    .iter()
+                    .filter_map(|step| match step {
+                        Step::Send(bytes) => Some(&bytes[..]),
+                        _ => None,
+                    })
+                    .flatten()
+                    .copied()
+                    .collect(),
+            };
+            let text = String::from_utf8(bytes).unwrap();
+            let objects: Vec<&str> = if answer.is_stream() {
+                let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
+                lines.filter(|data| *data != "[DONE]").collect()
+            } else {
+                vec![text.trim_start_matches('\u{feff}')]
+            };
+            let broken = !answer.is_stream()
+                && matches!(
+                    kind,
+                    FaultKind::Html
+                        | FaultKind::HangUp
+                        | FaultKind::StallHeaders
+                        | FaultKind::Cut
+                        | FaultKind::Stall
+                        | FaultKind::NoEnd
+                        | FaultKind::CommentsOnly
+                );
+            for object in objects {
+                let read = serde_json::from_str::<Value>(object);
+                assert_eq!(
+                    read.is_err(),
+                    broken,
+                    "{dialect:?} {stream} {}: {object}",
+                    kind.name()
+                );
+            }
+        }
+    }
 }
 
 #[test]
