@@ -81,7 +81,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Serve a mock model over HTTP that goes wrong on purpose, for tests
     #[command(after_help = help::MOCK_MODEL)]
-    MockModel(mock_model::MockModelArgs),
+    MockModel(Box<mock_model::MockModelArgs>),
     /// Show or check the configuration
     #[command(after_help = help::CONFIG)]
     Config(config::ConfigArgs),

@@ -232,7 +232,7 @@ mod tests {
             .into_iter()
             .chain(line.split_whitespace());
         match Args::read(words.map(Into::into)).unwrap().command {
-            Command::MockModel(args) => args,
+            Command::MockModel(args) => *args,
             other => panic!("{other:?}"),
         }
     }

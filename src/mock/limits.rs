@@ -134,7 +134,7 @@ fn short(time: Duration) -> String {
     }
     let millis = time.as_millis() % 60_000;
     let _ = write!(text, "{}", millis / 1_000);
-    if millis % 1_000 > 0 {
+    if !millis.is_multiple_of(1_000) {
         let part = format!("{:03}", millis % 1_000);
         let _ = write!(text, ".{}", part.trim_end_matches('0'));
     }
