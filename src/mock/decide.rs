@@ -63,6 +63,12 @@ impl Answer {
         self.kind == STREAM
     }
 
+    /// Whether the connection is given up in its place.
+    pub(super) fn never_begins(&self) -> bool {
+        let cut = matches!(&self.body, Sent::Steps(steps) if steps.first() == Some(&Step::Cut));
+        cut || self.wait == Wait::Stall
+    }
+
     fn new(status: u16, kind: &'static str, body: Sent) -> Self {
         Self {
             wait: Wait::For(Duration::ZERO),

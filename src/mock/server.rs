@@ -193,9 +193,10 @@ async fn answer(
         path,
         headers,
         body,
-        status: match answer.wait {
-            Wait::Stall => 0,
-            Wait::For(_) => answer.status,
+        status: if answer.never_begins() {
+            0
+        } else {
+            answer.status
         },
         fault: answer.fault,
         breaches: std::mem::take(&mut answer.breaches),

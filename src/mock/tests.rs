@@ -90,6 +90,7 @@ async fn a_connection_breaks_off_where_it_should_and_not_where_it_should_not() {
     }
     let nothing = get(&mock, CHAT, &["x-mock-fault: hang-up"], BODY).await;
     assert_eq!(nothing, "");
+    assert_eq!(mock.stats().status, [(0, 1), (200, 4)].into());
 }
 
 #[tokio::test]
