@@ -111,17 +111,21 @@ fn visible(bytes: &[u8]) -> String {
     text
 }
 
+fn name(kind: FaultKind) -> &'static str {
+    match kind {
+        // What it says by default is long.
+        FaultKind::HugeLine => "huge-line=300",
+        kind => kind.name(),
+    }
+}
+
 fn all(dialect: Dialect, stream: bool) -> String {
     let server = server(Settings::default());
     let body = body(dialect, stream).to_string();
     let mut text = String::from("== no fault\n");
     text += &shown(&decide(&server, dialect, &body, None));
     for kind in FaultKind::ALL {
-        let name = match kind {
-            // What it says by default is long.
-            FaultKind::HugeLine => "huge-line=300",
-            kind => kind.name(),
-        };
+        let name = name(*kind);
         let _ = write!(
             text,
             "\n== {name}\n{}",
@@ -163,7 +167,7 @@ fn every_object_is_json_unless_the_fault_is_about_that() {
                 &server,
                 dialect,
                 &body(dialect, stream).to_string(),
-                Some(kind.name()),
+                Some(name(kind)),
             );
             let bytes: Vec<u8> = match &answer.body {
                 Sent::Whole(bytes) => bytes.to_vec(),
