@@ -24,6 +24,7 @@ mod help;
 pub mod input;
 mod interrupts;
 pub mod journal;
+pub mod mock_model;
 mod options;
 mod progress;
 pub mod prompt;
@@ -78,6 +79,9 @@ pub enum Command {
     /// Play a scripted conversation through a real session, without any network
     #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
+    /// Serve a mock model over HTTP that goes wrong on purpose, for tests
+    #[command(after_help = help::MOCK_MODEL)]
+    MockModel(Box<mock_model::MockModelArgs>),
     /// Show or check the configuration
     #[command(after_help = help::CONFIG)]
     Config(config::ConfigArgs),

@@ -30,6 +30,7 @@ use crate::{
 pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let load = || configuration(args, environment);
     let done = match &args.command {
+        Command::MockModel(mock) => run::mock_model(mock, terminal),
         Command::Completions(shell) => cli::completions::run(*shell, terminal),
         Command::Signal(signal) => cli::signal::run(signal, terminal),
         Command::Classify(classify) => {

@@ -153,6 +153,20 @@ Examples:
     exit_codes!()
 );
 
+pub(super) const MOCK_MODEL: &str = "\
+Speaks OpenAI's chat completions (POST /v1/chat/completions) and Anthropic's messages (POST \
+/v1/messages). Prints its URL when it serves; Ctrl-C ends it. GET /stats tells figures, GET /requests the \
+last requests, POST /reset begins anew. A request that breaks a rule of its dialect is told of on standard \
+error. docs/mock-model.md tells more.
+
+A request asks for a fault of its own with the header `x-mock-fault: NAME`.
+
+Examples:
+  oracle mock-model --port 0 --turns 2 --tools
+  oracle mock-model --latency 20ms..80ms --fault 429:0.05 --fault cut=3@7 --seed 1
+  oracle mock-model --requests-per-minute 600 --concurrency 8 --key secret --strict
+  oracle mock-model --list-faults";
+
 pub(super) const CONFIG: &str = "\
 Defaults, the file, the environment (ORACLE_MAX_TURNS, ORACLE_BUDGET__MAX_TOKENS) and options of the \
 command line are laid over one another, the later wins.

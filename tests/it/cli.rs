@@ -30,6 +30,7 @@ mod folders;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+mod mock_model;
 #[cfg(unix)]
 mod permissions;
 mod prompt;

@@ -24,6 +24,7 @@ fn every_command_has_help_with_examples() {
         "signal --help",
         "prompt --help",
         "replay --help",
+        "mock-model --help",
         "config --help",
         "config show --help",
         "config check --help",

@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("journal", 2),
     ("config", 2),
     ("actor", 3),
+    ("mock", 3),
     ("http", 4),
     ("control", 4),
     ("cli", 4),
