@@ -123,6 +123,41 @@ pub(super) mod tests {
         }
     }
 
+    /// What came and what it came to: `pieces → parts stop input/cached/output`, or the fault's code.
+    pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
+        let deltas: Vec<String> = deltas
+            .iter()
+            .map(|delta| match delta {
+                Delta::Text(text) => format!("{text:?}"),
+                Delta::Reasoning(text) => format!("~{text:?}"),
+                Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
+            })
+            .collect();
+        let end = match reply {
+            Err(fault) => format!("! {}", fault.code),
+            Ok(reply) => {
+                let parts = reply.parts.iter().map(|part| match part {
+                    Part::Text { text } => format!("{text:?}"),
+                    Part::ToolCall(call) => {
+                        format!("{}:{}({})", call.id, call.name, call.arguments)
+                    }
+                    Part::Opaque(opaque) => format!("{} {}", opaque.provider, opaque.body),
+                    Part::ToolResult(_) => panic!("a result in a reply"),
+                });
+                let parts: Vec<String> = parts.collect();
+                let used = reply.usage;
+                let (input, cached, output) =
+                    (used.input_tokens, used.cached_tokens, used.output_tokens);
+                format!(
+                    "{} {:?} {input}/{cached}/{output}",
+                    parts.join(" "),
+                    reply.stop
+                )
+            }
+        };
+        format!("{} → {end}", deltas.join(" "))
+    }
+
     #[test]
     fn every_call_gets_an_id_of_its_own() {
         let context = context(Scenario::Results); // Has a call `conformance-1`.
@@ -163,13 +198,33 @@ pub(super) mod tests {
             cost: NanoUsd(0),
         };
         let (input, output) = (estimate.input_tokens, estimate.output_tokens);
-        assert_eq!((input, output), (46, 3));
+        assert_eq!((input, output), (49, 3));
         for (name, told, expected) in [
-            ("all told", tokens(Some(9), Some(4), Some(2)), usage(9, 4, 2)),
-            ("nothing told", tokens(None, None, None), usage(input, 0, output)),
-            ("zero sent", tokens(Some(0), None, Some(2)), usage(input, 0, 2)),
-            ("no output told", tokens(Some(9), None, None), usage(9, 0, output)),
-            ("more cached than sent", tokens(Some(9), Some(10), Some(0)), usage(9, 9, 0)),
+            (
+                "all told",
+                tokens(Some(9), Some(4), Some(2)),
+                usage(9, 4, 2),
+            ),
+            (
+                "nothing told",
+                tokens(None, None, None),
+                usage(input, 0, output),
+            ),
+            (
+                "zero sent",
+                tokens(Some(0), None, Some(2)),
+                usage(input, 0, 2),
+            ),
+            (
+                "no output told",
+                tokens(Some(9), None, None),
+                usage(9, 0, output),
+            ),
+            (
+                "more cached than sent",
+                tokens(Some(9), Some(10), Some(0)),
+                usage(9, 9, 0),
+            ),
         ] {
             let reply = context.finish(parts.clone(), StopReason::ToolCalls, told);
             assert_eq!(reply.usage, expected, "{name}");

@@ -68,7 +68,11 @@ pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault 
         .filter(|kind| kind.overrides(status))
         .unwrap_or_else(|| Kind::of_status(status));
     let after_ms = delay::asked(headers, status).or_else(|| message.retry_ms());
-    let mut fault = kind.fault(&format!("the provider answered {status}"), &message, after_ms);
+    let mut fault = kind.fault(
+        &format!("the provider answered {status}"),
+        &message,
+        after_ms,
+    );
     match (delay::should_retry(headers), fault.class) {
         (Some(false), FaultClass::Retryable { .. }) => fault.class = FaultClass::Permanent,
         (Some(true), FaultClass::Permanent) if !kind.is_final(status) => {

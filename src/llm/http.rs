@@ -90,7 +90,9 @@ impl Connection {
         };
         let base = Url::parse(settings.base_url.trim()).map_err(|error| bad(error.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-            return Err(bad("it has to begin with `https://` or `http://`".to_owned()));
+            return Err(bad(
+                "it has to begin with `https://` or `http://`".to_owned()
+            ));
         }
         Ok(Self {
             client: client(settings, &base)?,
@@ -158,14 +160,19 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
 /// Whether the server is on this machine: no proxy can reach that.
 fn is_here(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Made once: reading a platform's roots takes milliseconds.
 fn tls() -> Result<ClientConfig, String> {
     static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
-    CONFIG.get_or_init(|| new_tls().map_err(|error| error.to_string())).clone()
+    CONFIG
+        .get_or_init(|| new_tls().map_err(|error| error.to_string()))
+        .clone()
 }
 
 fn new_tls() -> Result<ClientConfig, rustls::Error> {
@@ -177,7 +184,9 @@ fn new_tls() -> Result<ClientConfig, rustls::Error> {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(platform))
             .with_no_client_auth(),
-        Err(_) => builder.with_root_certificates(bundled()).with_no_client_auth(),
+        Err(_) => builder
+            .with_root_certificates(bundled())
+            .with_no_client_auth(),
     };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
@@ -226,7 +235,9 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
 fn secrets(settings: &ProviderSettings, base: &Url) -> Secrets {
     let headers = settings.headers.iter().map(|(_, value)| value.clone());
     let password = base.password().map(SecretString::from);
-    let queried = base.query_pairs().map(|(_, value)| SecretString::from(&*value));
+    let queried = base
+        .query_pairs()
+        .map(|(_, value)| SecretString::from(&*value));
     let secrets = settings.key.clone().into_iter().chain(headers);
     Secrets::new(secrets.chain(password).chain(queried))
 }

@@ -142,7 +142,11 @@ impl Reading {
                 };
                 match parser.finish(&mut each) {
                     // Half an event at the end is no news: the reply is whole without it, or cut.
-                    Err(Stop::Fault(fault)) if fault.code != fault::BAD_STREAM => return Err(fault),
+                    Err(Stop::Fault(fault))
+                        if !matches!(&*fault.code, fault::BAD_STREAM | fault::CUT) =>
+                    {
+                        return Err(fault);
+                    }
                     Ok(()) | Err(Stop::End | Stop::Fault(_)) => {}
                 }
             }

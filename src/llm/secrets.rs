@@ -93,6 +93,6 @@ mod tests {
         let long = format!("{}sk-canary{}", "ä".repeat(495), "x".repeat(100));
         let clean = secrets.clean(&long);
         assert_eq!(clean.chars().count(), DETAIL + 1);
-        assert!(clean.ends_with("[hid…"), "{clean}");
+        assert!(clean.ends_with("[hidd…"), "{clean}");
     }
 }

@@ -71,6 +71,7 @@ impl Parser {
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
             if self.line.is_empty() {
+                self.room_for(head.len())?;
                 self.end_of_line(head, each)?;
             } else {
                 self.hold(head)?;

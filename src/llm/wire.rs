@@ -120,10 +120,17 @@ mod tests {
             (" ", "{}"),
             (r#"{"a": "#, r#"{"broken_arguments":"{\"a\": "}"#),
             ("[1]", r#"{"broken_arguments":"[1]"}"#),
-            (r#"{"a":1}{"b":2}"#, r#"{"broken_arguments":"{\"a\":1}{\"b\":2}"}"#),
+            (
+                r#"{"a":1}{"b":2}"#,
+                r#"{"broken_arguments":"{\"a\":1}{\"b\":2}"}"#,
+            ),
         ] {
             assert_eq!(arguments(received), expected);
-            assert!(serde_json::from_str::<serde_json::Value>(expected).unwrap().is_object());
+            assert!(
+                serde_json::from_str::<serde_json::Value>(expected)
+                    .unwrap()
+                    .is_object()
+            );
         }
     }
 }

