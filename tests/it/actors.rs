@@ -23,6 +23,7 @@ mod recovery;
 pub(crate) mod simulation;
 mod stalls;
 mod systems;
+mod threads;
 mod tools;
 mod whole;
 
