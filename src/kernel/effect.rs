@@ -41,7 +41,18 @@ pub enum Effect {
         /// Whether tools are offered.
         mode: TurnMode,
     },
-    /// Drop a model call.
+    /// Ask a model for a summary of earlier messages (spec 8). Nothing of it is shown.
+    Compact {
+        /// Which try.
+        token: CallToken,
+        /// As `provider/model`.
+        model: Arc<str>,
+        /// What it is told to do.
+        instruction: &'static str,
+        /// The messages, as text.
+        text: Arc<str>,
+    },
+    /// Drop a model call, that for a summary included.
     AbortModel {
         /// Which.
         token: CallToken,

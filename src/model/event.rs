@@ -151,7 +151,8 @@ fn severity(fact: &Fact) -> Severity {
             BudgetFact::IterationWarning(_)
             | BudgetFact::TokensWarning(_)
             | BudgetFact::CostWarning(_)
-            | BudgetFact::ContextWarning(_),
+            | BudgetFact::ContextWarning(_)
+            | BudgetFact::ContextCompactionFailed(_),
         )
         | Fact::Agent(AgentFact::EscalationRaised(_))
         | Fact::Llm(_)
@@ -189,6 +190,7 @@ fn severity(fact: &Fact) -> Severity {
             | AgentFact::DelegationCancelled(_)
             | AgentFact::DelegationFinished(_),
         )
+        | Fact::Budget(BudgetFact::ContextCompacting(_) | BudgetFact::ContextCompacted(_))
         | Fact::Control(_) => Severity::Info,
     }
 }

@@ -37,6 +37,12 @@ impl SessionState {
             Effect::CallModel { token, model, mode } => {
                 self.work = self.call_model(me, token, model, mode);
             }
+            Effect::Compact {
+                token,
+                model,
+                instruction,
+                text,
+            } => self.work = self.compact(me, token, model, (instruction, text)),
             Effect::AbortModel { .. } => self.work = None,
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use super::{Phase, Session};
 use crate::{
     kernel::{
+        context::Calibration,
         history::Transcript,
         inbox::{KeyUse, Queued},
         policy::Policy,
@@ -147,6 +148,10 @@ impl Session {
 
     pub(in crate::kernel) fn forced(&self) -> Option<QueryId> {
         self.forced.as_ref().map(|forced| forced.query)
+    }
+
+    pub(in crate::kernel) const fn calibration(&self) -> Calibration {
+        self.calibration
     }
 
     /// What all ended queries used.
