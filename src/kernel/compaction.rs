@@ -191,7 +191,10 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
     };
     let usage = turn_end::priced(&draft, &what.model, reply.usage);
     let fault = match reply.stop {
-        StopReason::Refusal => Some(Fault::permanent("refusal", "the model refused to summarise")),
+        StopReason::Refusal => Some(Fault::permanent(
+            "refusal",
+            "the model refused to summarise",
+        )),
         StopReason::ContentFilter => Some(Fault::permanent(
             "content_filter",
             "the provider's content filter stopped the summary",

@@ -105,7 +105,12 @@ mod tests {
     fn estimates_follow_what_the_provider_counts() {
         for (name, pairs, estimate, tokens) in [
             ("nothing known", vec![], 1_000, 1_000),
-            ("taken at its word first", vec![(1_000, 1_600)], 1_000, 1_600),
+            (
+                "taken at its word first",
+                vec![(1_000, 1_600)],
+                1_000,
+                1_600,
+            ),
             (
                 "then moved by a quarter",
                 vec![(1_000, 1_600), (1_000, 2_000)],
@@ -117,7 +122,12 @@ mod tests {
             ("absurdly few", vec![(1_000_000, 1)], 1_000, 250),
             ("none reported", vec![(1_000, 0)], 1_000, 1_000),
             ("too little to tell", vec![(31, 310)], 1_000, 1_000),
-            ("nothing is beyond it", vec![(1_000, 4_000)], u64::MAX, u64::MAX),
+            (
+                "nothing is beyond it",
+                vec![(1_000, 4_000)],
+                u64::MAX,
+                u64::MAX,
+            ),
         ] {
             assert_eq!(learnt(&pairs).applied_to(estimate), tokens, "{name}");
         }

@@ -69,12 +69,18 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             };
             draft.effect(Effect::AbortModel { token });
         }
-        Step::Compacting { what, .. } => {
+        Step::Compacting {
+            what, pause: None, ..
+        } => {
             let token = compaction::token(&draft, what.attempt);
             draft.effect(Effect::AbortModel { token });
         }
         // Calls are dropped at the end of the query.
-        Step::Preparing | Step::Ready | Step::BackingOff { .. } | Step::Tools { .. } => {}
+        Step::Preparing
+        | Step::Ready
+        | Step::BackingOff { .. }
+        | Step::Compacting { pause: Some(_), .. }
+        | Step::Tools { .. } => {}
     }
     conclude(draft, ending)
 }
@@ -124,9 +130,9 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
         | Step::Delegating { .. }
         | Step::Ending { .. } => draft.wait(),
         // Its end may have come during the pause, and then nothing was asked.
-        Step::Ready
-        | Step::BackingOff { .. }
-        | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
+        Step::Ready | Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => {
+            restart::owed(draft)
+        }
         Step::Tools { .. } => calls::go_on(draft),
     }
 }

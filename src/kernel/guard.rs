@@ -48,7 +48,8 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
         notes.push(guidance::CONTINUE.into());
     }
     let measured = measured(&draft, &notes);
-    let (estimate, context) = measured.map_or((None, None), |(sent, used)| (Some(sent), Some(used)));
+    let (estimate, context) =
+        measured.map_or((None, None), |(sent, used)| (Some(sent), Some(used)));
     for warning in warnings(&draft, context) {
         draft.emit_ahead(warning);
     }

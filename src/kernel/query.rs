@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields, StopReason,
-        Turn, Usage,
+        Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        StopReason, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,

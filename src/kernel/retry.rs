@@ -120,7 +120,12 @@ pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCau
 
 /// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
 /// less than the other side asked for.
-pub(super) fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
+pub(super) fn back_off(
+    policy: RetryPolicy,
+    tries: u32,
+    asked: Option<Duration>,
+    entropy: u64,
+) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
     let half = full / 2;

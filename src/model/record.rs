@@ -28,7 +28,7 @@ pub use agent::{
     FallbackAction, FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
 };
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
-pub use context::{CompactedPart, Compacted, Compacting, CompactionFailed, MessageRange};
+pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};
 pub use control::{BudgetSet, ControlFact, Noted, Steered};
 pub use llm::{FailedOver, LlmFact, Retried};
 pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};

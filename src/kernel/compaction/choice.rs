@@ -62,7 +62,13 @@ fn earlier_turns(messages: &[Arc<Message>], question: usize, kept: usize) -> Mes
     };
     // A turn begins with its reply: the results of its calls follow and stay with it.
     let mut to = last;
-    let mut held = size(messages, MessageRange { from: to, to: messages.len() });
+    let mut held = size(
+        messages,
+        MessageRange {
+            from: to,
+            to: messages.len(),
+        },
+    );
     for at in replies {
         held += size(messages, MessageRange { from: at, to });
         if held > kept {

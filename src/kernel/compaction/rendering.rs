@@ -7,10 +7,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use crate::{
-    model::{
-        CallId, Message, Part, Reply, Role, Timestamp, ToolStatus,
-        message::SUMMARY_LABEL,
-    },
+    model::{CallId, Message, Part, Reply, Role, Timestamp, ToolStatus, message::SUMMARY_LABEL},
     signal::{self, escape},
 };
 
@@ -71,9 +68,8 @@ pub(super) fn rendered(messages: &[Arc<Message>], summary: usize, room: usize) -
     }
     let left_out = pieces.len() - newest_first.len();
     newest_first.reverse();
-    let mut text = format!(
-        "Summarise this part of a conversation in at most {summary} characters.\n\n"
-    );
+    let mut text =
+        format!("Summarise this part of a conversation in at most {summary} characters.\n\n");
     if left_out > 0 {
         text.push_str(&format!("[{left_out} earlier pieces are left out]\n"));
     }
