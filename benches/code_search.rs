@@ -8,7 +8,7 @@
 use std::{fmt::Write as _, fs};
 
 use divan::Bencher;
-use oracle_agent::model::CallId;
+use oracle_agent::model::{CallId, QueryId, SessionKey, SessionName};
 use oracle_agent::tool::{CodeSearch, CodeSearchSettings, ProjectRoot, Tool as _, ToolContext};
 use serde_json::json;
 use tempfile::TempDir;
@@ -70,6 +70,8 @@ fn five_thousand_files(bencher: Bencher, name: &str) {
     bencher.bench_local(|| {
         let context = ToolContext {
             call: CallId::new("call"),
+            session: SessionKey::local(SessionName::new("bench").unwrap()),
+            query: QueryId(1),
             cancelled: CancellationToken::new(),
         };
         runtime

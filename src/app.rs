@@ -15,17 +15,19 @@ use crate::{
     llm::{Backend, Offline, scripted::Scripts},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon},
-    tool::{CodeSearch, FileRead, ProjectRoot, Registry, Tool},
+    tool::{CodeSearch, FileRead, ProjectRoot, Registry, ThreadSearch, Tool},
 };
 
 #[cfg(feature = "testkit")]
-use crate::testkit::{Death, Doom, Doomed};
+use crate::testkit::Point;
 
 pub mod command;
 mod error;
 mod settings;
+mod threads;
 
 pub use error::BuildError;
+pub use threads::JournalThreads;
 
 /// Puts a system together. Everything has a default but the project.
 pub struct Builder {
@@ -39,7 +41,7 @@ pub struct Builder {
     turn: Option<Arc<dyn TurnPolicy>>,
     short_lived: bool,
     #[cfg(feature = "testkit")]
-    doom: Option<Doom>,
+    dies: Option<Point>,
 }
 
 impl Oracle {
@@ -57,7 +59,7 @@ impl Oracle {
             turn: None,
             short_lived: false,
             #[cfg(feature = "testkit")]
-            doom: None,
+            dies: None,
         }
     }
 }
@@ -70,8 +72,8 @@ impl Builder {
         self
     }
 
-    /// Answers over this folder: its name goes into the prompt, and code search and file read work
-    /// within it. Without one there are only the host's own tools.
+    /// Answers over this folder: its name goes into the prompt, code search and file read work within
+    /// it, and thread search over the journal. Without one there are only the host's own tools.
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
@@ -133,8 +135,8 @@ impl Builder {
     /// The process dies at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
-    pub fn doom(mut self, doom: Doom) -> Self {
-        self.doom = Some(doom);
+    pub fn dies(mut self, at: Point) -> Self {
+        self.dies = Some(at);
         self
     }
 
@@ -170,8 +172,8 @@ impl Builder {
     #[cfg(feature = "testkit")]
     fn records(&self) -> Arc<dyn Journal> {
         let journal = Arc::clone(&self.journal);
-        match &self.doom {
-            Some(doom) => Arc::new(Doomed::new(journal, Some(doom.clone()), Death::Process)),
+        match &self.dies {
+            Some(point) => point.in_journal(journal),
             None => journal,
         }
     }
@@ -204,8 +206,15 @@ impl Builder {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(folder) = &self.project {
             tools.extend(project_tools(&self.config, folder)?);
+            let threads = Arc::new(JournalThreads::new(Arc::clone(&self.journal)));
+            let settings = settings::thread_search(&self.config);
+            tools.push(Arc::new(ThreadSearch::new(threads, settings)));
         }
         tools.extend(self.tools.iter().cloned());
+        #[cfg(feature = "testkit")]
+        if let Some(point) = &self.dies {
+            tools = tools.into_iter().map(|tool| point.in_tool(tool)).collect();
+        }
         Ok(Registry::new(tools)?)
     }
 
@@ -218,6 +227,13 @@ impl Builder {
             let scripts = parts.filter(|(provider, _)| *provider == Scripts::PROVIDER);
             let scripts = Scripts::read(scripts.map(|(_, file)| file))?;
             backends.push(Arc::new(scripts));
+        }
+        #[cfg(feature = "testkit")]
+        if let Some(point) = &self.dies {
+            backends = backends
+                .into_iter()
+                .map(|backend| point.in_stream(backend))
+                .collect();
         }
         Ok(backends)
     }
@@ -259,14 +275,15 @@ fn project_tools(config: &Config, folder: &Path) -> Result<[Arc<dyn Tool>; 2], B
     Ok([Arc::new(search), Arc::new(read)])
 }
 
-/// What the built-in tools over a project declare, as they stand in a prompt.
+/// What the built-in tools declare of themselves where there is a project, as it stands in a prompt.
 ///
 /// # Errors
 /// When the folder is not to be had.
 pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
     let tools = project_tools(config, folder)?;
-    let lines = tools.iter().map(|tool| ToolLine::from(tool.spec()));
-    variables(config, project_name(folder), lines)
+    let threads = ThreadSearch::declared(settings::thread_search(config));
+    let specs = tools.iter().map(|tool| tool.spec()).chain([&threads]);
+    variables(config, project_name(folder), specs.map(ToolLine::from))
 }
 
 fn variables(

@@ -32,7 +32,7 @@ pub use limits::Limits;
 pub use message::{Message, OpaquePart, Part, Role};
 pub use outcome::{ForcedBy, Outcome};
 pub use price::Price;
-pub use record::Record;
+pub use record::{Record, Utterance};
 pub use reply::{Reply, StopReason};
 pub use shared_list::SharedList;
 pub use signal::{Rejection, Signal, SignalFields, SignalType};

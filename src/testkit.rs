@@ -24,6 +24,7 @@ mod events;
 mod journal;
 mod oracle;
 mod panics;
+mod point;
 mod session;
 mod tool;
 
@@ -33,5 +34,6 @@ pub use events::{line, lines};
 pub use journal::{Obstacle, Obstructed};
 pub use oracle::{TestError, TestOracle, TestSystem, let_pass};
 pub use panics::{Panics, Shaky};
+pub use point::{Countdown, Point};
 pub use session::TestSession;
 pub use tool::TestTool;

@@ -1,7 +1,7 @@
 //! The port to tools: what a session can do besides talking (spec 11).
 //!
-//! A [`Tool`] declares itself by a [`ToolSpec`] and answers calls. Tools know nothing of sessions;
-//! whether a call may run at all is the kernel's decision. What a tool returns is data: it is
+//! A [`Tool`] declares itself by a [`ToolSpec`] and answers calls. Of a session, tools know which one
+//! asks and no more; whether a call may run at all is the kernel's decision. What a tool returns is data: it is
 //! escaped where it enters a prompt, not here.
 //!
 //! | module | what it is |
@@ -10,6 +10,7 @@
 //! | [`guard`] | what keeps a tool inside its bounds |
 //! | [`code`] | `code_search` |
 //! | [`files`] | `file_read` |
+//! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
 //! | `conformance` | what every tool must pass (tests and feature `testkit`) |
 
 mod arguments;
@@ -23,12 +24,13 @@ pub mod guard;
 pub mod registry;
 mod settings;
 mod text;
+pub mod threads;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{CallId, Fault, ToolSpec};
+use crate::model::{CallId, Fault, QueryId, SessionKey, ToolSpec};
 
 pub use arguments::{arguments, schema_of};
 pub use citations::{Citation, citations};
@@ -37,12 +39,17 @@ pub use files::{FileRead, FileReadSettings};
 pub use guard::path::{ProjectRoot, RootError};
 pub use registry::{Registry, RegistryError};
 pub use settings::SettingError;
+pub use threads::{Said, ThreadSearch, ThreadSearchSettings, Threads};
 
 /// What a call is given besides its arguments.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// Which call this is.
     pub call: CallId,
+    /// In which session; what belongs to another tenant is not for it.
+    pub session: SessionKey,
+    /// In which query of it.
+    pub query: QueryId,
     /// Fires when the result is no longer wanted: a deadline, a cancelled query. Long work looks at
     /// it between steps and stops.
     pub cancelled: CancellationToken,

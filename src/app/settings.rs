@@ -8,7 +8,7 @@ use crate::{
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model::Limits,
     prompt,
-    tool::{CodeSearchSettings, FileReadSettings},
+    tool::{CodeSearchSettings, FileReadSettings, ThreadSearchSettings},
 };
 
 /// The settings of the actors.
@@ -97,6 +97,14 @@ pub(super) fn code_search(config: &Config) -> CodeSearchSettings {
 /// The settings of file read.
 pub(super) fn file_read(_: &Config) -> FileReadSettings {
     FileReadSettings::default()
+}
+
+/// The settings of thread search.
+pub(super) fn thread_search(config: &Config) -> ThreadSearchSettings {
+    ThreadSearchSettings {
+        deadline: config.tools.search_deadline.get().min(before(config)),
+        ..ThreadSearchSettings::default()
+    }
 }
 
 /// A search has to answer with what it has before its call is stopped.

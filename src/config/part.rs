@@ -40,7 +40,7 @@ pub struct Query {
 pub struct Tools {
     /// How long one call may take.
     pub call_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
-    /// How long one search over files may take; it then answers with what it has.
+    /// How long one search may take; one over files then answers with what it has.
     pub search_deadline: Span<100, { 600 * SECOND }>,
     /// Most calls of one turn that run at the same time.
     pub max_parallel: Count<1, 64>,

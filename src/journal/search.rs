@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::Entry;
-use crate::model::{QueryId, Seq, SessionKey, Timestamp};
+use crate::model::{QueryId, Seq, SessionKey, Timestamp, Utterance};
 
 /// Words are compared up to this length, in characters; what is longer is seldom a word.
 const LONGEST: usize = 64;
@@ -33,6 +33,8 @@ pub struct Hit {
     pub at: Timestamp,
     /// The query it belongs to, if any.
     pub query: Option<QueryId>,
+    /// As what it was said.
+    pub said: Utterance,
     /// What stands around the first of the words; at most 240 characters, on one line.
     pub excerpt: String,
 }
@@ -41,12 +43,13 @@ impl Hit {
     /// A record as a hit, if it is one.
     pub(super) fn of(key: &SessionKey, entry: &Entry, wanted: &Wanted) -> Option<Self> {
         let Entry { seq, record } = entry;
-        let text = record.said().filter(|text| wanted.all_in(text))?;
+        let (said, text) = record.utterance().filter(|(_, text)| wanted.all_in(text))?;
         Some(Self {
             key: key.clone(),
             seq: *seq,
             at: record.at,
             query: record.query,
+            said,
             excerpt: wanted.excerpt(text),
         })
     }

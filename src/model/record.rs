@@ -5,7 +5,7 @@
 //! the type of the event that people see. Records carry a version ([`codec`]): old ones are read
 //! through upcasters, so a fact's fields may change while its name stays.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     id::{QueryId, Turn},
@@ -65,10 +65,16 @@ impl Record {
     /// question, words put in while it was answered, the answer.
     #[must_use]
     pub fn said(&self) -> Option<&str> {
-        let text = match &self.fact {
-            Fact::Query(QueryFact::Accepted(accepted)) => &accepted.text,
-            Fact::Query(QueryFact::Finished(finished)) => &finished.answer,
-            Fact::Control(ControlFact::Steered(steered)) => &steered.text,
+        self.utterance().map(|(_, text)| text)
+    }
+
+    /// [`Record::said`], and as what.
+    #[must_use]
+    pub fn utterance(&self) -> Option<(Utterance, &str)> {
+        let (kind, text) = match &self.fact {
+            Fact::Query(QueryFact::Accepted(accepted)) => (Utterance::Question, &accepted.text),
+            Fact::Query(QueryFact::Finished(finished)) => (Utterance::Answer, &finished.answer),
+            Fact::Control(ControlFact::Steered(steered)) => (Utterance::Addition, &steered.text),
             Fact::Query(QueryFact::Classified(_))
             | Fact::Control(
                 ControlFact::Paused(_)
@@ -87,8 +93,20 @@ impl Record {
             | Fact::Llm(_)
             | Fact::Supervisor(_) => return None,
         };
-        (!text.is_empty()).then_some(text)
+        (!text.is_empty()).then_some((kind, text))
     }
+}
+
+/// As what something was said in a conversation, and so by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Utterance {
+    /// A message that began a query.
+    Question,
+    /// Words put in while a query was answered.
+    Addition,
+    /// What a query ended with.
+    Answer,
 }
 
 /// What happened, by family.

@@ -60,7 +60,10 @@ impl Doom {
 
 /// A text that is no point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind")]
+#[error(
+    "a point is written as `before:KIND:NUMBER` or `after:KIND:NUMBER`, with `*` for any kind, or as \
+     `during:stream:NUMBER` or `during:tool:NUMBER`"
+)]
 pub struct NoDoom;
 
 impl FromStr for Doom {

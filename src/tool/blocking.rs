@@ -74,7 +74,8 @@ impl Blocking {
     }
 }
 
-fn withdrawn() -> ToolError {
+/// What is said of a call that nobody waits for.
+pub(super) fn withdrawn() -> ToolError {
     ToolError::tell("the call was cancelled before it was done")
 }
 
@@ -90,7 +91,7 @@ fn bug(what: &dyn std::error::Error) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CallId;
+    use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
     const SOON: Duration = Duration::from_millis(1);
     const LATE: Duration = Duration::from_secs(60);
@@ -98,6 +99,8 @@ mod tests {
     fn context() -> ToolContext {
         ToolContext {
             call: CallId::new("call"),
+            session: SessionKey::local(SessionName::new("s").unwrap()),
+            query: QueryId(1),
             cancelled: CancellationToken::new(),
         }
     }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{Tool, ToolContext, ToolError, registry::is_name};
-use crate::model::CallId;
+use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
 /// How long a cancelled call may take.
 const PROMPTLY: Duration = Duration::from_secs(2);
@@ -145,10 +146,7 @@ pub async fn tells_what_is_wrong_with_arguments(subject: &Subject<'_>) {
 /// When it does not.
 pub async fn ends_when_cancelled(subject: &Subject<'_>) {
     let cancelled = CancellationToken::new();
-    let context = ToolContext {
-        call: CallId::new("call"),
-        cancelled: cancelled.clone(),
-    };
+    let context = context(cancelled.clone());
     let mut running = subject.tool.call(subject.works.clone(), context.clone());
     // Begun, but not waited for.
     let begun = futures_util::poll!(&mut running);
@@ -186,12 +184,19 @@ pub async fn survives_any_arguments(subject: &Subject<'_>, rounds: u32) {
     }
 }
 
+/// A call in a session of its own.
+fn context(cancelled: CancellationToken) -> ToolContext {
+    ToolContext {
+        call: CallId::new("call"),
+        session: SessionKey::local(SessionName::from_uuid(Uuid::nil())),
+        query: QueryId(1),
+        cancelled,
+    }
+}
+
 /// One call, checked for what holds for every result.
 async fn call(subject: &Subject<'_>, arguments: Value) -> Result<String, ToolError> {
-    let context = ToolContext {
-        call: CallId::new("call"),
-        cancelled: CancellationToken::new(),
-    };
+    let context = context(CancellationToken::new());
     let result = subject.tool.call(arguments.clone(), context).await;
     let broken = matches!(result, Err(ToolError::Broken(_)));
     assert!(!broken, "{arguments} broke the tool: {result:?}");

@@ -40,7 +40,7 @@ pub(super) fn shown_path(path: &Path) -> String {
 }
 
 /// Without line breaks and other control characters, which would let a name pass as several lines.
-fn on_one_line(text: &str) -> Cow<'_, str> {
+pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
     }

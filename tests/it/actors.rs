@@ -24,6 +24,7 @@ mod recovery;
 pub(crate) mod simulation;
 mod stalls;
 mod systems;
+mod threads;
 mod tools;
 mod whole;
 

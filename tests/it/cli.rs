@@ -38,6 +38,7 @@ mod script;
 mod sessions;
 mod signal;
 mod streams;
+mod threads;
 
 /// A folder with files, from where the program is started.
 ///

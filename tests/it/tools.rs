@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use oracle_agent::{
-    model::{CallId, ToolSpec},
+    model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
     tool::{
         CodeSearch, CodeSearchSettings, FileRead, FileReadSettings, ProjectRoot, Registry, Tool,
         ToolContext, ToolError,
@@ -34,6 +34,8 @@ fn tools(folder: &Path) -> Registry {
 async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, ToolError> {
     let context = ToolContext {
         call: CallId::new("call"),
+        session: SessionKey::local(SessionName::new("s").unwrap()),
+        query: QueryId(1),
         cancelled: CancellationToken::new(),
     };
     tools.get(name).unwrap().call(arguments, context).await

@@ -9,12 +9,13 @@ use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::task::Task,
     kernel::Report,
-    model::{QueryId, ToolCall, ToolResult, ToolStatus, Turn},
+    model::{QueryId, SessionKey, ToolCall, ToolResult, ToolStatus, Turn},
     tool::{Registry, ToolContext, ToolError},
 };
 
 /// One call and where it belongs.
 pub(super) struct ToolRun {
+    session: SessionKey,
     query: QueryId,
     turn: Turn,
     call: Arc<ToolCall>,
@@ -27,6 +28,7 @@ impl SessionState {
         let tools = Arc::clone(&self.profile.tools);
         let deadline = self.services.timeouts.tool;
         ToolRun {
+            session: self.key.clone(),
             query,
             turn,
             call,
@@ -39,16 +41,10 @@ impl SessionState {
 /// Runs the call and reports its result, whatever it is.
 pub(super) fn run(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
     Task::spawn(async move {
-        let ToolRun {
-            query,
-            turn,
-            call,
-            tools,
-            deadline,
-        } = run;
-        let (status, content) = result(&call, &tools, deadline).await;
+        let (query, turn) = (run.query, run.turn);
+        let (status, content) = result(&run).await;
         let result = ToolResult {
-            call: call.id.clone(),
+            call: run.call.id.clone(),
             status,
             content,
         };
@@ -60,7 +56,15 @@ pub(super) fn run(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
     })
 }
 
-async fn result(call: &ToolCall, tools: &Registry, deadline: Duration) -> (ToolStatus, String) {
+async fn result(run: &ToolRun) -> (ToolStatus, String) {
+    let ToolRun {
+        session,
+        query,
+        turn: _,
+        call,
+        tools,
+        deadline,
+    } = run;
     let name = &call.name;
     let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
         return (
@@ -73,12 +77,14 @@ async fn result(call: &ToolCall, tools: &Registry, deadline: Duration) -> (ToolS
     let _cancel = cancelled.clone().drop_guard();
     let context = ToolContext {
         call: call.id.clone(),
+        session: session.clone(),
+        query: *query,
         cancelled,
     };
     // A task of its own, for the making of the call too: a tool that panics takes nobody with it.
     let tool = Arc::clone(tool);
     let work = Task::spawn(async move { tool.call(arguments, context).await });
-    match tokio::time::timeout(deadline, work.join()).await {
+    match tokio::time::timeout(*deadline, work.join()).await {
         Ok(Ok(Ok(content))) => (ToolStatus::Ok, content),
         Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words),
         Ok(Ok(Err(ToolError::Broken(fault)))) => {

@@ -199,8 +199,8 @@ fn doomed(builder: Builder, environment: &Environment) -> Result<Builder, Stop> 
     let Some(point) = environment.get("ORACLE_TESTKIT_DIE") else {
         return Ok(builder);
     };
-    let doom = point.to_string_lossy().parse().map_err(Stop::usage)?;
-    Ok(builder.doom(doom))
+    let point = point.to_string_lossy().parse().map_err(Stop::usage)?;
+    Ok(builder.dies(point))
 }
 
 /// Starts a system over the journal of a data directory, or one in memory, does the work with it, and

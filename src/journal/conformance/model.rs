@@ -268,17 +268,18 @@ impl Model {
             let session = self.sessions.iter().find(|session| session.sid == *sid);
             let key = session.map(|session| &session.key);
             let key = key.filter(|key| key.tenant == *tenant);
-            if let (Some(key), Some(text)) = (key, record.said())
+            if let (Some(key), Some((said, text))) = (key, record.utterance())
                 && !wanted.is_empty()
                 && wanted
                     .iter()
-                    .all(|word| text.split(' ').any(|said| said == *word))
+                    .all(|word| text.split(' ').any(|there| there == *word))
             {
                 hits.push(Hit {
                     key: key.clone(),
                     seq: *seq,
                     at: record.at,
                     query: record.query,
+                    said,
                     excerpt: text.to_owned(),
                 });
             }

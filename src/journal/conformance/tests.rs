@@ -167,17 +167,19 @@ impl Defective {
                 .read(known.sid, Seq(0), usize::MAX)
                 .await
                 .unwrap();
-            let there = |entry: &Entry| {
-                let text = entry.record.said().unwrap_or_default();
-                text.contains(words.trim()) && known.key.tenant == *tenant
+            let hit = |entry: Entry| {
+                let (said, text) = entry.record.utterance()?;
+                let there = text.contains(words.trim()) && known.key.tenant == *tenant;
+                there.then(|| Hit {
+                    key: known.key.clone(),
+                    seq: entry.seq,
+                    at: entry.record.at,
+                    query: entry.record.query,
+                    said,
+                    excerpt: text.to_owned(),
+                })
             };
-            hits.extend(log.into_iter().filter(there).map(|entry| Hit {
-                key: known.key.clone(),
-                seq: entry.seq,
-                at: entry.record.at,
-                query: entry.record.query,
-                excerpt: entry.record.said().unwrap_or_default().to_owned(),
-            }));
+            hits.extend(log.into_iter().filter_map(hit));
         }
         hits
     }

@@ -13,6 +13,8 @@ use crate::model::{
 
 const CODE_SEARCH: &str = "code_search";
 const FILE_READ: &str = "file_read";
+/// Earlier conversations, for those who ask about them: what was answered once is no source.
+const THREAD_SEARCH: &str = "thread_search";
 
 /// Most tools that are searched with in one reply.
 const MOST_SEARCHES: usize = 3;
@@ -77,7 +79,8 @@ impl<'a> Toolbox<'a> {
             .iter()
             .filter(open)
             .filter(quiet)
-            .filter(|tool| tool.name != CODE_SEARCH && property(tool, "query").is_some());
+            .filter(|tool| ![CODE_SEARCH, THREAD_SEARCH].contains(&tool.name.as_str()))
+            .filter(|tool| property(tool, "query").is_some());
         let lists = ["map", "list", "tree"];
         Self {
             searches: first

@@ -16,6 +16,7 @@ use oracle_agent::{
 pub(crate) mod check;
 mod held;
 mod scenario;
+mod spoiled;
 mod world;
 
 use check::same_but_for_unknown;

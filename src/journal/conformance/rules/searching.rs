@@ -10,7 +10,7 @@ use crate::{
         Append, Claim, Hit, Journal, Standing,
         conformance::{Checked, key, same, sample},
     },
-    model::{Record, Seq, SessionKey, TenantId},
+    model::{Record, Seq, SessionKey, TenantId, Utterance},
 };
 
 rules![
@@ -109,10 +109,13 @@ async fn questions_and_answers_are_found<J: Journal>(journal: &J) -> Checked {
     let length = records.len() as u64;
     append(journal, by, records).await?;
     same("more than the two were written", &(length > 2), &true)?;
-    for (words, seq) in [("where needle", Seq(1)), ("hay needle", Seq(length))] {
+    for (words, seq, as_what) in [
+        ("where needle", Seq(1), Utterance::Question),
+        ("hay needle", Seq(length), Utterance::Answer),
+    ] {
         let found = journal.search(TenantId::local(), words.into(), 9).await;
-        let found = found.map(|hits| hits.iter().map(|hit| hit.seq).collect());
-        same(words, &found, &Ok(vec![seq]))?;
+        let found = found.map(|hits| hits.iter().map(|hit| (hit.seq, hit.said)).collect());
+        same(words, &found, &Ok(vec![(seq, as_what)]))?;
     }
     Ok(())
 }
@@ -162,6 +165,7 @@ fn hit(key: &SessionKey, seq: Seq, text: &str) -> Hit {
         seq,
         at: record.at,
         query: record.query,
+        said: Utterance::Addition,
         excerpt: text.to_owned(),
     }
 }

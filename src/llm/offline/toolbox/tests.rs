@@ -132,6 +132,11 @@ fn only_tools_that_fit_are_searched_with() {
             vec!["code_search", "vault_search"],
         ),
         ("another alone", vec![notes()], vec!["vault_search"]),
+        (
+            "earlier conversations are no source",
+            vec![spec("thread_search", query()), spec("code_search", query())],
+            vec!["code_search"],
+        ),
         ("no query", vec![spec("code_search", json!({}))], vec![]),
         (
             "one that wants more",

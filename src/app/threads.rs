@@ -1,0 +1,61 @@
+//! The conversations that `thread_search` looks through are those of the journal.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, TryFutureExt, future::BoxFuture};
+
+use crate::{
+    journal::{Error, Hit, Journal},
+    model::{Fault, TenantId},
+    tool::{Said, Threads},
+};
+
+/// A journal as a tool sees it; for hosts that put their tools together themselves.
+pub struct JournalThreads(Arc<dyn Journal>);
+
+impl JournalThreads {
+    /// The conversations in this journal.
+    #[must_use]
+    pub const fn new(journal: Arc<dyn Journal>) -> Self {
+        Self(journal)
+    }
+}
+
+impl Threads for JournalThreads {
+    fn search(
+        &self,
+        tenant: TenantId,
+        words: String,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Said>, Fault>> {
+        let found = self.0.search(tenant, words, limit);
+        found
+            .map_ok(|hits| hits.into_iter().map(said).collect())
+            .map_err(|error| fault(&error))
+            .boxed()
+    }
+}
+
+fn said(hit: Hit) -> Said {
+    Said {
+        session: hit.key.name,
+        seq: hit.seq,
+        at: hit.at,
+        query: hit.query,
+        said: hit.said,
+        excerpt: hit.excerpt,
+    }
+}
+
+fn fault(error: &Error) -> Fault {
+    let detail = error.to_string();
+    match error {
+        Error::Unavailable(_) => Fault::retryable("journal_unavailable", detail),
+        Error::Broken(_) => Fault::permanent("journal_broken", detail),
+        Error::Fenced { .. }
+        | Error::Conflict { .. }
+        | Error::Unknown { .. }
+        | Error::Empty
+        | Error::Unreadable { .. } => Fault::permanent("journal_refused", detail),
+    }
+}

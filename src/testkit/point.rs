@@ -1,0 +1,184 @@
+//! Where a process dies: at an append ([`Doom`]), or while something is under way of which no record
+//! can tell that it is, a model's stream or a tool's call.
+
+use std::{
+    process,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use serde_json::Value;
+
+use super::{Death, Doom, Doomed, NoDoom};
+use crate::{
+    journal::Journal,
+    llm::{Backend, Delta, DeltaStream, Request},
+    model::ToolSpec,
+    tool::{Tool, ToolContext, ToolError},
+};
+
+/// A point, written as a [`Doom`], or as `during:stream:3` or `during:tool:1`.
+#[derive(Debug, Clone)]
+pub enum Point {
+    /// At an append.
+    Append(Doom),
+    /// When a piece of a model's text has been taken and the next one is asked for; which piece, of all
+    /// replies together, from 1.
+    Stream(Countdown),
+    /// When a tool has done its work and nobody knows yet; which call, of all tools together, from 1.
+    Tool(Countdown),
+}
+
+/// Counts down to the one occasion that is meant. Clones count together.
+#[derive(Debug, Clone)]
+pub struct Countdown(Arc<AtomicU64>);
+
+impl Countdown {
+    fn new(number: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(number)))
+    }
+
+    /// An occasion: whether it is the one.
+    fn is_due(&self) -> bool {
+        let less = |left: u64| left.checked_sub(1);
+        let before = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        before == Ok(1)
+    }
+}
+
+impl FromStr for Point {
+    type Err = NoDoom;
+
+    fn from_str(text: &str) -> Result<Self, NoDoom> {
+        let Some(during) = text.strip_prefix("during:") else {
+            return text.parse().map(Self::Append);
+        };
+        let (work, number) = during.split_once(':').ok_or(NoDoom)?;
+        let countdown = Countdown::new(number.parse().map_err(|_| NoDoom)?);
+        match work {
+            "stream" => Ok(Self::Stream(countdown)),
+            "tool" => Ok(Self::Tool(countdown)),
+            _ => Err(NoDoom),
+        }
+    }
+}
+
+impl Point {
+    /// A journal under which the process dies, if this point is in one.
+    #[must_use]
+    pub fn in_journal(&self, journal: Arc<dyn Journal>) -> Arc<dyn Journal> {
+        match self {
+            Self::Append(doom) => {
+                Arc::new(Doomed::new(journal, Some(doom.clone()), Death::Process))
+            }
+            Self::Stream(_) | Self::Tool(_) => journal,
+        }
+    }
+
+    /// A model in whose stream the process dies, if this point is in one.
+    #[must_use]
+    pub fn in_stream(&self, inner: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        match self {
+            Self::Stream(due) => {
+                let due = due.clone();
+                Arc::new(Fatal { inner, due })
+            }
+            Self::Append(_) | Self::Tool(_) => inner,
+        }
+    }
+
+    /// A tool in whose call the process dies, if this point is in one.
+    #[must_use]
+    pub fn in_tool(&self, inner: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        match self {
+            Self::Tool(due) => {
+                let due = due.clone();
+                Arc::new(Fatal { inner, due })
+            }
+            Self::Append(_) | Self::Stream(_) => inner,
+        }
+    }
+}
+
+struct Fatal<T> {
+    inner: T,
+    due: Countdown,
+}
+
+impl Backend for Fatal<Arc<dyn Backend>> {
+    fn provider(&self) -> &str {
+        self.inner.provider()
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let deltas = (self.inner.call(request), self.due.clone(), false);
+        let next = async |(mut deltas, due, was_due): (DeltaStream, Countdown, bool)| {
+            if was_due {
+                process::abort();
+            }
+            let piece = deltas.next().await?;
+            let is_due = matches!(piece, Ok(Delta::Text(_))) && due.is_due();
+            Some((piece, (deltas, due, is_due)))
+        };
+        stream::unfold(deltas, next).boxed()
+    }
+}
+
+impl Tool for Fatal<Arc<dyn Tool>> {
+    fn spec(&self) -> &ToolSpec {
+        self.inner.spec()
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let is_due = self.due.is_due();
+        let call = self.inner.call(arguments, context);
+        async move {
+            let given = call.await;
+            if is_due {
+                process::abort();
+            }
+            given
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_an_append_or_something_under_way() {
+        let point = |text: &str| text.parse::<Point>();
+        let append = point("after:turn.replied:3");
+        assert!(matches!(append, Ok(Point::Append(doom)) if doom.number == 3));
+        assert!(matches!(point("during:stream:1"), Ok(Point::Stream(_))));
+        assert!(matches!(point("during:tool:2"), Ok(Point::Tool(_))));
+        for text in [
+            "",
+            "during:stream",
+            "during:sleep:1",
+            "during:tool:x",
+            "during:tool:1:2",
+        ] {
+            assert!(point(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_occasion_is_due() {
+        let countdown = Countdown::new(2);
+        let due: Vec<_> = (0..4).map(|_| countdown.clone().is_due()).collect();
+        assert_eq!(due, [false, true, false, false]);
+    }
+}
