@@ -26,8 +26,19 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         | Step::Delegating { .. }
         | Step::Ending { .. } => return Decision::nothing(),
     };
-    if let Some(plan) = compaction::instead_of_failing(&draft, &fault) {
-        return compaction::within_turn(draft, plan, token.attempt);
+    match compaction::instead_of_failing(&draft, &fault) {
+        // It is found too long once more when the session goes on.
+        Some(_) if draft.session.is_paused() => {
+            draft.emit(LlmFact::Retried(Retried {
+                attempt: token.attempt,
+                fault,
+                not_before: draft.now.at,
+                usage: Usage::default(),
+            }));
+            return draft.wait();
+        }
+        Some(plan) => return compaction::within_turn(draft, plan, token.attempt),
+        None => {}
     }
     let policy = draft.policy();
     let may_pass = match fault.class {

@@ -224,8 +224,9 @@ impl Audit {
         foreign_text_is_data(messages);
         estimate_is_right(messages, live);
         let calls = effects.iter().filter(|effect| match effect {
-            Effect::CallModel { .. } | Effect::Compact { .. } => true,
+            Effect::CallModel { .. } => true,
             Effect::Prepare { .. }
+            | Effect::Compact { .. }
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
             | Effect::RunTool { .. }
@@ -234,7 +235,11 @@ impl Audit {
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();
-        assert!(calls <= 1, "one call of a model at a time: {effects:?}");
+        let summaries = effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Compact { .. }));
+        let both = calls + summaries.count();
+        assert!(both <= 1, "one call of a model at a time: {effects:?}");
         if let Phase::Running(query) = live.phase() {
             question_is_there(messages, &self.queries[&query.id()].question);
         }

@@ -29,7 +29,12 @@ fn is_usable(play: &mut Play, name: &str) {
     if play.session.is_paused() {
         play.command(Command::Resume).unwrap();
     }
-    play.ask(QUESTION).says(&format!("Good. {}", done()));
+    play.ask(QUESTION);
+    if name.starts_with("compacting") {
+        // What was too long is so still.
+        play.summarises("They read it.");
+    }
+    play.says(&format!("Good. {}", done()));
     assert_eq!(
         (play.end(), play.answer()),
         (Some(("answered", "")), "Good."),

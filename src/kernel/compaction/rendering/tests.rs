@@ -1,3 +1,5 @@
+//! What the model that summarises gets to read, and how it fits.
+
 use super::*;
 use crate::model::{ToolCall, ToolResult};
 
