@@ -134,7 +134,7 @@ async fn said(by: By, json: bool, device: Device) -> String {
 #[tokio::test]
 async fn each_call_counts_once_however_it_is_added_up() {
     for (by, rows) in [
-        (By::Tenant, "default\t603\t2380\t236\t777\t$0.002005\n"),
+        (By::Tenant, "default\t603\t2380\t178\t777\t$0.002005\n"),
         (
             By::Session,
             "a\t2\t1710\t171\t170\t$0.002005\na.1.1\t1\t70\t7\t7\t$0.000000\nb\t600\t600\t0\t600\t$0.000000\n",

@@ -15,6 +15,8 @@ use crate::{
 const QUOTE: &str = "| ";
 /// Most characters of a tool's name in a label.
 const NAME: usize = 64;
+/// What stands for the middle of a text is not longer.
+const MARK: usize = 40;
 /// A piece is not clipped to less than this.
 const LEAST: usize = 40;
 
@@ -159,16 +161,21 @@ fn level(mut lengths: Vec<usize>, room: usize) -> usize {
     usize::MAX
 }
 
-/// Beginning and end of a text that is too long; most of it the beginning.
+/// Beginning and end of a text that is too long, together in that many characters.
 fn clipped(text: &str, most: usize) -> Cow<'_, str> {
     let length = text.chars().count();
     if length <= most {
         return Cow::Borrowed(text);
     }
-    let (head, tail) = (most - most / 3, most / 3);
+    if most <= 2 * MARK {
+        let beginning: String = text.chars().take(most.saturating_sub(1)).collect();
+        return Cow::Owned(beginning + "…");
+    }
+    let kept = most - MARK;
+    let (head, tail) = (kept - kept / 3, kept / 3);
     let beginning: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(length - tail).collect();
-    let gone = length - most;
+    let gone = length - kept;
     Cow::Owned(format!("{beginning} [… {gone} characters …] {end}"))
 }
 

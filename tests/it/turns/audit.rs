@@ -9,7 +9,10 @@ use oracle_agent::{
     kernel::{Effect, Phase, Policy, Resting, Session},
     model::{
         Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
-        record::{AgentFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, TurnFact, codec},
+        record::{
+            AgentFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, TurnFact, TurnStarted,
+            codec,
+        },
     },
     signal::{self, Finding},
 };
@@ -69,6 +72,9 @@ impl Audit {
         assert_eq!(&self.replayed, live, "replay is the same after {line}");
         assert!(record.at >= self.last, "time does not run backwards");
         self.last = record.at;
+        if let Fact::Turn(TurnFact::Started(started)) = &record.fact {
+            measured(started, live);
+        }
         self.number(record);
     }
 
@@ -307,6 +313,21 @@ fn foreign_text_is_data(messages: &[Arc<Message>]) {
             assert!(matches!(finding, Finding::Nothing), "a signal in {text:?}");
         }
     }
+}
+
+/// What a turn is said to send is what it sends, whatever was decided along with it: the prompt of 100
+/// tokens, the tools, the conversation. Only what is escaped on its way in may differ a little.
+fn measured(started: &TurnStarted, live: &Session) {
+    let Some(estimate) = started.token_estimate else {
+        return;
+    };
+    let tools = live.policy().tools.iter().map(|tool| {
+        (format!("{}{}{}", tool.name, tool.description, tool.schema))
+            .chars()
+            .count()
+    });
+    let sent = live.transcript().token_estimate() + 100 + tools.sum::<usize>() as u64 / 4;
+    assert!(estimate.abs_diff(sent) < 30, "{estimate}, and it is {sent}");
 }
 
 fn estimate_is_right(messages: &[Arc<Message>], live: &Session) {
