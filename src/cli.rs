@@ -34,6 +34,7 @@ pub mod sessions;
 pub mod signal;
 mod stop;
 pub mod terminal;
+pub mod usage;
 
 pub use arguments::{AskArgs, ChatArgs, ReplayArgs};
 pub use environment::Environment;
@@ -64,6 +65,9 @@ pub enum Command {
     /// List, show, search, export and delete what is kept of conversations
     #[command(after_help = help::SESSIONS)]
     Sessions(sessions::SessionsArgs),
+    /// Add up the tokens and the money that calls of models took
+    #[command(after_help = help::USAGE)]
+    Usage(usage::UsageArgs),
     /// Check the journal, or count what is in it
     #[command(after_help = help::JOURNAL)]
     Journal(journal::JournalArgs),

@@ -54,6 +54,9 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         Command::Sessions(sessions) => {
             return kept::sessions(sessions, args, &load()?.config, environment, terminal);
         }
+        Command::Usage(usage) => {
+            return kept::usage(usage, args, &load()?.config, environment, terminal);
+        }
         Command::Journal(journal) => {
             return kept::journal(journal, args, &load()?.config, environment, terminal);
         }

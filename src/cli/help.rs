@@ -96,6 +96,18 @@ Examples:
     exit_codes!()
 );
 
+pub(super) const USAGE: &str = "\
+Reads what is kept, also while other processes use it. Turns and summaries count, and failed tries as \
+far as their providers said what those took; a sub-agent's calls count once, in its own session. What was \
+deleted is not counted. Money is by the prices that held when a call was made.
+
+A row has turns, tokens sent, those of them that the provider had cached, tokens received, and cost.
+
+Examples:
+  oracle usage
+  oracle usage --by model
+  oracle usage --by day --json | jq .usage.output_tokens";
+
 pub(super) const JOURNAL: &str = "\
 Both read the file, also while another process uses it. `verify` ends with exit code 1 if anything is \
 not as it was written, and names session and record.

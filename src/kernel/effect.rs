@@ -53,7 +53,20 @@ pub enum Effect {
         /// Whether it repeats one that failed.
         trial: Trial,
     },
-    /// Drop a model call.
+    /// Ask a model for a summary of earlier messages (spec 8). Nothing of it is shown.
+    Compact {
+        /// Which try.
+        token: CallToken,
+        /// As `provider/model`.
+        model: Arc<str>,
+        /// Whether the same model was asked before and failed.
+        trial: Trial,
+        /// What it is told to do.
+        instruction: &'static str,
+        /// The messages, as text.
+        text: Arc<str>,
+    },
+    /// Drop a model call, that for a summary included.
     AbortModel {
         /// Which.
         token: CallToken,

@@ -1,7 +1,7 @@
 //! After a restart: what the state reached by replay still owes, and when enough is enough (spec 10).
 
 use super::{
-    calls, control,
+    calls, compaction, control,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
     guard,
@@ -63,6 +63,19 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
                 attempt,
             };
             draft.effect(Effect::RetryAt { token, at: until });
+            draft.wait()
+        }
+        Step::Compacting {
+            what, pause: None, ..
+        } => compaction::again(draft, &what, TurnRestartCause::Recovery),
+        Step::Compacting {
+            what,
+            pause: Some(pause),
+            ..
+        } => {
+            let token = compaction::token(&draft, what.attempt);
+            let at = pause.until;
+            draft.effect(Effect::RetryAt { token, at });
             draft.wait()
         }
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::{
+    compaction,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
     phase::Step,
-    policy::{ModelChoice, RetryPolicy},
+    policy::{ModelChoice, Policy, RetryPolicy},
 };
 use crate::model::{
-    Attempt, Fault, FaultClass,
+    Attempt, Fault, FaultClass, Usage,
     record::{FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
 };
 
@@ -20,10 +21,25 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         Step::Preparing
         | Step::Ready
         | Step::BackingOff { .. }
+        | Step::Compacting { .. }
         | Step::Tools { .. }
         | Step::Delegating { .. }
         | Step::Ending { .. } => return Decision::nothing(),
     };
+    match compaction::instead_of_failing(&draft, &fault) {
+        // It is found too long once more when the session goes on.
+        Some(_) if draft.session.is_paused() => {
+            draft.emit(LlmFact::Retried(Retried {
+                attempt: token.attempt,
+                fault,
+                not_before: draft.now.at,
+                usage: Usage::default(),
+            }));
+            return draft.wait();
+        }
+        Some(plan) => return compaction::within_turn(draft, plan, token.attempt),
+        None => {}
+    }
     let policy = draft.policy();
     let may_pass = match fault.class {
         FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => true,
@@ -43,6 +59,7 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
             attempt: token.attempt,
             fault,
             not_before,
+            usage: Usage::default(),
         }));
         draft.effect(Effect::RetryAt {
             token,
@@ -50,7 +67,12 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         });
         return draft.wait();
     }
-    let Some(next) = next else {
+    next_model(draft, token, fault)
+}
+
+/// The model is given up for this turn: the next one of the chain, or the end.
+pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
+    let Some(next) = after_model(draft.policy(), &draft.query.model) else {
         return draft.fail(&fault.code, fault.detail);
     };
     let (from, to) = (draft.query.model.to_string(), next.name.to_string());
@@ -59,8 +81,16 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         fault,
         from,
         to,
+        usage: Usage::default(),
     }));
     due(draft, token)
+}
+
+/// The model of the chain that follows this one.
+pub(super) fn after_model<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
+    let mut models = policy.models.iter();
+    let used = models.position(|model| *model.name == *name);
+    used.and_then(|index| after(&policy.models, index))
 }
 
 /// The next model of the chain; one that stands in it twice is asked once.
@@ -115,7 +145,12 @@ pub(super) fn again(
 
 /// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
 /// less than the other side asked for.
-fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
+pub(super) fn back_off(
+    policy: RetryPolicy,
+    tries: u32,
+    asked: Option<Duration>,
+    entropy: u64,
+) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
     let half = full / 2;

@@ -153,7 +153,8 @@ fn severity(fact: &Fact) -> Severity {
             BudgetFact::IterationWarning(_)
             | BudgetFact::TokensWarning(_)
             | BudgetFact::CostWarning(_)
-            | BudgetFact::ContextWarning(_),
+            | BudgetFact::ContextWarning(_)
+            | BudgetFact::ContextCompactionFailed(_),
         )
         | Fact::Agent(AgentFact::EscalationRaised(_))
         | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::CircuitOpened(_))
@@ -192,6 +193,7 @@ fn severity(fact: &Fact) -> Severity {
             | AgentFact::DelegationFinished(_),
         )
         | Fact::Llm(LlmFact::CircuitClosed(_))
+        | Fact::Budget(BudgetFact::ContextCompacting(_) | BudgetFact::ContextCompacted(_))
         | Fact::Control(_) => Severity::Info,
     }
 }

@@ -12,6 +12,7 @@ use oracle_agent::{
 mod budgets;
 mod busy;
 mod children;
+mod compaction;
 mod crashes;
 mod delegation;
 mod family;

@@ -42,6 +42,13 @@ impl SessionState {
             } => {
                 self.work = self.call_model(me, (token, trial), model, mode);
             }
+            Effect::Compact {
+                token,
+                model,
+                trial,
+                instruction,
+                text,
+            } => self.work = self.compact(me, (token, trial), model, (instruction, text)),
             Effect::AbortModel { .. } => self.work = None,
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {

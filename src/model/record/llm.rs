@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts;
-use crate::model::{fault::Fault, id::Attempt, time::Timestamp};
+use crate::model::{fault::Fault, id::Attempt, time::Timestamp, usage::Usage};
 
 /// `llm.retried`: the same model is asked again, after a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub struct Retried {
     pub fault: Fault,
     /// Not before this.
     pub not_before: Timestamp,
+    /// What the failed try cost all the same, as far as that is known.
+    #[serde(default, skip_serializing_if = "Usage::is_none")]
+    pub usage: Usage,
 }
 
 /// `llm.failed_over`: the next model of the chain is asked.
@@ -27,6 +30,9 @@ pub struct FailedOver {
     pub from: String,
     /// The model asked instead.
     pub to: String,
+    /// What the failed try cost all the same, as far as that is known.
+    #[serde(default, skip_serializing_if = "Usage::is_none")]
+    pub usage: Usage,
 }
 
 /// `llm.circuit_opened`: a provider, or one of its models, is not asked for a while.

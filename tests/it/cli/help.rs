@@ -17,6 +17,7 @@ fn every_command_has_help_with_examples() {
         "sessions delete --help",
         "sessions search --help",
         "sessions release --help",
+        "usage --help",
         "journal --help",
         "journal verify --help",
         "journal stats --help",

@@ -75,6 +75,45 @@ fn sessions_are_listed_the_last_used_first() {
 }
 
 #[test]
+fn what_was_used_is_added_up_from_what_is_kept() {
+    let place = place();
+    let [all] = &objects(&place, "usage --json")[..] else {
+        panic!("one tenant");
+    };
+    assert_eq!(
+        (&all["by"], &all["of"]),
+        (&json!("tenant"), &json!("default"))
+    );
+    let sessions = objects(&place, "usage --by session --json");
+    let names: Vec<_> = sessions.iter().map(|row| row["of"].clone()).collect();
+    assert_eq!(names, ["a", "b", "shop-1"]);
+    let sum = |field: &str| -> u64 {
+        let each = sessions
+            .iter()
+            .map(|row| row["usage"][field].as_u64().unwrap());
+        each.sum()
+    };
+    assert_eq!(all["usage"]["input_tokens"], sum("input_tokens"));
+    assert!(sum("output_tokens") > 0);
+    let [model] = &objects(&place, "usage --by model --json")[..] else {
+        panic!("one model");
+    };
+    assert!(
+        model["of"].as_str().unwrap().starts_with("offline"),
+        "{model}"
+    );
+    assert_eq!(model["usage"], all["usage"]);
+    let row = out(&place, "usage");
+    assert_eq!(row.split('\t').count(), 6, "{row}");
+    let empty = Place::new(&[]).oracle("usage").output();
+    assert_eq!(empty.status.code(), Some(0));
+    assert_eq!(
+        empty.stderr,
+        b"oracle: no calls of models are recorded yet\n"
+    );
+}
+
+#[test]
 fn a_session_is_shown_with_its_questions_and_answers() {
     let place = place();
     let [shown] = &objects(&place, "sessions show shop-1 --json")[..] else {
