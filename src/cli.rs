@@ -18,12 +18,14 @@ pub mod chat;
 pub mod classify;
 pub mod completions;
 pub mod config;
+pub mod doctor;
 mod environment;
 pub mod exit;
 mod help;
 pub mod input;
 mod interrupts;
 pub mod journal;
+pub mod models;
 mod options;
 mod progress;
 pub mod prompt;
@@ -78,6 +80,12 @@ pub enum Command {
     /// Play a scripted conversation through a real session, without any network
     #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
+    /// List the providers and models that can be asked
+    #[command(after_help = help::MODELS)]
+    Models,
+    /// Try everything that a question needs, and say how to mend what fails
+    #[command(after_help = help::DOCTOR)]
+    Doctor,
     /// Show or check the configuration
     #[command(after_help = help::CONFIG)]
     Config(config::ConfigArgs),

@@ -69,6 +69,12 @@ impl Place {
         self.here.path().join(name)
     }
 
+    /// Gives a command an environment with nothing in it: no key of the person who runs the tests, and no
+    /// data of theirs.
+    fn isolate(&self, command: &mut Command) {
+        command.env_clear().env("XDG_DATA_HOME", self.data.path());
+    }
+
     /// `oracle` with these arguments, parted by white space.
     fn oracle<'a>(&'a self, line: &'a str) -> Run<'a> {
         Run {
@@ -114,9 +120,9 @@ impl<'a> Run<'a> {
         command
             .args(self.line.split_whitespace())
             .args(self.last)
-            .current_dir(self.place.here.path())
-            .env_clear()
-            .env("XDG_DATA_HOME", self.place.data.path())
+            .current_dir(self.place.here.path());
+        self.place.isolate(&mut command);
+        command
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
