@@ -41,7 +41,7 @@ mod turn_end;
 mod verdict;
 
 pub use budget::BasisPoints;
-pub use effect::{CallToken, Decision, Effect, Reply};
+pub use effect::{CallToken, Decision, Effect, Reply, Trial};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
 pub use input::{Command, Moment, Refusal, Report};

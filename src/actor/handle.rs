@@ -17,6 +17,7 @@ use ractor::RpcReplyPort;
 use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     depths::{Depths, Gauges},
+    gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
     mailbox::{Admission, RETRY_AFTER, Unanswered},
     pool::Pool,
@@ -107,6 +108,7 @@ impl Router {
 pub struct Oracle {
     pub(super) router: Router,
     pub(super) gauges: Gauges,
+    pub(super) providers: Boards,
 }
 
 impl Oracle {
@@ -157,6 +159,12 @@ impl Oracle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.live()
+    }
+
+    /// How the model providers stand, by name. Cheap: nobody is asked.
+    #[must_use]
+    pub fn providers(&self) -> Vec<ProviderState> {
+        self.providers.values().map(Board::read).collect()
     }
 
     /// How many messages wait for each of the actors that sessions share.
@@ -306,6 +314,10 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn command(&self, command: Command) -> Result<Reply, AskError> {
+        if self.key.name.is_reserved() {
+            let name = self.key.name.clone();
+            return Err(AskError::Reserved { name });
+        }
         let message = |reply| ShardMsg::Command {
             key: self.key.clone(),
             opening: Box::new(self.opening.clone()),

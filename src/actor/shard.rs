@@ -270,10 +270,13 @@ impl ShardState {
             .map_or("", |(provider, _)| provider);
         match self.args.gateways.get(provider).and_then(Pool::any) {
             // A gateway that is being replaced loses it: the channel closes without an end.
-            Some(gateway) => match gateway.offer(GatewayMsg::Call(Box::new(ticket))) {
-                Ok(()) | Err((_, GatewayMsg::Ended(_))) => {}
-                Err((full, GatewayMsg::Call(ticket))) => ticket.refuse_for_now(full),
-            },
+            Some(gateway) => {
+                if let Err((full, GatewayMsg::Call(ticket))) =
+                    gateway.offer(GatewayMsg::Call(Box::new(ticket)))
+                {
+                    ticket.refuse_for_now(full);
+                }
+            }
             None => {
                 let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
                 ticket.refuse(Fault::permanent("no_model", detail));

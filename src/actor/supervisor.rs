@@ -15,7 +15,7 @@ use super::{
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
     depths::Gauges,
-    gateway::{GatewayActor, GatewayArgs, GatewayMsg},
+    gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
     mailbox::Mailbox,
@@ -25,6 +25,7 @@ use super::{
     recovery::Recovering,
     services::Services,
     shard::{ShardActor, ShardArgs, ShardMsg, ShardSettings},
+    system_log::SystemLog,
     task::Task,
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
@@ -77,8 +78,9 @@ pub(super) struct SupervisorState {
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
     replaced: HashMap<Place, u32>,
-    /// Brings back what was cut off; ends with the supervisor.
-    _recovery: Option<Task>,
+    log: SystemLog,
+    /// Writes the log, and brings back what was cut off; both end with the supervisor.
+    _tasks: Vec<Task>,
 }
 
 impl SupervisorActor {
@@ -89,7 +91,7 @@ impl SupervisorActor {
     }
 
     fn services(args: &SystemArgs) -> Services {
-        let settings = args.settings;
+        let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle(Pool::new(settings.buses, capacity));
         let profiles = Arc::new(args.profiles.clone());
@@ -103,6 +105,13 @@ impl SupervisorActor {
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
         };
+        let board = |backend: &Arc<dyn Backend>| {
+            let provider = backend.provider();
+            (
+                provider.to_owned(),
+                Board::new(provider, args.clock.clone()),
+            )
+        };
         Services {
             clock: args.clock.clone(),
             journal: Arc::clone(&args.journal),
@@ -111,6 +120,7 @@ impl SupervisorActor {
             bus,
             router,
             profiles,
+            providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
         }
     }
@@ -119,6 +129,7 @@ impl SupervisorActor {
         Oracle {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
+            providers: Arc::clone(&services.providers),
         }
     }
 }
@@ -134,18 +145,23 @@ impl Actor for SupervisorActor {
         (args, services, gateways): (SystemArgs, Services, Gateways),
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let (places, replaced) = (HashMap::new(), HashMap::new());
+        let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
+        let deadline = args.settings.timeouts.append;
+        let (log, writer) = SystemLog::start(journal, bus, args.clock.clone(), deadline);
         let mut state = SupervisorState {
             args,
             services,
             gateways,
             places,
             replaced,
-            _recovery: None,
+            log,
+            _tasks: vec![writer],
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
-        state._recovery = state.recover();
+        let recovery = state.recover();
+        state._tasks.extend(recovery);
         Ok(state)
     }
 
@@ -252,15 +268,20 @@ impl SupervisorState {
     ) -> Result<ActorId, ActorProcessingErr> {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
-        let (Some(backend), Some(pool)) = (backend, self.gateways.get(provider)) else {
+        let board = self.services.providers.get(provider);
+        let (Some(backend), Some(pool), Some(board)) =
+            (backend, self.gateways.get(provider), board)
+        else {
             return Err(format!("there is no backend for the provider `{provider}`").into());
         };
         let args = GatewayArgs {
             backend: Arc::clone(backend),
-            settings: self.args.settings.gateway,
+            settings: self.args.settings.of_provider(provider),
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
             depth: pool.depth(0),
+            board: board.clone(),
+            log: self.log.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
         let id = actor.get_id();

@@ -31,6 +31,7 @@ pub(super) fn system(config: &Config) -> SystemSettings {
             first_token: config.model.first_token_deadline.get(),
             idle: config.model.idle_deadline.get(),
             total: config.model.total_deadline.get(),
+            ..GatewaySettings::default()
         },
         timeouts: Timeouts {
             tool: config.tools.call_deadline.get(),

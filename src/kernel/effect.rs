@@ -20,6 +20,16 @@ pub struct CallToken {
     pub attempt: Attempt,
 }
 
+/// Whether a call repeats one that was sent and failed. A gateway makes only so many of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trial {
+    /// It does not: the first try, the next model of the chain, what was refused before anything was
+    /// sent, or what a restart cut off.
+    First,
+    /// It does.
+    Retry,
+}
+
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -40,6 +50,8 @@ pub enum Effect {
         model: Arc<str>,
         /// Whether tools are offered.
         mode: TurnMode,
+        /// Whether it repeats one that failed.
+        trial: Trial,
     },
     /// Drop a model call.
     AbortModel {

@@ -11,7 +11,7 @@ use crate::model::{
 use super::{
     budget,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Trial},
     guidance,
 };
 
@@ -94,6 +94,7 @@ fn start(mut draft: Draft<'_>, mode: TurnMode, guidance: Vec<String>) -> Decisio
         token,
         model: model.name.clone(),
         mode,
+        trial: Trial::First,
     });
     draft.wait()
 }

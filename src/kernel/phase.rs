@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::effect::Trial;
 use crate::model::{
     Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult, record::Ending,
 };
@@ -30,6 +31,8 @@ pub enum Step {
         until: Timestamp,
         /// The code of the fault that it waits for to pass.
         code: Arc<str>,
+        /// What the next call is.
+        trial: Trial,
     },
     /// The reply is there; waits for the results of its calls, if it has any.
     Tools {

@@ -3,7 +3,7 @@
 use super::{
     calls, control,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Trial},
     guard,
     phase::Step,
     retry, turn_end,
@@ -52,7 +52,10 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         }
         Step::Ready if draft.session.is_paused() => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
-        Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
+        Step::Calling { attempt, .. } => {
+            // It was not the model that failed.
+            retry::again(draft, attempt, TurnRestartCause::Recovery, Trial::First)
+        }
         Step::BackingOff { attempt, until, .. } => {
             let token = CallToken {
                 query,

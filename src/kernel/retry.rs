@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Trial},
     phase::Step,
     policy::{ModelChoice, RetryPolicy},
 };
@@ -29,7 +29,14 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => true,
         FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
     };
-    if may_pass && tries < policy.retry.attempts {
+    let used = policy
+        .models
+        .iter()
+        .position(|model| *model.name == *draft.query.model);
+    let next = used.and_then(|index| after(&policy.models, index));
+    // Nothing was sent, and why is no matter of this call: another model can be asked at once.
+    let elsewhere = next.is_some() && matches!(fault.class, FaultClass::Overloaded { .. });
+    if may_pass && !elsewhere && tries < policy.retry.attempts {
         let pause = back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
@@ -43,11 +50,6 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         });
         return draft.wait();
     }
-    let used = policy
-        .models
-        .iter()
-        .position(|model| *model.name == *draft.query.model);
-    let next = used.and_then(|index| after(&policy.models, index));
     let Some(next) = next else {
         return draft.fail(&fault.code, fault.detail);
     };
@@ -74,15 +76,21 @@ pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
     if draft.session.is_paused() {
         return draft.wait();
     }
-    let Step::BackingOff { code, .. } = &draft.query.step else {
+    let Step::BackingOff { code, trial, .. } = &draft.query.step else {
         return draft.wait();
     };
-    let code = code.to_string();
-    again(draft, token.attempt, TurnRestartCause::Fault { code })
+    let (code, trial) = (code.to_string(), *trial);
+    let cause = TurnRestartCause::Fault { code };
+    again(draft, token.attempt, cause, trial)
 }
 
 /// A new try of the turn's call.
-pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
+pub(super) fn again(
+    mut draft: Draft<'_>,
+    before: Attempt,
+    cause: TurnRestartCause,
+    trial: Trial,
+) -> Decision {
     let attempt = before.next();
     let model = draft.query.model.to_string();
     draft.emit(TurnFact::Restarted(TurnRestarted {
@@ -100,6 +108,7 @@ pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCau
         token,
         model: model.into(),
         mode,
+        trial,
     });
     draft.wait()
 }

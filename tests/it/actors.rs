@@ -15,6 +15,7 @@ mod children;
 mod crashes;
 mod delegation;
 mod family;
+mod gateway;
 mod journals;
 mod models;
 mod outages;

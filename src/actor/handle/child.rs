@@ -186,7 +186,8 @@ fn may_pass(error: &AskError) -> bool {
         | AskError::QuestionTooLong { .. }
         | AskError::Name(_)
         | AskError::NoSession { .. }
-        | AskError::Deleted { .. } => false,
+        | AskError::Deleted { .. }
+        | AskError::Reserved { .. } => false,
     }
 }
 

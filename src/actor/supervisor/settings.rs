@@ -1,11 +1,11 @@
 //! How large a system is, how patient, and what it does after a start.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::actor::{gateway::GatewaySettings, mailbox, services::Timeouts};
 
 /// How large a system is and how patient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemSettings {
     /// Shards, 1–64.
     pub shards: usize,
@@ -35,8 +35,10 @@ pub struct SystemSettings {
     pub max_restarts: u32,
     /// How often one service may be replaced before the system ends.
     pub replacements: u32,
-    /// What each provider may be asked of.
+    /// What a provider may be asked of that is not named in `providers`.
     pub gateway: GatewaySettings,
+    /// What a provider may be asked of, by its name.
+    pub providers: BTreeMap<String, GatewaySettings>,
     /// How long the shell waits for what.
     pub timeouts: Timeouts,
 }
@@ -71,7 +73,16 @@ impl Default for SystemSettings {
             max_restarts: 3,
             replacements: 100,
             gateway: GatewaySettings::default(),
+            providers: BTreeMap::new(),
             timeouts: Timeouts::default(),
         }
+    }
+}
+
+impl SystemSettings {
+    /// What a provider may be asked of.
+    #[must_use]
+    pub fn of_provider(&self, name: &str) -> GatewaySettings {
+        self.providers.get(name).copied().unwrap_or(self.gateway)
     }
 }

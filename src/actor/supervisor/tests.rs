@@ -12,7 +12,7 @@ use crate::{
         ledger::Ruling,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
     },
-    kernel::{CallToken, DelegationPolicy},
+    kernel::{CallToken, DelegationPolicy, Trial},
     llm::{Delta, Request, Scripted, ToolChoice},
     model::{
         Attempt, Fault, Outcome, QueryId, Seq, SessionKey, SessionName, Sid, Submission, Turn,
@@ -23,6 +23,7 @@ use crate::{
 };
 
 mod depths;
+mod gateways;
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
                     <confidence>0.9</confidence></signal>";
@@ -161,6 +162,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         sid,
         key: SessionKey::local(SessionName::new("s").unwrap()),
         token,
+        trial: Trial::First,
         model: "scripted/test".into(),
         request,
         deltas,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::{CurrentTurn, Query};
 use crate::{
     kernel::{
+        effect::Trial,
         phase::{CallState, Step, ToolSlot},
         repetition::TurnDigest,
     },
     model::{
-        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, FaultClass, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
@@ -267,6 +268,14 @@ impl Query {
                     tries: self.tries(),
                     until: retried.not_before,
                     code: retried.fault.code.as_str().into(),
+                    trial: match retried.fault.class {
+                        // Nothing was sent.
+                        FaultClass::Overloaded { .. } => Trial::First,
+                        FaultClass::Retryable { .. }
+                        | FaultClass::Permanent
+                        | FaultClass::Cancelled
+                        | FaultClass::Bug => Trial::Retry,
+                    },
                 };
             }
             // The next model is asked at once, or when the pause of the session ends.
@@ -277,8 +286,11 @@ impl Query {
                     tries: 0,
                     until: at,
                     code: failed.fault.code.as_str().into(),
+                    trial: Trial::First,
                 };
             }
+            // Of a provider, not of a query.
+            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
         }
     }
 

@@ -111,7 +111,10 @@ impl Play {
         self.effects = decision.effects;
         self.audit.step(&self.session, &self.effects);
         for effect in &self.effects {
-            if let Effect::CallModel { token, model, mode } = effect {
+            if let Effect::CallModel {
+                token, model, mode, ..
+            } = effect
+            {
                 self.call = Some((*token, *mode, Arc::clone(model)));
             }
         }
