@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{BuildError, Builder, prices, providers::Providers};
 use crate::{
-    config::ModelChain,
+    config::{ModelChain, Prices},
     kernel::ModelChoice,
     llm::{Backend, Remote, scripted::Scripts},
 };
@@ -50,7 +50,8 @@ impl Builder {
         if name == Scripts::PROVIDER {
             return Ok(Some(Arc::new(Scripts::read(models.into_iter())?)));
         }
-        let prices = prices(&self.config)?;
+        // A price list that is not in order is told where prices are needed.
+        let prices = prices(&self.config).or_else(|_| Prices::builtin())?;
         let providers = Providers::new(&self.config, &self.environment, &prices);
         let Some(provider) = providers.find(name)? else {
             return Ok(None);

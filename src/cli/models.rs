@@ -28,7 +28,7 @@ pub struct Overview {
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// Where it is, and how it is talked to; none for what is built in.
+    /// Where it is, and how it is talked to; none for what is built in, and where that is what is wrong.
     pub server: Option<Server>,
     /// Why it cannot be asked.
     pub problem: Option<String>,
@@ -103,6 +103,7 @@ pub fn print(overview: &Overview, json: bool, terminal: &mut Terminal) -> Result
 fn head(provider: &Listed) -> String {
     let mut head = provider.name.clone();
     match &provider.server {
+        None if provider.problem.is_some() => {}
         None => head.push_str("  built in, needs no key and no network"),
         Some(server) => {
             let (url, dialect, key) = (&server.base_url, server.dialect, server.key.told());

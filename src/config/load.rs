@@ -15,7 +15,7 @@ use toml::{
 };
 
 use super::{
-    Choice, Config, File, Provider, check, environment, keys,
+    Because, Choice, Config, File, Provider, check, environment, keys,
     list::{self, Item},
     problem::{Origin, Problem, shown, shown_unless_secret},
 };
@@ -54,6 +54,15 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Why the models are asked that are asked.
+    #[must_use]
+    pub fn why_these_models(&self) -> String {
+        match &self.choice.because {
+            Because::Set => format!("by {}", self.origin("model.chain")),
+            because @ (Because::Key(_) | Because::NoKey) => because.to_string(),
+        }
+    }
+
     /// Where the value of a key such as `oracle.max_turns` came from.
     #[must_use]
     pub fn origin(&self, key: &str) -> Origin {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, DeserializeOwned},
+};
 
 use super::value::{
     BaseUrl, Count, FilePath, HeaderName, HeaderValue, ModelName, ProviderName, Rate, VariableName,
@@ -88,10 +91,18 @@ pub struct Provider {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Count<0, 1_000_000>>,
     /// Headers that each call carries besides, with values that anybody may see.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "table",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub headers: BTreeMap<HeaderName, HeaderValue>,
     /// Headers whose values are secret: the environment variables that hold them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "table",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub header_env: BTreeMap<HeaderName, VariableName>,
     /// What is known of its models; one that is not here can be asked all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -119,6 +130,18 @@ pub struct ProviderModel {
     /// What a million tokens received cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Rate>,
+}
+
+/// Headers. What is no table is refused in our own words: serde's would repeat the value.
+fn table<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<BTreeMap<HeaderName, T>, D::Error> {
+    match toml::Value::deserialize(deserializer)? {
+        toml::Value::Table(table) => table
+            .try_into()
+            .map_err(|error| de::Error::custom(error.message())),
+        _ => Err(de::Error::custom("their names and what they are set to")),
+    }
 }
 
 impl Provider {

@@ -25,16 +25,20 @@ mod classify;
 mod config;
 #[cfg(unix)]
 mod crash;
+mod doctor;
 #[cfg(target_os = "linux")]
 mod folders;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+mod models;
 #[cfg(unix)]
 mod permissions;
 mod prompt;
 mod replay;
 mod script;
+mod secrets;
+mod server;
 mod sessions;
 mod signal;
 mod streams;

@@ -51,7 +51,7 @@ pub(super) fn models(
     listed.push(asking.offline());
     let overview = Overview {
         chain: loaded.choice.chain.models().to_vec(),
-        because: loaded.choice.because.to_string(),
+        because: loaded.why_these_models(),
         providers: listed,
         advice: if nobody { advice() } else { Vec::new() },
     };

@@ -24,6 +24,8 @@ fn every_command_has_help_with_examples() {
         "signal --help",
         "prompt --help",
         "replay --help",
+        "models --help",
+        "doctor --help",
         "config --help",
         "config show --help",
         "config check --help",

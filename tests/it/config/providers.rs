@@ -64,7 +64,7 @@ fn providers_may_stand_among_the_sections_and_have_models() {
     assert_eq!(a.model("z").unwrap().price(), None);
     assert_eq!(
         loaded.origin("providers.1.stream").to_string(),
-        "oracle.toml:17"
+        "oracle.toml:18"
     );
     assert_eq!(
         loaded.origin("providers.0.models.1.name").to_string(),
@@ -181,7 +181,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
         (
             "headers of another kind",
             with("headers = 'X-Title: canary'"),
-            "oracle.toml:5: `providers.headers` is `…`, allowed is a table of headers with names of headers and texts",
+            "oracle.toml:5: `providers.headers` is `…`, allowed is a table of headers with their names and what they are set to",
         ),
         (
             "a header from two places",

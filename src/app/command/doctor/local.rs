@@ -33,7 +33,7 @@ pub(super) fn check(
     });
     let (chain, why) = (
         loaded.choice.chain.models().join(", "),
-        &loaded.choice.because,
+        loaded.why_these_models(),
     );
     let seen = format!("{file}; asked are {chain}, {why}");
     report.add(Finding::ok("config", seen))?;

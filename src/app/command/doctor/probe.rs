@@ -10,7 +10,7 @@ use super::remedy::remedy;
 use crate::{
     cli::doctor::Finding,
     config::{Provider, Stream},
-    llm::{Backend, Delta, Request, ToolChoice},
+    llm::{Backend, Delta, Request, ToolChoice, estimate_usage},
     model::{
         Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolCall,
         ToolSpec, Usage,
@@ -31,6 +31,8 @@ pub(super) struct Heard {
     /// Pieces of text and reasoning.
     pieces: usize,
     whole: Duration,
+    /// Whether its usage is what would be estimated anyway: then the server did not say.
+    estimated: bool,
     /// What it cost.
     pub(super) used: Usage,
 }
@@ -43,7 +45,7 @@ pub(super) async fn call(
     price: Option<Price>,
 ) -> Heard {
     let began = Instant::now();
-    let mut stream = backend.call(request);
+    let mut stream = backend.call(request.clone());
     let mut pieces = 0;
     let reply = loop {
         match timeout_at(began + longest, stream.next()).await {
@@ -67,7 +69,14 @@ pub(super) async fn call(
     if used.cost.0 == 0 {
         used.cost = price.map(|price| price.of(&used)).unwrap_or_default();
     }
+    let guess = |reply: &Reply| estimate_usage(&request, &reply.parts);
+    let same = |one: Usage, other: Usage| {
+        (one.input_tokens, one.output_tokens) == (other.input_tokens, other.output_tokens)
+    };
     Heard {
+        estimated: reply
+            .as_ref()
+            .is_ok_and(|reply| same(reply.usage, guess(reply))),
         reply,
         pieces,
         whole: began.elapsed(),
@@ -198,13 +207,13 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
         output_tokens,
         ..
     } = reply.usage;
-    let usage = if input_tokens > 0 && output_tokens > 0 {
+    let usage = if input_tokens > 0 && output_tokens > 0 && !heard.estimated {
         Finding::ok(
             "usage",
             format!("{input_tokens} tokens sent, {output_tokens} received"),
         )
     } else {
-        let mend = "token and cost budgets do not hold with this server";
+        let mend = "budgets of tokens and money go by an estimate";
         Finding::warn(
             "usage",
             "the server does not say how many tokens it used",
