@@ -48,7 +48,7 @@ impl Builder {
     ) -> Result<Option<Arc<dyn Backend>>, BuildError> {
         let models = models_of(chain, name);
         if name == Scripts::PROVIDER {
-            return Ok(Some(Arc::new(Scripts::read(models.into_iter())?)));
+            return Ok(Some(Arc::new(Scripts::read(models)?)));
         }
         // A price list that is not in order is told where prices are needed.
         let prices = prices(&self.config).or_else(|_| Prices::builtin())?;

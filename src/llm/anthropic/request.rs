@@ -18,6 +18,9 @@ use crate::{
 /// Where nothing is known of the model: what all models of the last years can.
 const MAX_TOKENS: u64 = 8192;
 
+/// The content of a failure that has none.
+const SILENT: &str = "(no output)";
+
 /// Said by the person where a conversation would begin with the model.
 const BEGIN: &str = "(The conversation goes on.)";
 
@@ -199,8 +202,12 @@ impl Serialize for Block<'_> {
             Content::Result(result) => {
                 map.serialize_entry("type", "tool_result")?;
                 map.serialize_entry("tool_use_id", &wire::id(&result.call.0))?;
-                map.serialize_entry("content", &result.content)?;
-                map.serialize_entry("is_error", &(result.status != ToolStatus::Ok))?;
+                let failed = result.status != ToolStatus::Ok;
+                // A failure without words is refused.
+                let silent = failed && result.content.trim().is_empty();
+                let content = if silent { SILENT } else { &result.content };
+                map.serialize_entry("content", content)?;
+                map.serialize_entry("is_error", &failed)?;
             }
             Content::Call(call) => {
                 map.serialize_entry("type", "tool_use")?;

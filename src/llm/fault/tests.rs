@@ -7,8 +7,13 @@ use reqwest::header::{HeaderName, HeaderValue};
 use super::*;
 use crate::llm::{Allowance, RateLimits};
 
-fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
-    let pair = |(name, value): &(&'static str, &str)| {
+/// Names and values of headers.
+type Told = &'static [(&'static str, &'static str)];
+
+const DATE: (&str, &str) = ("date", "Fri, 21 Nov 2025 12:00:00 GMT");
+
+fn headers(of: Told) -> HeaderMap {
+    let pair = |(name, value): &(&'static str, &'static str)| {
         (
             HeaderName::from_static(name),
             HeaderValue::from_str(value).unwrap(),
@@ -183,8 +188,7 @@ fn errors_within_a_reply_are_judged_by_their_codes() {
 
 #[test]
 fn the_delay_is_read_in_every_form() {
-    const DATE: (&str, &str) = ("date", "Fri, 21 Nov 2025 12:00:00 GMT");
-    let tables: &[(&str, &[(&str, &str)], Option<u64>)] = &[
+    let tables: &[(&str, Told, Option<u64>)] = &[
         ("none", &[DATE], None),
         ("milliseconds", &[("retry-after-ms", "1500.5")], Some(1500)),
         (
@@ -294,7 +298,8 @@ fn the_delay_is_read_in_every_form() {
 
 #[test]
 fn the_providers_own_word_on_retries_counts_within_reason() {
-    let (yes, no) = ([("x-should-retry", "true")], [("x-should-retry", "false")]);
+    let yes: Told = &[("x-should-retry", "true")];
+    let no: Told = &[("x-should-retry", "false")];
     for (status, told, expected) in [
         (429, no, "rate_limited permanent"),
         (500, no, "server_error permanent"),
@@ -304,7 +309,7 @@ fn the_providers_own_word_on_retries_counts_within_reason() {
         (401, yes, "unauthorized permanent"),
         (402, yes, "quota permanent"),
     ] {
-        let fault = of_answer(status, &headers(&told), b"");
+        let fault = of_answer(status, &headers(told), b"");
         assert_eq!(shown(&fault), expected, "{status} {told:?}");
     }
 }
@@ -316,9 +321,8 @@ fn limits_are_read_in_both_dialects() {
         remaining,
         reset: reset.map(Duration::from_millis),
     };
-    let date = ("date", "Fri, 21 Nov 2025 12:00:00 GMT");
-    let tables: &[(&str, &[(&str, &str)], Option<RateLimits>)] = &[
-        ("none", &[date], None),
+    let tables: &[(&str, Told, Option<RateLimits>)] = &[
+        ("none", &[DATE], None),
         (
             "OpenAI",
             &[
@@ -337,7 +341,7 @@ fn limits_are_read_in_both_dialects() {
         (
             "Anthropic",
             &[
-                date,
+                DATE,
                 ("anthropic-ratelimit-requests-limit", "50"),
                 ("anthropic-ratelimit-requests-remaining", "49"),
                 ("anthropic-ratelimit-requests-reset", "2025-11-21T12:00:01Z"),

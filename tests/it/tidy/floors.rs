@@ -38,7 +38,14 @@ const CONFIG: (&str, &str) = ("config", "model");
 const BACK_ENDS: &[(&str, &[&str])] = &[
     (
         "llm",
-        &["openai", "anthropic", "offline", "scripted", "genai"],
+        &[
+            "openai",
+            "anthropic",
+            "remote",
+            "offline",
+            "scripted",
+            "genai",
+        ],
     ),
     ("journal", &["memory", "sqlite", "postgres"]),
 ];
