@@ -18,6 +18,7 @@ pub mod chat;
 pub mod classify;
 pub mod completions;
 pub mod config;
+pub mod doctor;
 mod environment;
 pub mod exit;
 mod help;
@@ -25,6 +26,7 @@ pub mod input;
 mod interrupts;
 pub mod journal;
 pub mod mock_model;
+pub mod models;
 mod options;
 mod progress;
 pub mod prompt;
@@ -86,6 +88,12 @@ pub enum Command {
     /// Serve a mock model over HTTP that goes wrong on purpose, for tests
     #[command(after_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
+    /// List the providers and models that can be asked
+    #[command(after_help = help::MODELS)]
+    Models,
+    /// Try everything that a question needs, and say how to mend what fails
+    #[command(after_help = help::DOCTOR)]
+    Doctor,
     /// Show or check the configuration
     #[command(after_help = help::CONFIG)]
     Config(config::ConfigArgs),

@@ -7,7 +7,9 @@ use std::{
 };
 
 mod data;
+mod doctor;
 mod kept;
+mod models;
 mod run;
 
 use super::BuildError;
@@ -59,6 +61,15 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         }
         Command::Journal(journal) => {
             return kept::journal(journal, args, &load()?.config, environment, terminal);
+        }
+        Command::Models => {
+            let loaded = load()?;
+            return models::models(&loaded, args.options.json, environment, terminal);
+        }
+        Command::Doctor => {
+            let Found { file, loaded } = find(args, environment, More::default());
+            let loaded = loaded.map_err(Stop::all)?;
+            return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };
@@ -137,19 +148,25 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(Loaded { config, .. }) => {
             let builder = Oracle::builder().config(config.clone());
-            let builder = builder.project(&args.options.project);
-            let checked = [
+            let builder = builder
+                .environment(environment.pairs().iter().cloned())
+                .project(&args.options.project);
+            let named = builder
+                .named_backends()
+                .into_iter()
+                .map(|one| one.map(drop));
+            let others = [
+                // Where a provider cannot be called, that is told already.
                 builder
                     .backends()
-                    .and_then(|backends| builder.models(&backends))
-                    .map(drop),
+                    .map_or(Ok(()), |backends| builder.models(&backends).map(drop)),
                 builder.registry().map(drop),
                 super::project_context(&config).map(drop),
                 super::prices(&config).map(drop),
                 super::classifier(&config).map(drop),
                 super::composer(&config).map(drop),
             ];
-            let failed = checked.into_iter().filter_map(Result::err);
+            let failed = named.chain(others).filter_map(Result::err);
             failed.map(|error| error.to_string()).collect()
         }
     };
@@ -186,6 +203,8 @@ impl From<BuildError> for Stop {
             | BuildError::Lexicon(_)
             | BuildError::Tools(_)
             | BuildError::Script(_)
+            | BuildError::Provider(_)
+            | BuildError::Setup(_)
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }

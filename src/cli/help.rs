@@ -27,6 +27,7 @@ Examples:
   oracle chat --last
   oracle ask --json < question.txt
   oracle sessions list
+  oracle models
   oracle config check
 
 ",
@@ -187,6 +188,30 @@ Examples:
   oracle config show
   oracle config show --json --max-turns 5
   oracle config check --config oracle.toml";
+
+pub(super) const MODELS: &str = "\
+Providers are asked at the same time, each for a few seconds at most: those of the configuration, those \
+whose key is in the environment, and a server of Ollama on this machine. One that does not answer is \
+named with the reason, and the exit code is 0 all the same. Keys are never shown, only where they are from.
+
+Prices are US dollars for a million tokens, from the configuration or as known when this was built.
+
+Examples:
+  oracle models
+  oracle models --json | jq -r '.providers[] | .name as $p | .models[] | \"\\($p)/\\(.name)\"'";
+
+pub(super) const DOCTOR: &str = "\
+Looks at configuration, data directory and journal, and then asks each model of the chain three short \
+questions: for a reply, for a call of a tool, and under Oracle's own prompt for a signal. That costs a \
+little; how many tokens it took is said at the end.
+
+Every check is a line: ok, warn or fail, what was seen, and how to mend it. The exit code is 1 if one \
+failed. With --model offline nobody is asked.
+
+Examples:
+  oracle doctor
+  oracle doctor --model ollama/qwen3
+  oracle doctor --model offline --json";
 
 pub(super) const COMPLETIONS: &str = "\
 Examples:

@@ -175,6 +175,7 @@ pub(super) fn prepared(
     let data = super::data::directory(config, environment)?;
     let builder = Oracle::builder()
         .config(config.clone())
+        .environment(environment.pairs().iter().cloned())
         .project(&args.options.project)
         .short_lived();
     #[cfg(feature = "testkit")]

@@ -26,6 +26,8 @@ fn every_command_has_help_with_examples() {
         "prompt --help",
         "replay --help",
         "mock-model --help",
+        "models --help",
+        "doctor --help",
         "config --help",
         "config show --help",
         "config check --help",
