@@ -93,13 +93,17 @@ impl Writer {
                 // Whatever it was, how the log stands is not known any more.
                 self.claim = None;
                 self.let_go();
+                let held = matches!(error, Error::Elsewhere { .. });
                 if tries == TRIES || !claimed_by_another(&error) {
                     let kind = record.fact.kind();
                     tracing::warn!(%error, kind, "it is not in the system's log");
                     break;
                 }
                 tries += 1;
-                tokio::time::sleep(PAUSE).await;
+                if held {
+                    // Another process is writing, and lets go of it when it has.
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
             self.let_go();
         }

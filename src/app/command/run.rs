@@ -135,6 +135,7 @@ pub(super) fn replay(
     let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
+        .short_lived()
         .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
     let format = if args.options.json {
