@@ -40,6 +40,8 @@ mod port;
 
 /// How long the other process may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
+/// How long the other process may take to answer a call. Longer than it waits itself for those who come back.
+const ANSWER: Duration = Duration::from_secs(20);
 /// Calls that wait to be sent; more wait to wait.
 const WAITING: usize = 256;
 /// How much longer than a letter its sender waits for word of it.
@@ -219,9 +221,14 @@ impl Remote {
     }
 
     async fn ask<T>(&self, call: Call, take: fn(Answer) -> Option<T>) -> Result<T, Error> {
-        match self.call(call).await {
-            Ok(answer) => take(answer?).ok_or_else(|| self.unavailable("gave another answer")),
-            Err(Gone) => Err(self.unavailable("is gone")),
+        match timeout(ANSWER, self.call(call)).await {
+            Ok(Ok(answer)) => take(answer?).ok_or_else(|| self.unavailable("gave another answer")),
+            Ok(Err(Gone)) => Err(self.unavailable("is gone")),
+            Err(_) => Err(self.unavailable(&format!(
+                "did not answer within {ANSWER:?}: if it is stopped, let it go on (`kill -CONT {}`), else end \
+                 it, and try again",
+                self.pid
+            ))),
         }
     }
 
