@@ -54,8 +54,8 @@ struct Desk {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Held {
-    by: Party,
+pub(super) struct Held {
+    pub by: Party,
     /// The session and its epoch; none while it is being claimed.
     claim: Option<(Sid, Epoch)>,
 }
@@ -143,12 +143,17 @@ impl Office {
         })
     }
 
-    /// A process says what it has. What another has by now is that one's.
+    /// A process says what it has. What another has claimed since, or is claiming, is that one's, whoever
+    /// speaks first.
     pub(super) fn hold(&self, by: Party, claims: impl IntoIterator<Item = (SessionKey, Claim)>) {
         let mut desk = self.desk();
-        for (key, claim) in claims {
-            let claim = Some((claim.sid, claim.epoch));
-            desk.held.entry(key).or_insert(Held { by, claim });
+        for (key, Claim { sid, epoch, .. }) in claims {
+            let now = desk.held.get(&key).map(|held| held.claim);
+            let older = |its: Option<(Sid, Epoch)>| its.is_some_and(|its| its < (sid, epoch));
+            if now.is_none_or(older) {
+                let claim = Some((sid, epoch));
+                desk.held.insert(key, Held { by, claim });
+            }
         }
     }
 
@@ -250,7 +255,7 @@ impl Office {
         }
     }
 
-    fn holder(&self, key: &SessionKey) -> Option<Held> {
+    pub(super) fn holder(&self, key: &SessionKey) -> Option<Held> {
         self.desk().held.get(key).copied()
     }
 

@@ -12,6 +12,7 @@ use crate::{
         Append, Claim, Delivery, Error, Journal, Posted, Sqlite, Standing,
         shared::{
             Shared,
+            office::{Office, Party},
             wire::{PROTOCOL, codec},
         },
     },
@@ -133,6 +134,27 @@ async fn sessions_stay_with_their_processes_when_the_journal_changes_hands() {
     assert_eq!(users[1].claim(key("a")).await, elsewhere);
     let third = open(folder.path()).await;
     assert_eq!(third.claim(key("a")).await, elsewhere);
+}
+
+#[test]
+fn of_two_that_say_they_have_a_session_it_is_the_one_that_claimed_it_last() {
+    let claim = |sid, epoch| Claim {
+        sid: Sid(sid),
+        epoch: Epoch(epoch),
+        last: Seq(0),
+    };
+    // Claimed again by another; deleted, and made anew by another.
+    for (old, new) in [((1, 3), (1, 4)), ((1, 3), (2, 1))] {
+        let (old, new) = (claim(old.0, old.1), claim(new.0, new.1));
+        let (loses, wins) = (Party::Guest(1), Party::Guest(2));
+        for said in [[(loses, old), (wins, new)], [(wins, new), (loses, old)]] {
+            let office = Office::new(Arc::default(), Duration::ZERO);
+            for (by, claim) in said {
+                office.hold(by, [(key("s"), claim)]);
+            }
+            assert_eq!(office.holder(&key("s")).map(|held| held.by), Some(wins));
+        }
+    }
 }
 
 #[tokio::test]
