@@ -25,7 +25,7 @@ use super::{
     shard::{Presence, ShardMsg},
 };
 use crate::{
-    journal::{self, Claim, Delivery, Journal, LETTERS, Posted, Standing, process_name},
+    journal::{self, Claim, Delivery, Journal, LETTERS, Posted, Said, Standing, process_name},
     kernel::{Command, Refusal, Reply},
     model::SessionKey,
 };
@@ -142,8 +142,10 @@ pub fn keep_off(journal: &dyn Journal) -> KeptOff {
         let mut reader = JoinSet::new();
         reader.spawn(async move {
             while let Some(letter) = letters.recv().await {
-                // Whoever asked may have given up; unread, it would ask again too.
-                let _ = letter.answer.send(serde_json::to_vec(&Answer::Later).ok());
+                // Whoever asked may have given up.
+                if let Ok(later) = serde_json::to_vec(&Answer::Later) {
+                    let _ = letter.answer.send(Said::Answer(later));
+                }
             }
         });
         reader
@@ -180,6 +182,7 @@ async fn post(
         Posted::Answered(body) => Came::Answer(serde_json::from_slice(&body).map_err(broken)?),
         Posted::Nobody => Came::Nobody,
         Posted::Lost => Came::Open,
+        Posted::Full => Came::Answer(Answer::Full { waiting: LETTERS }),
         Posted::Silent { process } => Came::Silent(process),
     })
 }
@@ -342,7 +345,7 @@ async fn answer(router: &Router, Delivery { key, body, answer }: Delivery) {
     let said = match (router.presence(&key).await, serde_json::from_slice(&body)) {
         (Ok(Presence::Away), _) => {
             // Whoever asked may have given up.
-            let _ = answer.send(None);
+            let _ = answer.send(Said::NotHere);
             return;
         }
         (Ok(Presence::Leaving), _) => Some(Answer::Later),
@@ -355,7 +358,7 @@ async fn answer(router: &Router, Delivery { key, body, answer }: Delivery) {
     };
     let body = said.and_then(|said| serde_json::to_vec(&said).ok());
     if let Some(body) = body {
-        let _ = answer.send(Some(body));
+        let _ = answer.send(Said::Answer(body));
     }
 }
 

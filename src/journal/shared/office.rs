@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{inbox::Inbox, wire::Told};
 use crate::{
-    journal::{Claim, Delivery, Error, Journal, LETTERS, Posted, Standing},
+    journal::{Claim, Delivery, Error, Journal, LETTERS, Posted, Said, Standing},
     model::{Epoch, SessionKey, Sid},
 };
 
@@ -65,7 +65,7 @@ struct Guest {
     process: Option<u32>,
     line: mpsc::Sender<Told>,
     /// Who waits for the answers to its letters.
-    answers: HashMap<u64, oneshot::Sender<Option<Vec<u8>>>>,
+    answers: HashMap<u64, oneshot::Sender<Said>>,
 }
 
 impl Office {
@@ -187,30 +187,31 @@ impl Office {
         let (number, answered) = match self.deliver(held.by, &key, body) {
             Ok(delivered) => delivered,
             Err(NotDelivered::Gone) => return Posted::Nobody,
-            Err(NotDelivered::Full) => return Posted::Silent { process },
+            Err(NotDelivered::Full) => return Posted::Full,
         };
         let answer = timeout(within, answered).await;
         if let Party::Guest(guest) = held.by {
             self.lost(guest, number);
         }
         match answer {
-            Ok(Ok(Some(body))) => Posted::Answered(body),
-            Ok(Ok(None)) => {
+            Ok(Ok(Said::Answer(body))) => Posted::Answered(body),
+            Ok(Ok(Said::NotHere)) => {
                 self.not_there(&key, held);
                 Posted::Nobody
             }
+            Ok(Ok(Said::Full)) => Posted::Full,
             Ok(Err(_)) => Posted::Lost,
             Err(_) => Posted::Silent { process },
         }
     }
 
     /// A guest's answer to a letter.
-    pub(super) fn answered(&self, guest: u64, letter: u64, body: Option<Vec<u8>>) {
+    pub(super) fn answered(&self, guest: u64, letter: u64, said: Said) {
         let mut desk = self.desk();
         let guest = desk.guests.get_mut(&guest);
         if let Some(answer) = guest.and_then(|guest| guest.answers.remove(&letter)) {
             // Whoever asked may have given up.
-            let _ = answer.send(body);
+            let _ = answer.send(said);
         }
     }
 
@@ -270,7 +271,7 @@ impl Office {
 }
 
 /// Where the answer to a letter comes.
-type Answered = oneshot::Receiver<Option<Vec<u8>>>;
+type Answered = oneshot::Receiver<Said>;
 
 /// Why a letter went nowhere.
 enum NotDelivered {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use oracle_agent::{
-    journal::{Append, Journal, Sqlite, Standing, shared::Shared},
+    journal::{Append, Journal, Said, Sqlite, Standing, shared::Shared},
     model::{
         ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
         record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
@@ -520,7 +520,7 @@ async fn a_sub_agent_that_is_started_while_its_parent_is_deleted_goes_too() {
                 add(&works_on, "p.1.1", vec![opened("p.1.1", Some("p"))]).await;
             }
             works_on.letters().unwrap().let_go(&letter.key);
-            letter.answer.send(None).unwrap();
+            letter.answer.send(Said::NotHere).unwrap();
         }
     });
     let (told, place) = tokio::task::spawn_blocking(move || {

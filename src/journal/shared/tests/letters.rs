@@ -9,7 +9,7 @@ use tokio_util::bytes::Bytes;
 use super::{key, one, open};
 use crate::{
     journal::{
-        Append, Claim, Delivery, Error, Journal, Posted, Sqlite, Standing,
+        Append, Claim, Delivery, Error, Journal, LETTERS, Posted, Said, Sqlite, Standing,
         shared::{
             Shared,
             office::{Office, Party},
@@ -53,7 +53,7 @@ async fn letters_find_the_process_that_has_the_session_and_its_answers_come_back
         let _reader = reading(has, |letter| {
             assert_eq!(letter.key, key("s"));
             let answer = [b"heard: ", &letter.body[..]].concat();
-            letter.answer.send(Some(answer)).unwrap();
+            letter.answer.send(Said::Answer(answer)).unwrap();
         });
         let answered = Posted::Answered(b"heard: hi".to_vec());
         assert_eq!(post(asks, "hi").await, answered);
@@ -74,7 +74,7 @@ async fn a_session_is_free_when_its_process_has_it_no_more_or_is_gone() {
     let owner = open(folder.path()).await;
     let guest = open(folder.path()).await;
     guest.claim(key("s")).await.unwrap();
-    let not_here = reading(&guest, |letter| letter.answer.send(None).unwrap());
+    let not_here = reading(&guest, |letter| letter.answer.send(Said::NotHere).unwrap());
     assert_eq!(post(&owner, "hi").await, Posted::Nobody);
     owner.claim(key("s")).await.unwrap();
     drop(not_here);
@@ -111,6 +111,33 @@ async fn who_does_not_answer_a_letter_is_named() {
     let posted = letters.post(key("s"), b"hi".to_vec(), Duration::from_millis(1));
     let process = Some(std::process::id());
     assert_eq!(posted.await, Ok(Posted::Silent { process }));
+}
+
+#[tokio::test]
+async fn who_has_too_many_letters_is_not_taken_for_silent() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = open(folder.path()).await;
+    let guest = open(folder.path()).await;
+    let third = open(folder.path()).await;
+    for (has, asks) in [(&owner, &guest), (&guest, &owner)] {
+        has.claim(key("s")).await.unwrap();
+        // They arrive, and nobody reads them.
+        let unread = has.letters().unwrap().receive();
+        let mut waiting = JoinSet::new();
+        for _ in 0..LETTERS {
+            let asks = asks.clone();
+            waiting.spawn(async move { post(&asks, "hi").await });
+        }
+        while unread.len() < LETTERS {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(post(&third, "one more").await, Posted::Full);
+        drop(unread);
+        has.letters().unwrap().let_go(&key("s"));
+        has.find(key("s")).await.unwrap();
+        let came = waiting.join_all().await;
+        assert!(came.iter().all(|came| *came == Posted::Lost), "{came:?}");
+    }
 }
 
 #[tokio::test]
