@@ -15,6 +15,7 @@ use oracle_agent::{
     },
 };
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::{
     Place,
@@ -513,7 +514,8 @@ async fn a_sub_agent_that_is_started_while_its_parent_is_deleted_goes_too() {
     add(&works, "p", vec![opened("p", None)]).await;
     let mut letters = works.letters().unwrap().receive();
     let works_on = works.clone();
-    let reader = tokio::spawn(async move {
+    let mut reader = JoinSet::new();
+    reader.spawn(async move {
         while let Some(letter) = letters.recv().await {
             if works_on.find(name("p.1.1")).await.unwrap().is_none() {
                 add(&works_on, "p", vec![started("p.1.1")]).await;
@@ -537,7 +539,7 @@ async fn a_sub_agent_that_is_started_while_its_parent_is_deleted_goes_too() {
     for gone in ["p", "p.1.1"] {
         assert_eq!(works.find(name(gone)).await, Ok(None), "{gone}");
     }
-    reader.abort();
+    drop(reader);
     drop(place);
 }
 
