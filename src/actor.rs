@@ -48,7 +48,7 @@ pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
 pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
-pub use letters::{Take, TakeError, take};
+pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use profile::{Profile, Profiles};
 pub use services::Timeouts;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};

@@ -38,6 +38,7 @@ use crate::{
 mod child;
 mod error;
 mod look;
+mod trace;
 mod watch;
 
 pub(super) use child::Child;

@@ -16,6 +16,7 @@ mod compaction;
 mod crashes;
 mod delegation;
 mod family;
+mod following;
 mod gateway;
 mod journals;
 mod models;

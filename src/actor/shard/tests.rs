@@ -293,6 +293,25 @@ async fn who_rests_when_the_end_comes_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_rests_or_is_set_aside_leaves_at_once_for_another_process() {
+    for anyway in [false, true] {
+        let mut rests = crashing(1).await;
+        let _answer = rests.submit("what?").await;
+        rests.until(resting).await;
+        let mut aside = busy().await;
+        aside.state.quarantine(key(), "unreadable".into());
+        for bench in [&mut rests, &mut aside] {
+            let key = key();
+            bench.say(ShardMsg::Leave { key, anyway }).await;
+            assert!(bench.slot().is_none());
+            assert_eq!(bench.state.args.ledger.live(), 0);
+            bench.replaced(None);
+            assert!(bench.slot().is_none(), "the next shard knows of it no more");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_comes_to_life_when_the_end_comes_leaves_in_order_first() {
     let mut bench = Bench::new(TestOracle::new(Scripted::new().stall("Half an"))).await;
     let answer = bench.submit("what?").await;

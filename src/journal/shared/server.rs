@@ -31,7 +31,7 @@ use super::{
         Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries, raw,
     },
 };
-use crate::journal::{Append, Entry, Error, Journal, Snapshot};
+use crate::journal::{Append, Entry, Error, Journal, Said, Snapshot};
 
 /// Processes served at a time; more wait to be let in.
 const CONNECTIONS: usize = 256;
@@ -205,8 +205,9 @@ fn taken(office: &Office, guest: u64, call: Call) -> Option<Call> {
     match call {
         Call::LetGo { key, epoch } => office.let_go(Party::Guest(guest), &key, epoch),
         Call::Reply { letter, reply } => match reply {
-            Reply::Answered(body) => office.answered(guest, letter, Some(body.bytes())),
-            Reply::NotHere => office.answered(guest, letter, None),
+            Reply::Answered(body) => office.answered(guest, letter, Said::Answer(body.bytes())),
+            Reply::NotHere => office.answered(guest, letter, Said::NotHere),
+            Reply::Full => office.answered(guest, letter, Said::Full),
             Reply::Lost => office.lost(guest, letter),
         },
         other => return Some(other),
