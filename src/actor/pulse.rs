@@ -105,6 +105,11 @@ impl Pulse {
         }
     }
 
+    /// Whether it works, or waits for something that comes without a person.
+    pub(super) fn is_busy(&self) -> bool {
+        self.patient.load(Ordering::Relaxed) != 2 && self.stage() != Stage::Idle
+    }
+
     /// For how long it has had nothing in flight, in milliseconds; none if it has something.
     pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
         let idle = self.patient.load(Ordering::Relaxed) == 2 && self.stage() != Stage::Waking;
@@ -138,7 +143,9 @@ mod tests {
         assert_eq!(pulse.silent_for(9_999_999), 0);
         assert_eq!(pulse.idle_for(9_999_999), None, "a child may end");
         pulse.live(Stage::Busy);
+        assert!(pulse.is_busy());
         pulse.expect(Expected::Nothing, 700);
+        assert!(!pulse.is_busy(), "a person is waited for");
         assert_eq!(pulse.silent_for(9_999_999), 0);
         assert_eq!(pulse.idle_for(900), Some(200));
         pulse.expect(Expected::Progress, 700);

@@ -87,6 +87,26 @@ impl Roster {
         member.is_some_and(|member| matches!(*member, Member::Waits(_)))
     }
 
+    /// Whether it works, or is to be brought back to work.
+    pub(in crate::actor) fn is_busy(&self, key: &SessionKey) -> bool {
+        let member = self.0.members.get(key);
+        member.is_some_and(|member| match &*member {
+            Member::Lives(_, pulse) => pulse.is_busy(),
+            Member::Waits(_) => true,
+            Member::SetAside(_) => false,
+        })
+    }
+
+    /// How many of these work now.
+    pub(in crate::actor) fn busy(&self, of: impl Fn(&SessionKey) -> bool) -> usize {
+        let each = self.0.members.iter();
+        let busy = each.filter(|member| match member.value() {
+            Member::Lives(_, pulse) => pulse.is_busy() && of(member.key()),
+            Member::Waits(_) | Member::SetAside(_) => false,
+        });
+        busy.count()
+    }
+
     /// Those that something is to be recorded of, whether or not a query runs.
     pub(in crate::actor) fn owed(&self) -> Vec<SessionKey> {
         let each = self.0.members.iter();
