@@ -7,7 +7,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use super::{
     End, ShardMsg, ShardState, id,
     slot::{Going, Slot, Start},
-    verdict::{Found, Next, next},
+    verdict::{Found, Next, kill_for, next},
 };
 use crate::{
     actor::{
@@ -99,14 +99,15 @@ impl ShardState {
                 pulse,
                 start,
             } => {
-                if let Going::Killed(activation) = &why {
-                    let activation = activation.clone();
-                    let again = Start {
-                        activation,
-                        ..start.clone()
-                    };
-                    self.args.roster.waits(&key, again);
-                }
+                let why = match why {
+                    Going::Killed(found) => {
+                        let activation = kill_for(pulse.stage(), &start.activation, found);
+                        self.owes(&key, &start, activation.clone());
+                        Going::Killed(activation)
+                    }
+                    Going::Asked => Going::Asked,
+                };
+                let since = self.args.services.clock.monotonic_millis();
                 let gone = actor.clone();
                 let waiting = Vec::new();
                 let going = Slot::Going {
@@ -114,6 +115,7 @@ impl ShardState {
                     pulse,
                     start,
                     why,
+                    since,
                     waiting,
                 };
                 self.slots.insert(key, going);
@@ -124,6 +126,15 @@ impl ShardState {
                 None
             }
         }
+    }
+
+    /// It is killed for this; the next shard is to know, should this one not live to see its end.
+    pub(super) fn owes(&self, key: &SessionKey, start: &Start, activation: Activation) {
+        let again = Start {
+            activation,
+            ..start.clone()
+        };
+        self.args.roster.waits(key, again);
     }
 
     /// An actor of this shard ended: what follows is [`next`]'s to say, unless it was asked to leave.

@@ -104,6 +104,7 @@ impl ShardState {
                 start,
                 why: Going::Asked,
                 waiting,
+                ..
             }) if actor.get_id() == who => {
                 waiting.into_iter().for_each(|work| work.hand_to(&actor));
                 let live = Slot::Live {

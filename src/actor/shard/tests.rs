@@ -15,7 +15,7 @@ use crate::{
     },
     kernel::Command,
     llm::Scripted,
-    model::{SessionName, Submission},
+    model::{SessionName, Submission, record::RestartCause},
     testkit::{Panics, Shaky, TestOracle},
 };
 
@@ -473,6 +473,43 @@ async fn one_that_its_shard_cannot_even_set_aside_is_set_aside_by_the_next_one()
     let reason = reason.to_owned();
     let quarantine = Activation::Quarantine { reason };
     assert_eq!(seen, [Some(quarantine), None, None]);
+    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_told() {
+    let limit = Duration::from_secs(900);
+    let mut bench = busy().await;
+    // Its end is not heard of from here on, as if it blocked its thread.
+    bench.asked_to_leave();
+    let waits = bench.submit("and?").await;
+    tokio::time::advance(limit - Duration::from_secs(1)).await;
+    bench.say(ShardMsg::Sweep).await;
+    let why = |bench: &Bench| match bench.slot() {
+        Some(Slot::Going { why, .. }) => why.clone(),
+        _ => panic!("it has not ended"),
+    };
+    assert_eq!(why(&bench), Going::Asked);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    bench.say(ShardMsg::Sweep).await;
+    let cause = RestartCause::Stall;
+    let detail = "no progress for 900s".to_owned();
+    let stall = Activation::Restart { cause, detail };
+    assert_eq!(why(&bench), Going::Killed(stall));
+    tokio::time::advance(limit).await;
+    bench.say(ShardMsg::Sweep).await;
+    let refused = waits.await.unwrap().unwrap_err();
+    let reason = "it was killed, and did not end within 900s".to_owned();
+    assert_eq!(refused, Refusal::Quarantined { reason });
+    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
+    assert_eq!(bench.state.args.ledger.live(), 0);
+    // When it ends after all, nothing follows.
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    while let Ok(heard) = bench.heard.try_recv() {
+        bench.hear(heard).await;
+    }
     assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
 }
 
