@@ -8,6 +8,7 @@ use super::{
     End, ShardMsg, ShardState, id,
     slot::{Going, Slot, Start},
     verdict::{Found, Next, kill_for, next},
+    work::Alive,
 };
 use crate::{
     actor::{
@@ -32,12 +33,12 @@ impl ShardState {
         &mut self,
         key: SessionKey,
         opening: Opening,
-    ) -> Result<Result<ActorRef<SessionMsg>, String>, ActorProcessingErr> {
+    ) -> Result<Result<Alive, String>, ActorProcessingErr> {
         let start = match self.slots.get(&key) {
             Some(Slot::Quarantined { reason }) => return Ok(Err(reason.clone())),
             // What comes in for one that is going is kept before it gets here.
-            Some(Slot::Live { actor, .. } | Slot::Going { actor, .. }) => {
-                return Ok(Ok(actor.clone()));
+            Some(Slot::Live { actor, pulse, .. } | Slot::Going { actor, pulse, .. }) => {
+                return Ok(Ok((actor.clone(), Arc::clone(pulse))));
             }
             // What comes in while it is being brought back ends the pause, and nothing else.
             Some(Slot::Resting { start, .. }) => start.clone(),
@@ -46,11 +47,7 @@ impl ShardState {
         self.spawn(key, start).await.map(Ok)
     }
 
-    async fn spawn(
-        &mut self,
-        key: SessionKey,
-        start: Start,
-    ) -> Result<ActorRef<SessionMsg>, ActorProcessingErr> {
+    async fn spawn(&mut self, key: SessionKey, start: Start) -> Result<Alive, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::default());
         pulse.expect(
             Expected::Progress,
@@ -71,13 +68,14 @@ impl ShardState {
         let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
+        let alive = (actor.clone(), Arc::clone(&pulse));
         let slot = Slot::Live {
-            actor: actor.clone(),
+            actor,
             pulse,
             start,
         };
         self.slots.insert(key, slot);
-        Ok(actor)
+        Ok(alive)
     }
 
     /// Kills a session in order to bring it back for this.

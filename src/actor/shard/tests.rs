@@ -13,10 +13,11 @@ use crate::{
         session::Acknowledged,
         supervisor::{SupervisorActor, SystemSettings},
     },
+    journal::Memory,
     kernel::Command,
     llm::Scripted,
     model::{SessionName, Submission, record::RestartCause},
-    testkit::{Panics, Shaky, TestOracle},
+    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle},
 };
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -335,12 +336,12 @@ async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_s
         "it is not it"
     );
     let mut waiting = Vec::new();
-    for _ in 1..passivation::WAITING {
+    for _ in 1..work::WAITING {
         waiting.push(bench.command(Command::Pause).await);
     }
     let refused = bench.submit("one too many").await.await.unwrap();
     let full = Refusal::InboxFull {
-        waiting: passivation::WAITING,
+        waiting: work::WAITING,
     };
     assert_eq!(refused.unwrap_err(), full);
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
@@ -351,6 +352,46 @@ async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_s
     }
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
     assert!(live(bench.slot()), "who lives stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_one_that_hangs_in_its_journal_has_a_bound() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = TestOracle::new(Scripted::new().stall("Half an"));
+    let mut bench = Bench::new(oracle.journal(Arc::new(journal.clone()))).await;
+    let answer = bench.submit("what?").await;
+    answer.await.unwrap().unwrap();
+    journal.set(Obstacle::SilentAppends);
+    let hangs = bench.command(Command::Pause).await;
+    while journal.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut waiting = Vec::new();
+    for _ in 0..work::WAITING {
+        waiting.push(bench.command(Command::Resume).await);
+    }
+    let refused = bench.submit("one too many").await.await.unwrap();
+    let full = Refusal::InboxFull {
+        waiting: work::WAITING,
+    };
+    assert_eq!(refused.unwrap_err(), full);
+    journal.set(Obstacle::None);
+    bench.until(resting).await;
+    assert!(hangs.await.is_err(), "its append was never answered");
+    for waited in waiting {
+        assert!(waited.await.is_err(), "it fell with its session");
+    }
+    let next = bench.command(Command::Resume).await;
+    assert!(next.await.unwrap().is_ok(), "the next one has room");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_its_asker_gave_up_is_not_asked() {
+    let mut bench = busy().await;
+    drop(bench.submit("and?").await);
+    let next = bench.submit("or?").await.await.unwrap();
+    let query = QueryId(2);
+    assert_eq!(next.unwrap(), crate::kernel::Reply::Query { query });
 }
 
 #[tokio::test(start_paused = true)]
