@@ -28,6 +28,8 @@ use crate::{
 const PAGE: usize = 256;
 /// How long between two rounds, on average.
 const ROUND: Duration = Duration::from_millis(100);
+/// How many rounds a shard may take to be replaced.
+const REPLACED: u32 = 50;
 /// How long before a journal that did not answer is asked again.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long one that was woken holds its place at most: one query that hangs, or takes hours, is not to
@@ -151,9 +153,14 @@ impl Recovering {
             if !matches!(woken, Err(AskError::Stopped)) {
                 return woken;
             }
-            self.pause().await;
-            if shard() == asked {
-                return woken;
+            // It may be a while before one that keeps dying is replaced.
+            let mut rounds = 0;
+            while shard() == asked {
+                if rounds == REPLACED || self.router.is_draining() {
+                    return woken;
+                }
+                self.pause().await;
+                rounds += 1;
             }
         }
     }

@@ -497,6 +497,30 @@ async fn a_shard_that_crashes_charges_whom_it_worked_for_and_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn shards_that_crash_by_themselves_in_a_row_charge_a_query_once() {
+    let mut bench = busy().await;
+    let mut seen = Vec::new();
+    for fault in [Some("boom"), Some("boom"), Some("boom"), None, Some("boom")] {
+        bench.replaced(fault);
+        seen.push(bench.activation().cloned().unwrap());
+        bench.state.revive(key(), 0).await.unwrap();
+        while bench.state.args.ledger.live() == 0 {
+            bench.next().await;
+        }
+    }
+    let orphaned = || Activation::Orphaned;
+    let expected = [
+        orphaned(),
+        Activation::Again,
+        Activation::Again,
+        // Killed, and then the first crash again.
+        orphaned(),
+        orphaned(),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_that_its_shard_cannot_even_set_aside_is_set_aside_by_the_next_one() {
     let mut bench = Bench::new(TestOracle::new(Scripted::new())).await;
     let roster = bench.state.args.roster.clone();

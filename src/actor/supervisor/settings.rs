@@ -33,7 +33,7 @@ pub struct SystemSettings {
     pub recovery: Recovery,
     /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
     pub max_restarts: u32,
-    /// How often one service may be replaced before the system ends.
+    /// How often one service may be replaced within ten minutes before the system ends.
     pub replacements: u32,
     /// What a provider may be asked of that is not named in `providers`.
     pub gateway: GatewaySettings,
