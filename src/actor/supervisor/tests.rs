@@ -20,7 +20,7 @@ use crate::{
         Usage,
         record::{Fact, QueryFact, TurnFact},
     },
-    testkit::{TestOracle, TestTool},
+    testkit::{TestOracle, TestTool, let_pass},
 };
 
 mod depths;
@@ -135,7 +135,7 @@ async fn a_service_that_keeps_failing_ends_the_system() {
     for _ in 0..3 {
         kill(&parts.services.composer.0);
         // The third one is not replaced any more.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        let_pass(Duration::from_secs(1)).await;
     }
     while parts.supervisor.get_status() != ractor::ActorStatus::Stopped {
         tokio::task::yield_now().await;
@@ -150,7 +150,7 @@ async fn a_service_that_fails_now_and_then_is_replaced_for_ever() {
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..20 {
         kill(&parts.services.composer.0);
-        tokio::time::sleep(Duration::from_secs(301)).await;
+        let_pass(Duration::from_secs(301)).await;
     }
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
