@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     kernel::Refusal,
-    model::{Fault, QueryId, SessionKey, Sid, record::RestartCause},
+    model::{Fault, QueryId, SessionKey, Sid},
 };
 
 mod elsewhere;
@@ -38,6 +38,7 @@ mod message;
 mod passivation;
 mod roster;
 mod slot;
+mod stalls;
 mod verdict;
 mod work;
 
@@ -295,25 +296,6 @@ impl ShardState {
                 self.came_to_rest(&key);
             }
         }
-    }
-
-    /// Kills whoever should have got on and did not; asks those to leave that have been idle.
-    fn sweep(&mut self) {
-        let now = self.args.services.clock.monotonic_millis();
-        let limit = u64::try_from(self.args.settings.stall_limit.as_millis()).unwrap_or(u64::MAX);
-        let stalled = |slot: &Slot| slot.silent_for(now) >= limit;
-        let stalled: Vec<SessionKey> = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| stalled(slot))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in stalled {
-            let detail = format!("no progress for {:?}", self.args.settings.stall_limit);
-            let cause = RestartCause::Stall;
-            self.end_for(&key, Activation::Restart { cause, detail });
-        }
-        self.passivate_idle(now);
     }
 }
 

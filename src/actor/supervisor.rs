@@ -2,7 +2,8 @@
 //!
 //! Linked under a parent if the host has one. A service (classifier, composer, gateway, bus) that
 //! fails is replaced in its place in the pool; so is a shard, whose sessions the new one brings back.
-//! If one keeps failing, or the supervisor itself does, the system ends: better that than to limp.
+//! If one keeps failing within a short time, or the supervisor itself does, the system ends: better that
+//! than to limp.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -30,10 +31,12 @@ use super::{
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
 
+mod replacing;
 mod settings;
 mod shards;
 mod system;
 
+use replacing::{Deaths, Replacing};
 pub use settings::{Recovery, SystemSettings};
 use shards::Death;
 pub use system::{StartError, System};
@@ -56,7 +59,10 @@ pub struct SystemArgs {
     pub composer: Arc<Composer>,
 }
 
-pub(super) enum SupervisorMsg {}
+pub(super) enum SupervisorMsg {
+    /// The pause before a service is replaced is over.
+    Replace(Replacing),
+}
 local_messages!(SupervisorMsg);
 
 /// Which actor is which, so that it can be replaced.
@@ -79,7 +85,7 @@ pub(super) struct SupervisorState {
     services: Services,
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
-    replaced: HashMap<Place, u32>,
+    deaths: HashMap<Place, Deaths>,
     /// Who lives in which shard; outlives them.
     rosters: Vec<Roster>,
     log: SystemLog,
@@ -151,7 +157,7 @@ impl Actor for SupervisorActor {
         me: ActorRef<SupervisorMsg>,
         (args, services, gateways): (SystemArgs, Services, Gateways),
     ) -> Result<SupervisorState, ActorProcessingErr> {
-        let (places, replaced) = (HashMap::new(), HashMap::new());
+        let (places, deaths) = (HashMap::new(), HashMap::new());
         let shards = services.router.shards.size();
         let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
         let deadline = args.settings.timeouts.append;
@@ -161,7 +167,7 @@ impl Actor for SupervisorActor {
             services,
             gateways,
             places,
-            replaced,
+            deaths,
             rosters: (0..shards).map(|_| Roster::default()).collect(),
             log,
             _tasks: vec![writer],
@@ -180,11 +186,12 @@ impl Actor for SupervisorActor {
 
     async fn handle(
         &self,
-        _: ActorRef<SupervisorMsg>,
+        me: ActorRef<SupervisorMsg>,
         message: SupervisorMsg,
-        _: &mut SupervisorState,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
-        match message {}
+        let SupervisorMsg::Replace(replacing) = message;
+        state.put_back(&me.get_cell(), replacing).await
     }
 
     /// Overridden, because the default would stop the system with the first service that fails.
@@ -197,11 +204,11 @@ impl Actor for SupervisorActor {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
                 let why = Death::Fault(error.to_string());
-                state.replace(&me.get_cell(), &cell, why).await?;
+                state.replace(&me, &cell, why).await?;
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
                 let why = Death::Stopped(reason.unwrap_or_else(|| "it stopped".into()));
-                state.replace(&me.get_cell(), &cell, why).await?;
+                state.replace(&me, &cell, why).await?;
             }
             // Nothing to do for the others, which ractor may add to.
             _ => {}
@@ -291,30 +298,6 @@ impl SupervisorState {
         let id = actor.get_id();
         pool.put(0, actor);
         Ok(id)
-    }
-
-    async fn replace(
-        &mut self,
-        me: &ActorCell,
-        gone: &ActorCell,
-        why: Death,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(place) = self.places.remove(&gone.get_id()) else {
-            return Ok(());
-        };
-        let count = self.replaced.entry(place.clone()).or_default();
-        *count += 1;
-        tracing::error!(?place, %why, times = *count, "a service is replaced");
-        if *count > self.args.settings.replacements {
-            return Err(format!("{place:?} failed {count} times, the last time: {why}").into());
-        }
-        match place {
-            Place::Shard(index) => self.replace_shard(me, index, &why).await,
-            place @ (Place::Classifier(_)
-            | Place::Composer(_)
-            | Place::Bus(_)
-            | Place::Gateway(_)) => self.start(me, place).await,
-        }
     }
 }
 

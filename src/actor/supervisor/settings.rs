@@ -33,7 +33,7 @@ pub struct SystemSettings {
     pub recovery: Recovery,
     /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
     pub max_restarts: u32,
-    /// How often one service may be replaced before the system ends.
+    /// How often one service may be replaced within ten minutes before the system ends.
     pub replacements: u32,
     /// What a provider may be asked of that is not named in `providers`.
     pub gateway: GatewaySettings,
@@ -50,13 +50,15 @@ pub enum Recovery {
     OnDemand,
     /// When the system starts.
     AtStart {
-        /// Queries that may run, brought back or new, before another session is woken.
+        /// Queries that may run at a time, brought back or new, while there are others to be brought back;
+        /// one of them is brought back whatever else runs. One that waits only for a person is not
+        /// counted, nor is one that was brought back more than a quarter of an hour ago.
         concurrency: usize,
     },
 }
 
 impl Recovery {
-    /// Queries that may run before another session is woken, where nothing else is said.
+    /// Queries that may run at a time, where nothing else is said.
     pub const CONCURRENCY: usize = 32;
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     model::{FaultClass, TenantId},
-    testkit::{Probe, let_pass},
+    testkit::Probe,
 };
 
 /// A call of a session that the books know.
