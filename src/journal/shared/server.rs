@@ -293,8 +293,12 @@ async fn answer(served: &Served, guest: u64, call: Call) -> Result<Answer, Error
             Answer::Snapshot(kept.map(|kept| (kept.seq, Body::of(&kept.body))))
         }
         Call::Delete { sid, epoch } => {
-            journal.delete(sid, epoch).await?;
-            office.deleted(sid);
+            let deleted = journal.delete(sid, epoch).await;
+            // A deletion that is made again finds no session, and nobody has it any more.
+            if matches!(deleted, Ok(()) | Err(Error::Unknown { .. })) {
+                office.deleted(sid);
+            }
+            deleted?;
             Answer::Done
         }
         Call::Hold(claims) => {

@@ -22,6 +22,7 @@ use crate::{
     },
 };
 
+mod deletion;
 mod letters;
 
 fn key(name: &str) -> SessionKey {
