@@ -249,7 +249,9 @@ impl Journal for Sqlite {
             };
             let readers = &self.inner.readers;
             readers
-                .ask(move |reader| reader.search(&tenant, &wanted, limit))
+                .ask_at_length(move |reader, given_up| {
+                    reader.search(&tenant, &wanted, limit, given_up)
+                })
                 .await
         }
         .boxed()

@@ -29,6 +29,9 @@ const QUEUE: usize = 1_024;
 
 type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
 
+/// Whether nobody waits for the answer any more.
+pub(super) type GivenUp<'a> = &'a dyn Fn() -> bool;
+
 /// The handle on the reading threads, which end when this is dropped.
 #[derive(Debug)]
 pub(super) struct Readers {
@@ -80,6 +83,16 @@ impl Readers {
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
     ) -> Result<T, Error> {
+        self.ask_at_length(move |reader, _| look(reader)).await
+    }
+
+    /// Asks what may take long: it is to look now and then whether anybody still waits for it.
+    pub(super) async fn ask_at_length<T: Send + 'static>(
+        &self,
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
+        + Send
+        + 'static,
+    ) -> Result<T, Error> {
         self.health.check()?;
         let room = Arc::clone(&self.room).acquire_owned().await;
         let (reply, answer) = oneshot::channel();
@@ -87,7 +100,8 @@ impl Readers {
             let _room = room;
             // Nobody waits for a question whose future was dropped.
             if !reply.is_closed() {
-                let _ = reply.send(look(reader).map_err(Failed::of_reading));
+                let found = look(reader, &|| reply.is_closed());
+                let _ = reply.send(found.map_err(Failed::of_reading));
             }
         });
         let gone = || Error::Unavailable("its readers have ended".to_owned());
