@@ -24,6 +24,8 @@ use crate::journal::Error;
 /// Threads. A read takes microseconds where its pages are in memory, and waits for the disk
 /// where they are not.
 const THREADS: usize = 3;
+/// Of them, those that may be busy with what takes long.
+const LONG: usize = THREADS - 1;
 /// Questions that wait or are being answered; more wait for room outside.
 const QUEUE: usize = 1_024;
 
@@ -38,6 +40,8 @@ pub(super) struct Readers {
     /// None once they are to end.
     queue: Option<Sender<Question>>,
     room: Arc<Semaphore>,
+    /// For what may take long.
+    long: Arc<Semaphore>,
     health: Arc<Health>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -52,6 +56,7 @@ impl Readers {
         let mut readers = Self {
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE)),
+            long: Arc::new(Semaphore::new(LONG)),
             health,
             threads: Vec::new(),
         };
@@ -83,11 +88,27 @@ impl Readers {
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
     ) -> Result<T, Error> {
-        self.ask_at_length(move |reader, _| look(reader)).await
+        self.put(move |reader, _| look(reader)).await
     }
 
-    /// Asks what may take long: it is to look now and then whether anybody still waits for it.
+    /// Asks what may take long: it is to look now and then whether anybody still waits for it. One thread
+    /// is always left for what is short.
     pub(super) async fn ask_at_length<T: Send + 'static>(
+        &self,
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
+        + Send
+        + 'static,
+    ) -> Result<T, Error> {
+        let turn = Arc::clone(&self.long).acquire_owned().await;
+        self.put(move |reader, given_up| {
+            // Kept until the thread is free again, whoever may have given up before.
+            let _turn = turn;
+            look(reader, given_up)
+        })
+        .await
+    }
+
+    async fn put<T: Send + 'static>(
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
         + Send

@@ -45,3 +45,36 @@ async fn who_takes_long_sees_that_nobody_waits_any_more() {
     go_on.send(()).unwrap();
     assert_eq!(sees.recv(), Ok(true));
 }
+
+#[tokio::test]
+async fn however_many_searches_there_are_a_short_read_finds_a_thread() {
+    let fresh = Fresh::new();
+    let journal = fresh.journal();
+    let by = journal.claim(key("a")).await.unwrap();
+    let (seen, sees) = mpsc::channel();
+    let mut ends = Vec::new();
+    let mut asked: Vec<_> = (0..9)
+        .map(|_| {
+            let (end, ended) = mpsc::channel::<()>();
+            ends.push(end);
+            let seen = seen.clone();
+            Box::pin(journal.inner.readers.ask_at_length(move |_, _| {
+                let _ = seen.send(());
+                let _ = ended.recv();
+                Ok(())
+            }))
+        })
+        .collect();
+    for search in &mut asked {
+        assert!(futures_util::poll!(search).is_pending());
+    }
+    for _ in 0..2 {
+        sees.recv().unwrap();
+    }
+    let known = journal.find(key("a")).await.unwrap();
+    assert_eq!(known.map(|known| known.sid), Some(by.sid));
+    drop(ends);
+    for search in asked {
+        assert_eq!(search.await, Ok(()));
+    }
+}
