@@ -110,7 +110,6 @@ impl Sqlite {
         let files = Files::within(directory);
         files.make_directory()?;
         let lock = Lock::take(directory)?;
-        files.keep_to_owner();
         let connection = connection::open(&files, tuning)?;
         let health = Arc::new(Health::new(on_broken));
         let writer = Writer::start(connection, tuning, Arc::clone(&health));

@@ -46,16 +46,15 @@ impl Files {
     /// Sees to it that nobody else can read what is there, however it got there. The directory stays as it
     /// is: it may be meant for other things too.
     pub(super) fn keep_to_owner(&self) {
-        if others_may(&self.directory) {
+        if others_may(&self.directory, WRITE) {
             tracing::warn!(
                 directory = %self.directory.display(),
-                "others may enter the data directory: its files are for you alone, but make it so too \
-                 (chmod 700)"
+                "others may write to the data directory, and so remove or replace what is in it: chmod go-w"
             );
         }
         let index = self.directory.join("journal.db-shm");
         for file in [&self.journal, &self.log, &index] {
-            if others_may(file)
+            if others_may(file, ANYTHING)
                 && let Err(error) = make_private(file)
             {
                 tracing::warn!(file = %file.display(), %error, "others may read the journal");
@@ -173,15 +172,19 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Whether anybody but the owner may do anything with it.
+/// What the permissions of others can be.
+const ANYTHING: u32 = 0o077;
+const WRITE: u32 = 0o022;
+
+/// Whether anybody but the owner may do any of this.
 #[cfg(unix)]
-fn others_may(path: &Path) -> bool {
+fn others_may(path: &Path, what: u32) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & what != 0)
 }
 
 #[cfg(not(unix))]
-fn others_may(_: &Path) -> bool {
+fn others_may(_: &Path, _: u32) -> bool {
     false
 }
 
