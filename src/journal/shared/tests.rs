@@ -26,6 +26,7 @@ use crate::{
     },
 };
 
+mod deletion;
 mod letters;
 
 fn key(name: &str) -> SessionKey {
@@ -91,13 +92,19 @@ async fn the_socket_is_for_its_owner_and_goes_with_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.sock");
     std::fs::write(&path, "left by a process that died").unwrap();
+    std::fs::create_dir(folder.path().join("journal.new")).unwrap();
+    std::fs::write(folder.path().join("journal.new/s"), "likewise").unwrap();
     let server = Server::listen(&path, Arc::new(Memory::new())).unwrap();
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let remote = Remote::connect(&path).await.unwrap();
     assert_eq!(remote.pid(), std::process::id());
     drop(server);
-    assert!(!path.exists());
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "nothing is left of it"
+    );
     let gone = Remote::connect(&path).await.unwrap_err();
     assert!(
         gone.to_string()
