@@ -1,0 +1,317 @@
+//! The table of faults: what goes wrong between a model and the user, and what both see of it.
+//!
+//! Each fault once, for ever, and for ever with another model in the chain; in both dialects. What is
+//! expected of a row stands in it; all that the log says of it, in the snapshot.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    net::TcpListener,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use futures_util::{FutureExt, StreamExt, stream};
+use oracle_agent::{
+    llm::Dialect,
+    mock::{Fault, FaultKind},
+};
+
+use super::play::{Came, Deadlines, Play, QUESTION, TRIES, play};
+
+/// How often it goes wrong, and who else could be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Once,
+    Ever,
+    Spare,
+}
+
+/// Rows that are played at the same time; most of them wait.
+const AT_A_TIME: usize = 24;
+const MODES: [Mode; 3] = [Mode::Once, Mode::Ever, Mode::Spare];
+const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+
+/// What comes of a fault.
+#[derive(Debug, Clone, Copy)]
+enum Want {
+    /// Nobody notices.
+    Nothing,
+    /// The call is tried again; a fault that stays ends the query or goes to the next model.
+    Again(&'static str),
+    /// Trying again is no use: the query ends, or goes to the next model.
+    Final(&'static str),
+    /// A reply that ends the query, with this code; another model is not asked.
+    Ends(&'static str),
+    /// So many calls of tools run, and then there is an answer.
+    Runs(usize),
+    /// A call of a tool is refused for this; the model reads why.
+    Refuses(&'static str),
+    /// A turn without an answer; another turn follows, up to the limit.
+    Turn,
+}
+
+use Want::{Again, Ends, Final, Nothing, Refuses, Runs, Turn};
+
+/// The faults of the mock that mean the same in both dialects, and what comes of them.
+const ROWS: &[(&str, Want)] = &[
+    ("400", Final("bad_request")),
+    ("401", Final("unauthorized")),
+    ("403", Final("forbidden")),
+    ("404", Final("model_not_found")),
+    ("408", Again("request_timeout")),
+    ("409", Again("conflict")),
+    ("413", Final("too_large")),
+    ("422", Final("bad_request")),
+    ("429", Again("rate_limited")),
+    ("500", Again("server_error")),
+    ("502", Again("server_error")),
+    ("503", Again("overloaded")),
+    ("504", Again("server_error")),
+    ("529", Again("overloaded")),
+    ("retry-seconds=1", Again("rate_limited")),
+    ("retry-date=1", Again("rate_limited")),
+    ("retry-ms=50", Again("rate_limited")),
+    ("should-retry", Final("bad_request")),
+    ("should-not-retry", Final("server_error")),
+    ("quota", Final("quota")),
+    ("context", Final("context")),
+    ("html", Again("server_error")),
+    ("error-200", Again("server_error")),
+    ("stall-headers", Again("headers_timeout")),
+    ("hang-up", Again("connect")),
+    ("error-first", Again("server_error")),
+    ("error-late", Again("server_error")),
+    ("cut", Again("cut")),
+    ("stall", Again("stall")),
+    ("no-mark", Nothing),
+    ("no-end", Again("cut")),
+    ("comments-only=50", Again("stall")),
+    ("comments", Nothing),
+    ("slow=1000", Again("stall")),
+    ("slow=2", Again("total_timeout")),
+    ("out-of-order", Nothing),
+    ("bom", Nothing),
+    ("crlf", Nothing),
+    ("json", Nothing),
+    ("huge-line", Again("too_much")),
+    ("empty-choices", Again("empty_reply")),
+    ("empty-text", Turn),
+    ("reasoning", Nothing),
+    ("reasoning-content", Nothing),
+    ("reasoning-only", Turn),
+    ("refusal", Ends("refusal")),
+    ("content-filter", Ends("content_filter")),
+    ("length", Turn),
+    ("no-usage", Nothing),
+    ("finish-empty", Nothing),
+    ("finish-missing", Nothing),
+    ("finish-stop", Runs(2)),
+    ("finish-with-last", Nothing),
+    ("calls", Runs(2)),
+    ("call-cut", Refuses("broken_arguments")),
+    ("call-no-index", Runs(2)),
+    ("call-same-index", Runs(2)),
+    ("call-object", Runs(1)),
+    ("call-unknown", Refuses("unknown_tool")),
+    // Not the mock's: no server, no such name, no TLS there.
+    ("refused", Again("connect")),
+    ("dns", Again("dns")),
+    ("tls", Final("tls")),
+];
+
+/// Where a dialect is not like the other.
+const EXCEPTIONS: &[(&str, Dialect, Want)] = &[
+    // A message without content is one all the same.
+    ("empty-choices", Dialect::Anthropic, Turn),
+    // Told by a status, and by no code that would tell it from others.
+    ("content-filter", Dialect::Anthropic, Final("bad_request")),
+];
+
+/// Those that change the text itself: see the tests of pieces.
+const TEXTS: [FaultKind; 2] = [FaultKind::Duplicate, FaultKind::Split];
+
+fn deadlines(fault: &str) -> Deadlines {
+    let seconds = Duration::from_secs;
+    match fault {
+        "stall-headers" => Deadlines {
+            connect: seconds(1),
+            headers: seconds(1),
+            ..Deadlines::FAR
+        },
+        "stall" => Deadlines {
+            idle: seconds(2),
+            ..Deadlines::FAR
+        },
+        "comments-only=50" | "slow=1000" => Deadlines {
+            first_token: seconds(2),
+            ..Deadlines::FAR
+        },
+        "slow=2" => Deadlines {
+            total: seconds(3),
+            ..Deadlines::FAR
+        },
+        _ => Deadlines::FAR,
+    }
+}
+
+/// Where a row's server is, if it is not the mock.
+fn address(fault: &str) -> Option<String> {
+    let closed = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    match fault {
+        "refused" => Some(format!("http://{}", closed())),
+        "dns" => Some("http://name.invalid".to_owned()),
+        _ => None,
+    }
+}
+
+async fn come(fault: &str, dialect: Dialect, mode: Mode) -> Came {
+    let address = address(fault);
+    let faults = match (fault.parse::<Fault>(), mode) {
+        (Err(_), _) => Vec::new(),
+        (Ok(_), Mode::Once) => vec![format!("{fault}@1")],
+        (Ok(_), Mode::Ever | Mode::Spare) => vec![fault.to_owned()],
+    };
+    let mut played = Play::new(dialect, &faults);
+    played.address = address;
+    played.deadlines = deadlines(fault);
+    played.spare = mode == Mode::Spare;
+    played.tls = fault == "tls";
+    play(&name(fault, dialect, mode), &played).await
+}
+
+fn name(fault: &str, dialect: Dialect, mode: Mode) -> String {
+    format!("{fault}, {dialect:?}, {mode:?}")
+}
+
+fn is_played(fault: &str, mode: Mode) -> bool {
+    match (fault, mode) {
+        // What is not there now will not be there at the next try either.
+        ("refused" | "dns" | "tls", Mode::Once) => false,
+        // As many megabytes as it takes cost time each time.
+        ("huge-line", Mode::Ever | Mode::Spare) => false,
+        _ => true,
+    }
+}
+
+fn check(name: &str, want: Want, mode: Mode, reaches: bool, came: &Came) {
+    let end = (&*came.outcome, came.reason.as_deref());
+    let whole = ("answered", None);
+    let codes = came.codes();
+    let [first, second] = came.requests;
+    let tries = if reaches { u64::from(TRIES) } else { 0 };
+    match (want, mode) {
+        (Nothing, _) => {
+            assert_eq!((end, &*codes), (whole, &[][..]), "{name}");
+            assert_eq!((first, second), (1, 0), "{name}");
+        }
+        (Again(code), Mode::Once) => {
+            assert_eq!(end, whole, "{name}");
+            assert_eq!(codes, [("llm.retried", code)], "{name}");
+            assert_eq!((first, second), (2, 0), "{name}");
+        }
+        (Again(code), Mode::Ever) => {
+            assert_eq!(end, ("failed", Some(code)), "{name}");
+            assert_eq!(codes, [("llm.retried", code)], "{name}");
+            assert_eq!((first, second), (tries, 0), "{name}");
+        }
+        (Again(code), Mode::Spare) => {
+            assert_eq!(end, whole, "{name}");
+            let told = [("llm.retried", code), ("llm.failed_over", code)];
+            assert_eq!(codes, told, "{name}");
+            assert_eq!((first, second), (tries, 1), "{name}");
+        }
+        (Final(code) | Ends(code), Mode::Once | Mode::Ever) | (Ends(code), Mode::Spare) => {
+            assert_eq!(end, ("failed", Some(code)), "{name}");
+            assert_eq!(codes, [], "{name}");
+            assert_eq!((first, second), (tries.min(1), 0), "{name}");
+        }
+        (Final(code), Mode::Spare) => {
+            assert_eq!(end, whole, "{name}");
+            assert_eq!(codes, [("llm.failed_over", code)], "{name}");
+            assert_eq!((first, second), (tries.min(1), 1), "{name}");
+        }
+        (Runs(calls), Mode::Once) => {
+            assert_eq!(end, whole, "{name}");
+            assert_eq!((came.ran.len(), &*codes), (calls, &[][..]), "{name}");
+            assert_eq!((first, second), (2, 0), "{name}");
+        }
+        (Refuses(why), Mode::Once) => {
+            assert_eq!(end, whole, "{name}");
+            assert_eq!(codes, [("tool.refused", why)], "{name}");
+            assert_eq!((first, second), (2, 0), "{name}");
+        }
+        (Turn, Mode::Once) => {
+            assert_eq!((end, &*codes), (whole, &[][..]), "{name}");
+            assert_eq!((first, second), (2, 0), "{name}");
+        }
+        // A model that never says anything else runs into the limits; another is not asked for that.
+        (Runs(_) | Refuses(_), Mode::Ever | Mode::Spare) => {
+            assert_eq!(end, ("forced", Some("budget")), "{name}");
+            assert_eq!(second, 0, "{name}");
+        }
+        (Turn, Mode::Ever | Mode::Spare) => assert_eq!(second, 0, "{name}"),
+    }
+    // Another turn is asked for with words of ours, which come back too.
+    if end == whole && !matches!(want, Turn) {
+        assert_eq!(came.text.trim(), QUESTION, "{name}");
+    }
+    assert!(came.most_often() <= 1, "{name}: text is doubled");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_fault_ends_as_the_table_says() {
+    let every = ROWS
+        .iter()
+        .flat_map(|(fault, want)| DIALECTS.map(|dialect| (*fault, *want, dialect)))
+        .flat_map(|(fault, want, dialect)| MODES.map(|mode| (fault, want, dialect, mode)))
+        .filter(|(fault, _, _, mode)| is_played(fault, *mode));
+    let runs = every.map(async |(fault, want, dialect, mode)| {
+        let t0 = std::time::Instant::now();
+        let came = AssertUnwindSafe(come(fault, dialect, mode)).catch_unwind();
+        let came = came.await.ok()?;
+        eprintln!("TIME {:?} {}", t0.elapsed(), name(fault, dialect, mode));
+        let own = |row: &&(&str, Dialect, Want)| (row.0, row.1) == (fault, dialect);
+        let want = EXCEPTIONS.iter().find(own).map_or(want, |row| row.2);
+        let reaches = fault.parse::<Fault>().is_ok();
+        let name = name(fault, dialect, mode);
+        let checked = AssertUnwindSafe(|| check(&name, want, mode, reaches, &came));
+        catch_unwind(checked).ok()?;
+        Some((fault, format!("{dialect:?}"), mode, came.line()))
+    });
+    let runs: Vec<_> = stream::iter(runs).buffer_unordered(AT_A_TIME).collect().await;
+    let failed = runs.iter().filter(|run| run.is_none()).count();
+    assert_eq!(failed, 0, "rows are not as the table says, see above");
+    let mut runs: Vec<_> = runs.into_iter().flatten().collect();
+    let mut table = String::new();
+    for (fault, _) in ROWS {
+        let _ = writeln!(table, "{fault}");
+        for mode in MODES {
+            let mut of: Vec<_> = runs
+                .extract_if(.., |run| (run.0, run.2) == (*fault, mode))
+                .collect();
+            of.sort();
+            let same = of.windows(2).all(|two| two[0].3 == two[1].3);
+            if same && !of.is_empty() {
+                of.truncate(1);
+                of[0].1 = "both".to_owned();
+            }
+            for (_, dialect, _, line) in of {
+                let mode = format!("{mode:?}").to_lowercase();
+                let _ = writeln!(table, "  {mode:<5} {dialect:<9} {line}");
+            }
+        }
+    }
+    insta::assert_snapshot!("faults", table);
+}
+
+#[test]
+fn every_fault_of_the_mock_has_its_row() {
+    let rows = ROWS.iter().filter_map(|row| row.0.parse::<Fault>().ok());
+    let rows: BTreeSet<_> = rows.map(|fault| fault.kind).chain(TEXTS).collect();
+    let all = FaultKind::ALL.iter().copied().collect();
+    assert_eq!(rows, all);
+}
