@@ -20,7 +20,6 @@ mod cuts;
 mod faults;
 mod hang_up;
 mod play;
-mod window;
 
 fn code_search() -> ToolSpec {
     let properties = json!({"query": {"type": "string"}, "mode": {"enum": ["words", "literal"]}});

@@ -23,7 +23,10 @@ async fn at_each_event(fault: &str) -> Vec<(String, Came)> {
         assert_eq!(came.outcome, "answered", "{name}: {}", came.line());
         (name, came)
     });
-    stream::iter(runs).buffer_unordered(AT_A_TIME).collect().await
+    stream::iter(runs)
+        .buffer_unordered(AT_A_TIME)
+        .collect()
+        .await
 }
 
 fn arguments() -> Value {
@@ -70,7 +73,11 @@ async fn pieces_of_any_size_are_one_text() {
         for size in 1..=7 {
             let name = format!("split={size}, {dialect:?}");
             let came = play(&name, &Play::new(dialect, &[format!("split={size}")])).await;
-            assert_eq!(came.line(), "answered, turn.replied, signal.emitted; asked 1", "{name}");
+            assert_eq!(
+                came.line(),
+                "answered, turn.replied, signal.emitted; asked 1",
+                "{name}"
+            );
             assert_eq!(came.text.trim(), WIDE.repeat(2).trim(), "{name}");
         }
     }

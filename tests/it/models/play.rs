@@ -243,8 +243,7 @@ impl Shown {
     fn check(&self, name: &str, came: &Came) {
         for (turn, attempt) in &self.tries {
             let of_turn = came.of("turn.restarted").filter(|event| {
-                event.turn.map(|turn| turn.0) == Some(*turn)
-                    && event.payload["attempt"] == *attempt
+                event.turn.map(|turn| turn.0) == Some(*turn) && event.payload["attempt"] == *attempt
             });
             assert!(
                 *attempt == 1 || of_turn.count() == 1,
@@ -268,13 +267,14 @@ impl Came {
         self.of(kind).count()
     }
 
-    /// How often a word of the question stands in the reply of a turn, at most.
+    /// How often a word that the mock says in a turn stands in the reply of one, at most.
     pub(super) fn most_often(&self) -> usize {
         let texts = self.of("turn.replied").map(|event| {
             let text = event.payload["text"].as_str().unwrap();
-            let words: Vec<_> = text.split_whitespace().collect();
-            let often = |word: &&str| words.iter().filter(|other| *other == word).count();
-            words.iter().map(often).max().unwrap_or(0)
+            let said = QUESTION.split_whitespace().chain(SHORT.split_whitespace());
+            // Short words stand in our own guidance too, which the mock says back.
+            let words = said.filter(|word| word.len() > 4);
+            words.map(|word| text.matches(word).count()).max().unwrap()
         });
         texts.max().unwrap_or(0)
     }
@@ -325,7 +325,14 @@ impl Came {
         let mut runs: Vec<(String, usize)> = Vec::new();
         for event in &self.events {
             let why = why(event);
-            let told = ["llm.", "tool.refused", "tool.finished", "budget.", "turn.re", "signal."];
+            let told = [
+                "llm.",
+                "tool.refused",
+                "tool.finished",
+                "budget.",
+                "turn.re",
+                "signal.",
+            ];
             if !told.iter().any(|kind| event.kind.starts_with(kind)) {
                 continue;
             }
