@@ -16,6 +16,7 @@ use oracle_agent::{
 };
 use serde_json::json;
 
+mod canary;
 mod cuts;
 mod faults;
 mod hang_up;

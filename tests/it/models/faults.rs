@@ -13,7 +13,7 @@ use std::{
 
 use futures_util::{FutureExt, StreamExt, stream};
 use oracle_agent::{
-    llm::Dialect,
+    llm::{Dialect, Streaming},
     mock::{Fault, FaultKind},
 };
 
@@ -23,13 +23,15 @@ use super::play::{Came, Deadlines, Play, QUESTION, TRIES, play};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Once,
+    /// Once, with a reply that is asked for as a whole.
+    Whole,
     Ever,
     Spare,
 }
 
 /// Rows that are played at the same time; most of them wait.
 const AT_A_TIME: usize = 24;
-const MODES: [Mode; 3] = [Mode::Once, Mode::Ever, Mode::Spare];
+const MODES: [Mode; 4] = [Mode::Once, Mode::Whole, Mode::Ever, Mode::Spare];
 const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 
 /// What comes of a fault.
@@ -128,6 +130,19 @@ const EXCEPTIONS: &[(&str, Dialect, Want)] = &[
     ("content-filter", Dialect::Anthropic, Final("bad_request")),
 ];
 
+/// Where a reply that is no stream is not like one.
+const OF_WHOLES: &[(&str, Want)] = &[
+    // Its headers come when all of it is there.
+    ("stall-headers", Again("stall")),
+];
+
+fn exception(fault: &str, dialect: Dialect, mode: Mode) -> Option<Want> {
+    let mut wholes = OF_WHOLES.iter().filter(|_| mode == Mode::Whole);
+    let whole = wholes.find(|row| row.0 == fault).map(|row| row.1);
+    let mut own = EXCEPTIONS.iter();
+    whole.or_else(|| Some(own.find(|row| (row.0, row.1) == (fault, dialect))?.2))
+}
+
 /// Those that change the text itself: see the tests of pieces.
 const TEXTS: [FaultKind; 2] = [FaultKind::Duplicate, FaultKind::Split];
 
@@ -137,9 +152,12 @@ fn deadlines(fault: &str) -> Deadlines {
         "stall-headers" => Deadlines {
             connect: seconds(1),
             headers: seconds(1),
+            first_token: seconds(4),
             ..Deadlines::FAR
         },
+        // Of a whole reply nothing is there before all of it.
         "stall" => Deadlines {
+            first_token: seconds(2),
             idle: seconds(2),
             ..Deadlines::FAR
         },
@@ -172,10 +190,13 @@ async fn come(fault: &str, dialect: Dialect, mode: Mode) -> Came {
     let address = address(fault);
     let faults = match (fault.parse::<Fault>(), mode) {
         (Err(_), _) => Vec::new(),
-        (Ok(_), Mode::Once) => vec![format!("{fault}@1")],
+        (Ok(_), Mode::Once | Mode::Whole) => vec![format!("{fault}@1")],
         (Ok(_), Mode::Ever | Mode::Spare) => vec![fault.to_owned()],
     };
     let mut played = Play::new(dialect, &faults);
+    if mode == Mode::Whole {
+        played.streaming = Streaming::Never;
+    }
     played.address = address;
     played.deadlines = deadlines(fault);
     played.spare = mode == Mode::Spare;
@@ -190,9 +211,9 @@ fn name(fault: &str, dialect: Dialect, mode: Mode) -> String {
 fn is_played(fault: &str, mode: Mode) -> bool {
     match (fault, mode) {
         // What is not there now will not be there at the next try either.
-        ("refused" | "dns" | "tls", Mode::Once) => false,
+        ("refused" | "dns" | "tls", Mode::Once | Mode::Whole) => false,
         // As many megabytes as it takes cost time each time.
-        ("huge-line", Mode::Ever | Mode::Spare) => false,
+        ("huge-line", Mode::Whole | Mode::Ever | Mode::Spare) => false,
         _ => true,
     }
 }
@@ -208,7 +229,7 @@ fn check(name: &str, want: Want, mode: Mode, reaches: bool, came: &Came) {
             assert_eq!((end, &*codes), (whole, &[][..]), "{name}");
             assert_eq!((first, second), (1, 0), "{name}");
         }
-        (Again(code), Mode::Once) => {
+        (Again(code), Mode::Once | Mode::Whole) => {
             assert_eq!(end, whole, "{name}");
             assert_eq!(codes, [("llm.retried", code)], "{name}");
             assert_eq!((first, second), (2, 0), "{name}");
@@ -224,7 +245,8 @@ fn check(name: &str, want: Want, mode: Mode, reaches: bool, came: &Came) {
             assert_eq!(codes, told, "{name}");
             assert_eq!((first, second), (tries, 1), "{name}");
         }
-        (Final(code) | Ends(code), Mode::Once | Mode::Ever) | (Ends(code), Mode::Spare) => {
+        (Final(code) | Ends(code), Mode::Once | Mode::Whole | Mode::Ever)
+        | (Ends(code), Mode::Spare) => {
             assert_eq!(end, ("failed", Some(code)), "{name}");
             assert_eq!(codes, [], "{name}");
             assert_eq!((first, second), (tries.min(1), 0), "{name}");
@@ -234,17 +256,17 @@ fn check(name: &str, want: Want, mode: Mode, reaches: bool, came: &Came) {
             assert_eq!(codes, [("llm.failed_over", code)], "{name}");
             assert_eq!((first, second), (tries.min(1), 1), "{name}");
         }
-        (Runs(calls), Mode::Once) => {
+        (Runs(calls), Mode::Once | Mode::Whole) => {
             assert_eq!(end, whole, "{name}");
             assert_eq!((came.ran.len(), &*codes), (calls, &[][..]), "{name}");
             assert_eq!((first, second), (2, 0), "{name}");
         }
-        (Refuses(why), Mode::Once) => {
+        (Refuses(why), Mode::Once | Mode::Whole) => {
             assert_eq!(end, whole, "{name}");
             assert_eq!(codes, [("tool.refused", why)], "{name}");
             assert_eq!((first, second), (2, 0), "{name}");
         }
-        (Turn, Mode::Once) => {
+        (Turn, Mode::Once | Mode::Whole) => {
             assert_eq!((end, &*codes), (whole, &[][..]), "{name}");
             assert_eq!((first, second), (2, 0), "{name}");
         }
@@ -276,8 +298,7 @@ async fn every_fault_ends_as_the_table_says() {
     let runs = every.map(async |(fault, want, dialect, mode)| {
         let came = AssertUnwindSafe(come(fault, dialect, mode)).catch_unwind();
         let came = came.await.ok()?;
-        let own = |row: &&(&str, Dialect, Want)| (row.0, row.1) == (fault, dialect);
-        let want = EXCEPTIONS.iter().find(own).map_or(want, |row| row.2);
+        let want = exception(fault, dialect, mode).unwrap_or(want);
         let reaches = fault.parse::<Fault>().is_ok();
         let name = name(fault, dialect, mode);
         let checked = AssertUnwindSafe(|| check(&name, want, mode, reaches, &came));
