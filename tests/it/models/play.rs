@@ -32,7 +32,7 @@ pub(super) const QUESTION: &str = "Where does the code of our small server empty
 pub(super) const TRIES: u32 = 2;
 
 /// How long things may take.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deadlines {
     pub(super) connect: Duration,
     pub(super) headers: Duration,
