@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn calls_in_flight(mock: &Mock, wanted: u64) -> bool {
     let reached = async {
         while mock.stats().in_flight != wanted {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(PATIENCE, reached).await.is_ok()
