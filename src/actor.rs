@@ -37,15 +37,18 @@ mod services;
 mod session;
 mod shard;
 mod supervisor;
+mod system_log;
 mod task;
 mod view;
 
 pub use bus::{Filter, Frame, Notice, Subscription};
 pub use clock::Clock;
 pub use depths::Depths;
-pub use gateway::GatewaySettings;
+pub use gateway::{
+    BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
+};
 pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
-pub use letters::{Take, TakeError, take};
+pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use profile::{Profile, Profiles};
 pub use services::Timeouts;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};

@@ -2,6 +2,7 @@
 //! names concrete back ends, tools and journals; what a host brings itself takes their place.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -9,10 +10,11 @@ use std::{
 
 use crate::{
     actor::{Clock, Oracle, Profile, Profiles, Recovery, System, SystemArgs},
+    cli::Environment,
     config::{Config, Prices},
     journal::{self, Journal},
-    kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
-    llm::{Backend, Offline, scripted::Scripts},
+    kernel::{FallbackClassifier, Policy, TurnPolicy},
+    llm::{Backend, Offline},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon},
     tool::{CodeSearch, FileRead, ProjectRoot, Registry, ThreadSearch, Tool},
@@ -21,17 +23,21 @@ use crate::{
 #[cfg(feature = "testkit")]
 use crate::testkit::Point;
 
+mod backends;
 pub mod command;
 mod error;
+mod providers;
 mod settings;
 mod threads;
 
 pub use error::BuildError;
+pub use providers::ProviderError;
 pub use threads::JournalThreads;
 
 /// Puts a system together. Everything has a default but the project.
 pub struct Builder {
     config: Config,
+    environment: Environment,
     project: Option<PathBuf>,
     backends: Vec<Arc<dyn Backend>>,
     tools: Vec<Arc<dyn Tool>>,
@@ -50,6 +56,7 @@ impl Oracle {
     pub fn builder() -> Builder {
         Builder {
             config: Config::default(),
+            environment: Environment::default(),
             project: None,
             backends: vec![Arc::new(Offline)],
             tools: Vec::new(),
@@ -69,6 +76,17 @@ impl Builder {
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Looks for keys of providers among these environment variables. Without them there are none, and so
+    /// only models that need no key.
+    #[must_use]
+    pub fn environment(
+        mut self,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        self.environment = Environment::new(variables);
         self
     }
 
@@ -180,11 +198,7 @@ impl Builder {
 
     fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
         let tools = Arc::new(self.registry()?);
-        let prices = prices(&self.config)?;
-        let mut models = self.models(backends)?;
-        models
-            .iter_mut()
-            .for_each(|model| model.price = prices.of(&model.name));
+        let models = self.models(backends)?;
         let mut policy = Policy::new(models, tools.specs());
         settings::apply(&self.config, &mut policy);
         if let Some(classifier) = &self.fallback {
@@ -217,54 +231,6 @@ impl Builder {
         }
         Ok(Registry::new(tools)?)
     }
-
-    /// Those of the host and the built-in ones, scripts read.
-    fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BuildError> {
-        let mut backends = self.backends.clone();
-        if !serves(&backends, Scripts::PROVIDER) {
-            let models = self.config.model.chain.models().iter();
-            let parts = models.filter_map(|model| model.split_once('/'));
-            let scripts = parts.filter(|(provider, _)| *provider == Scripts::PROVIDER);
-            let scripts = Scripts::read(scripts.map(|(_, file)| file))?;
-            backends.push(Arc::new(scripts));
-        }
-        #[cfg(feature = "testkit")]
-        if let Some(point) = &self.dies {
-            backends = backends
-                .into_iter()
-                .map(|backend| point.in_stream(backend))
-                .collect();
-        }
-        Ok(backends)
-    }
-
-    fn models(&self, backends: &[Arc<dyn Backend>]) -> Result<Vec<ModelChoice>, BuildError> {
-        let provider = |model: &String| {
-            let name = model.split_once('/').map(|(provider, _)| provider);
-            name.unwrap_or(model).to_owned()
-        };
-        let chain = self.config.model.chain.models();
-        let unknown = |model: &&String| !serves(backends, &provider(model));
-        match chain.iter().find(unknown) {
-            None => Ok(chain.iter().map(|model| ModelChoice::new(model)).collect()),
-            Some(model) => {
-                let known = self.backends.iter().map(|backend| backend.provider());
-                let scripts =
-                    (!serves(&self.backends, Scripts::PROVIDER)).then_some("scripted/FILE");
-                let known = known.chain(scripts).map(|name| format!("`{name}`"));
-                Err(BuildError::UnknownModel {
-                    model: model.to_string(),
-                    known: known.collect::<Vec<_>>().join(", "),
-                })
-            }
-        }
-    }
-}
-
-fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
-    backends
-        .iter()
-        .any(|backend| backend.provider() == provider)
 }
 
 /// The tools over a project folder.

@@ -18,12 +18,15 @@ pub mod chat;
 pub mod classify;
 pub mod completions;
 pub mod config;
+pub mod doctor;
 mod environment;
 pub mod exit;
 mod help;
 pub mod input;
 mod interrupts;
 pub mod journal;
+pub mod mock_model;
+pub mod models;
 mod options;
 mod progress;
 pub mod prompt;
@@ -33,6 +36,7 @@ pub mod sessions;
 pub mod signal;
 mod stop;
 pub mod terminal;
+pub mod usage;
 
 pub use arguments::{AskArgs, ChatArgs, ReplayArgs};
 pub use environment::Environment;
@@ -63,6 +67,9 @@ pub enum Command {
     /// List, show, search, export and delete what is kept of conversations
     #[command(after_help = help::SESSIONS)]
     Sessions(sessions::SessionsArgs),
+    /// Add up the tokens and the money that calls of models took
+    #[command(after_help = help::USAGE)]
+    Usage(usage::UsageArgs),
     /// Check the journal, or count what is in it
     #[command(after_help = help::JOURNAL)]
     Journal(journal::JournalArgs),
@@ -78,6 +85,15 @@ pub enum Command {
     /// Play a scripted conversation through a real session, without any network
     #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
+    /// Serve a mock model over HTTP that goes wrong on purpose, for tests
+    #[command(after_help = help::MOCK_MODEL)]
+    MockModel(Box<mock_model::MockModelArgs>),
+    /// List the providers and models that can be asked
+    #[command(after_help = help::MODELS)]
+    Models,
+    /// Try everything that a question needs, and say how to mend what fails
+    #[command(after_help = help::DOCTOR)]
+    Doctor,
     /// Show or check the configuration
     #[command(after_help = help::CONFIG)]
     Config(config::ConfigArgs),

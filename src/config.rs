@@ -7,17 +7,20 @@
 //!
 //! This room reads no environment and no clock, and opens no file but the one it is told to. It
 //! knows no other room: each has settings of its own, and the composition root maps these to
-//! those. Secrets are not configuration and have no key here.
+//! those. Secrets are not configuration and have no key here; only where one is to be found has.
 
 mod check;
 mod environment;
 mod file;
 mod keys;
+mod list;
 mod load;
 mod part;
+mod preset;
 mod prices;
 mod problem;
 mod process;
+mod provider;
 mod query;
 mod show;
 mod value;
@@ -27,11 +30,16 @@ use serde::{Deserialize, Serialize};
 pub use file::File;
 pub use load::{Loaded, Setting, Sources, load};
 pub use part::{Model, Prompt, Query, Tools};
+pub use preset::{Because, Choice, PRESETS, Preset};
 pub use prices::{Prices, PricesError};
 pub use problem::{Origin, Problem};
 pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
+pub use provider::{Dialect, Provider, ProviderModel, Stream};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
-pub use value::{Count, FilePath, ModelChain, NotAllowed, Share, Span, Usd};
+pub use value::{
+    BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, ModelChain, ModelName, NotAllowed,
+    ProviderName, Rate, Share, Span, Text, Usd, VariableName,
+};
 
 /// All that can be set, by section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +71,8 @@ pub struct Config {
     pub actors: Actors,
     /// Where things are kept.
     pub data: Data,
+    /// Servers of models besides the built-in presets.
+    pub providers: Vec<Provider>,
 }
 
 impl Config {

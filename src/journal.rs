@@ -41,7 +41,7 @@ mod search;
 pub mod shared;
 pub mod sqlite;
 
-pub use letters::{Delivery, LETTERS, Letters, Posted};
+pub use letters::{Delivery, LETTERS, Letters, Posted, Said};
 pub use memory::Memory;
 pub use search::Hit;
 pub use sqlite::{Problem, Sqlite, Stats};

@@ -17,7 +17,9 @@
 mod answer;
 mod budget;
 mod calls;
+mod compaction;
 mod consult;
+mod context;
 mod control;
 mod delegation;
 mod draft;
@@ -42,11 +44,11 @@ mod turn_end;
 mod verdict;
 
 pub use budget::BasisPoints;
-pub use effect::{CallToken, Decision, Effect, Reply};
+pub use effect::{CallToken, Decision, Effect, Reply, Trial};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
 pub use input::{Command, Moment, Refusal, Report};
-pub use phase::{CallState, Step, ToolSlot};
+pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
     RetryPolicy, Thresholds,

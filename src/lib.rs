@@ -12,7 +12,7 @@
 //! | 0 | [`model`]: the shared vocabulary, plain data |
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
-//! | 3 | [`actor`]: scheduling, ownership and failure around them |
+//! | 3 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
 //! | 4 | [`cli`]: translation of the outside to commands and back |
 //! | 5 | [`app`]: puts a system together; [`telemetry`]: the log |
 //!
@@ -30,6 +30,7 @@ pub mod query;
 pub mod tool;
 
 pub mod actor;
+pub mod mock;
 
 pub mod cli;
 

@@ -1,7 +1,7 @@
 //! The port to models: a [`Backend`] turns a [`Request`] into a stream of [`Delta`]s.
 //!
-//! Here are the port and the models that need no network. What a model sees is in the request and
-//! nowhere else. No session logic, no retries: a backend makes one try and says how it went.
+//! Here are the port, the models that need no network, and those behind an API ([`Remote`]). What a
+//! model sees is in the request and nowhere else. No session logic, no retries: a backend makes one try and says how it went.
 //!
 //! **Invariant:** a stream that ended well ends with exactly one [`Delta::Done`]; anything else is a
 //! failed attempt, whatever text it had shown (spec 12).
@@ -12,17 +12,34 @@ use futures_util::stream::BoxStream;
 
 use crate::model::{Fault, Message, Reply, ToolSpec};
 
+mod anthropic;
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
+mod decode;
 mod estimate;
+mod fault;
+mod http;
+mod lenient;
+mod limits;
 pub mod offline;
+mod openai;
 mod pieces;
+mod provider;
+mod reading;
+mod remote;
 pub mod script;
 pub mod scripted;
+mod secrets;
+mod sse;
+mod wire;
 
 pub use estimate::{estimate_tokens, estimate_usage};
+pub use limits::{Allowance, RateLimits};
+pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
+pub use http::SetupError;
 pub use offline::Offline;
+pub use remote::Remote;
 pub use scripted::Scripted;
 
 /// Whether the model may ask for tools in this turn.
@@ -56,6 +73,10 @@ pub enum Delta {
     Text(String),
     /// More reasoning, kept apart from the answer.
     Reasoning(String),
+    /// Something came that says nothing, such as a keep-alive comment: the connection lives. No progress.
+    Alive,
+    /// What the provider says of its limits; at any place, before a fault too.
+    Limits(RateLimits),
     /// The end: the whole reply.
     Done(Reply),
 }

@@ -28,6 +28,7 @@ mod point;
 mod session;
 mod tool;
 
+pub use crate::mock;
 pub use backend::{Drip, Probe, Silence};
 pub use doomed::{Death, Doom, Doomed, Landed, NoDoom, Side};
 pub use events::{line, lines};

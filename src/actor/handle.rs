@@ -17,6 +17,7 @@ use ractor::RpcReplyPort;
 use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
     depths::{Depths, Gauges},
+    gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
     letters::Where,
     mailbox::{Admission, Unanswered},
@@ -37,6 +38,7 @@ use crate::{
 mod child;
 mod error;
 mod look;
+mod trace;
 mod watch;
 
 pub(super) use child::Child;
@@ -96,6 +98,7 @@ impl Router {
 pub struct Oracle {
     pub(super) router: Router,
     pub(super) gauges: Gauges,
+    pub(super) providers: Boards,
 }
 
 impl Oracle {
@@ -146,6 +149,12 @@ impl Oracle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.live()
+    }
+
+    /// How the model providers stand, by name. Cheap: nobody is asked.
+    #[must_use]
+    pub fn providers(&self) -> Vec<ProviderState> {
+        self.providers.values().map(Board::read).collect()
     }
 
     /// How many messages wait for each of the actors that sessions share.
@@ -305,6 +314,10 @@ impl SessionHandle {
 
     async fn command_anywhere(&self, command: Command) -> Result<(Reply, Where), AskError> {
         let (key, opening) = (&self.key, &self.opening);
+        if key.name.is_reserved() {
+            let name = key.name.clone();
+            return Err(AskError::Reserved { name });
+        }
         self.router
             .command(key, opening, self.admission(), command)
             .await

@@ -88,7 +88,7 @@ impl Ledger {
         let Some(mut entry) = self.0.get_mut(&sid).filter(|entry| live(entry)) else {
             return Ruling::NotLive;
         };
-        let (started, limit) = (turn.0 + 1, entry.max_turns);
+        let (started, limit) = (turn.0.saturating_add(1), entry.max_turns);
         // A turn that was let through before may be tried again, also under a budget lowered since.
         if started > limit && started > entry.turns_started {
             return Ruling::Violated { started, limit };
@@ -185,6 +185,12 @@ mod tests {
             ledger.count_call(sid, first, Turn(3)),
             Ruling::Allowed,
             "raised"
+        );
+        let (started, limit) = (u32::MAX, 5);
+        assert_eq!(
+            ledger.count_call(sid, first, Turn(u32::MAX)),
+            Ruling::Violated { started, limit },
+            "no number wraps around"
         );
         ledger.open(sid, &key, second, 1);
         assert_eq!(

@@ -20,11 +20,12 @@ use uuid::Uuid;
 use super::{
     handle::{AskError, Router},
     mailbox::{Admission, Unanswered},
+    replay::within,
     session::Opening,
     shard::{Presence, ShardMsg},
 };
 use crate::{
-    journal::{self, Claim, Delivery, Journal, LETTERS, Posted, process_name},
+    journal::{self, Claim, Delivery, Journal, LETTERS, Posted, Said, Standing, process_name},
     kernel::{Command, Refusal, Reply},
     model::SessionKey,
 };
@@ -120,12 +121,36 @@ pub async fn take(journal: &dyn Journal, key: &SessionKey, take: Take) -> Result
                 return Err(TakeError::Busy { process });
             }
             Came::Silent(process) => return Err(TakeError::Kept { process }),
-            Came::Answer(_) | Came::Open => {
-                sleep(PAUSE).await;
-            }
-            Came::Nobody => {}
+            // Where nobody has it any more, somebody else may be claiming it.
+            Came::Answer(_) | Came::Open | Came::Nobody => sleep(PAUSE).await,
         }
     }
+}
+
+/// Keeps what this process has claimed for as long as it is kept: who asks for any of it is told to ask
+/// again later. For a process without a system, which would read its letters.
+#[derive(Debug)]
+pub struct KeptOff {
+    _reader: Option<JoinSet<()>>,
+}
+
+/// From now on; see [`KeptOff`].
+#[must_use]
+pub fn keep_off(journal: &dyn Journal) -> KeptOff {
+    let reader = journal.letters().map(|letters| {
+        let mut letters = letters.receive();
+        let mut reader = JoinSet::new();
+        reader.spawn(async move {
+            while let Some(letter) = letters.recv().await {
+                // Whoever asked may have given up.
+                if let Ok(later) = serde_json::to_vec(&Answer::Later) {
+                    let _ = letter.answer.send(Said::Answer(later));
+                }
+            }
+        });
+        reader
+    });
+    KeptOff { _reader: reader }
 }
 
 /// What came of a letter.
@@ -157,6 +182,7 @@ async fn post(
         Posted::Answered(body) => Came::Answer(serde_json::from_slice(&body).map_err(broken)?),
         Posted::Nobody => Came::Nobody,
         Posted::Lost => Came::Open,
+        Posted::Full => Came::Answer(Answer::Full { waiting: LETTERS }),
         Posted::Silent { process } => Came::Silent(process),
     })
 }
@@ -279,8 +305,17 @@ impl Router {
             key: key.clone(),
             reply,
         };
-        let view = self.ask(key, Admission::Always, message).await?;
-        if !anyway && view.is_some_and(|view| view.query.is_some()) {
+        let busy = match self.ask(key, Admission::Always, message).await {
+            Ok(Some(view)) => view.query.is_some(),
+            // On its way out, or waiting to be brought back.
+            Ok(None) if !anyway => {
+                let known = within(self.acknowledge, self.journal.find(key.clone())).await?;
+                known.is_some_and(|known| known.standing == Standing::Busy)
+            }
+            Ok(None) | Err(AskError::Refused(Refusal::Quarantined { .. })) => false,
+            Err(error) => return Err(error),
+        };
+        if busy && !anyway {
             return Err(Refusal::Busy.into());
         }
         let shard = self.shards.at(self.shards.index_of(key));
@@ -310,7 +345,7 @@ async fn answer(router: &Router, Delivery { key, body, answer }: Delivery) {
     let said = match (router.presence(&key).await, serde_json::from_slice(&body)) {
         (Ok(Presence::Away), _) => {
             // Whoever asked may have given up.
-            let _ = answer.send(None);
+            let _ = answer.send(Said::NotHere);
             return;
         }
         (Ok(Presence::Leaving), _) => Some(Answer::Later),
@@ -323,7 +358,7 @@ async fn answer(router: &Router, Delivery { key, body, answer }: Delivery) {
     };
     let body = said.and_then(|said| serde_json::to_vec(&said).ok());
     if let Some(body) = body {
-        let _ = answer.send(Some(body));
+        let _ = answer.send(Said::Answer(body));
     }
 }
 
@@ -356,3 +391,6 @@ const fn repeats(command: &Command) -> bool {
 const fn is_elsewhere(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Elsewhere { .. })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The sign of life of a session: when it last got on, and whether it has to (spec 10).
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use crate::model::Seq;
 
@@ -47,6 +47,8 @@ pub(super) struct Pulse {
     stage: AtomicU8,
     /// Where the log ended when the session claimed it, plus one; 0 before.
     claimed: AtomicU64,
+    /// What its shard has handed it and it has not taken.
+    handed: AtomicUsize,
 }
 
 impl Pulse {
@@ -96,6 +98,23 @@ impl Pulse {
         self.claimed.load(Ordering::Relaxed).checked_sub(1).map(Seq)
     }
 
+    /// Its shard hands it one more, if fewer than so many wait. The shard alone does that.
+    pub(super) fn hand(&self, most: usize) -> bool {
+        let room = self.handed.load(Ordering::Relaxed) < most;
+        if room {
+            self.handed.fetch_add(1, Ordering::Relaxed);
+        }
+        room
+    }
+
+    /// It takes one of those that wait.
+    pub(super) fn take(&self) {
+        let less = |handed: usize| Some(handed.saturating_sub(1));
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        // It never fails: there is always a next value.
+        let _ = self.handed.fetch_update(set, fetch, less);
+    }
+
     /// How far it is.
     pub(super) fn stage(&self) -> Stage {
         match self.stage.load(Ordering::Relaxed) {
@@ -103,6 +122,11 @@ impl Pulse {
             1 => Stage::Idle,
             _ => Stage::Busy,
         }
+    }
+
+    /// Whether it works, or waits for something that comes without a person.
+    pub(super) fn is_busy(&self) -> bool {
+        self.patient.load(Ordering::Relaxed) != 2 && self.stage() != Stage::Idle
     }
 
     /// For how long it has had nothing in flight, in milliseconds; none if it has something.
@@ -128,6 +152,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn so_many_may_wait() {
+        let pulse = Pulse::default();
+        let handed = [pulse.hand(2), pulse.hand(2), pulse.hand(2)];
+        assert_eq!(handed, [true, true, false]);
+        pulse.take();
+        assert_eq!([pulse.hand(2), pulse.hand(2)], [true, false]);
+    }
+
+    #[test]
     fn only_who_should_get_on_is_silent() {
         let pulse = Pulse::default();
         pulse.expect(Expected::Progress, 100);
@@ -138,7 +171,9 @@ mod tests {
         assert_eq!(pulse.silent_for(9_999_999), 0);
         assert_eq!(pulse.idle_for(9_999_999), None, "a child may end");
         pulse.live(Stage::Busy);
+        assert!(pulse.is_busy());
         pulse.expect(Expected::Nothing, 700);
+        assert!(!pulse.is_busy(), "a person is waited for");
         assert_eq!(pulse.silent_for(9_999_999), 0);
         assert_eq!(pulse.idle_for(900), Some(200));
         pulse.expect(Expected::Progress, 700);

@@ -2,12 +2,16 @@
 //! After the death of a shard: the same, of those whom it has left behind. The journal says in both cases
 //! of whom a query runs; of the others it is not asked what they were about, they come when they are called.
 //!
-//! Owned by the supervisor and ended with it, or by the shard's next death. Sessions are woken only while few queries run in the
-//! whole system, so that a start over ten thousand open queries does not fall upon the models, and
-//! new questions come first; one is woken in every round all the same, so that the last one's turn comes.
+//! Owned by the supervisor and ended with it, or by the shard's next death. A session that is woken here
+//! holds a place until its query ends, waits only for a person, or has held it for [`LONGEST`]; queries
+//! that others have set going take places too. A free place is given to the next session, and there are
+//! only few, so that a start over ten thousand open queries does not fall upon the models, and new
+//! questions come first. Whatever else runs, one place is left, so that the last one's turn comes.
 //! What somebody asks for in the meantime comes back by itself, without waiting for its turn here.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
 
 use super::{
     clock::Clock,
@@ -24,8 +28,13 @@ use crate::{
 const PAGE: usize = 256;
 /// How long between two rounds, on average.
 const ROUND: Duration = Duration::from_millis(100);
+/// How many rounds a shard may take to be replaced.
+const REPLACED: u32 = 50;
 /// How long before a journal that did not answer is asked again.
 const AGAIN: Duration = Duration::from_secs(5);
+/// How long one that was woken holds its place at most: one query that hangs, or takes hours, is not to
+/// hold back all others. From then on it is not counted among those that run.
+const LONGEST: Duration = Duration::from_secs(900);
 
 /// What is needed to bring sessions back.
 pub(super) struct Recovering {
@@ -33,7 +42,9 @@ pub(super) struct Recovering {
     pub router: Router,
     pub ledger: Ledger,
     pub clock: Clock,
-    /// Queries that may run before another session is woken.
+    /// Who lives in which shard, of all shards.
+    pub rosters: Vec<Roster>,
+    /// Queries that may run at a time while there are others to be brought back.
     pub concurrency: usize,
     /// Whom to bring back.
     pub whom: Whom,
@@ -50,12 +61,13 @@ pub(super) enum Whom {
 impl Recovering {
     /// Brings back what was cut off, and ends.
     pub(super) async fn run(self) {
-        self.run_through().await;
+        let mut held = Held::default();
+        self.run_through(&mut held).await;
         let Whom::Orphans(shard, roster) = &self.whom else {
             return;
         };
         // Of these there is something to record, whatever the journal says that runs.
-        self.wake_all(roster.owed()).await;
+        self.wake_all(roster.owed(), &mut held).await;
         if self.router.is_draining() {
             return;
         }
@@ -67,7 +79,7 @@ impl Recovering {
         self.ledger.settle(|key| shards.index_of(key) == *shard);
     }
 
-    async fn run_through(&self) {
+    async fn run_through(&self, held: &mut Held) {
         let mut after = Sid(0);
         loop {
             let page = match self.page(after).await {
@@ -83,8 +95,8 @@ impl Recovering {
             };
             after = last.sid;
             let keys = page.into_iter().map(|known| known.key);
-            self.wake_all(keys.filter(|key| self.is_due(key)).collect())
-                .await;
+            let due = keys.filter(|key| self.is_due(key)).collect();
+            self.wake_all(due, held).await;
         }
     }
 
@@ -100,19 +112,35 @@ impl Recovering {
         super::replay::within(AGAIN, page).await
     }
 
-    async fn wake_all(&self, keys: Vec<SessionKey>) {
+    async fn wake_all(&self, keys: Vec<SessionKey>, held: &mut Held) {
         let mut waiting = keys.into_iter();
         while waiting.len() > 0 && !self.router.is_draining() {
-            let room = self.concurrency.saturating_sub(self.ledger.live()).max(1);
-            for key in waiting.by_ref().take(room) {
+            for key in waiting.by_ref().take(self.free(held)) {
                 if let Err(error) = self.wake(&key).await {
                     tracing::warn!(session = %key, %error, "session did not come back");
                 }
+                held.0.insert(key, Instant::now());
             }
             if waiting.len() > 0 {
                 self.pause().await;
             }
         }
+    }
+
+    /// How many may be woken now.
+    fn free(&self, held: &mut Held) -> usize {
+        held.0.retain(|key, _| self.holds_its_place(key));
+        let in_time = |since: &&Instant| since.elapsed() < LONGEST;
+        let woken = held.0.values().filter(in_time).count();
+        let other = |key: &SessionKey| !held.0.contains_key(key);
+        let others: usize = self.rosters.iter().map(|roster| roster.busy(other)).sum();
+        let free = self.concurrency.saturating_sub(woken + others);
+        free.max(usize::from(woken == 0))
+    }
+
+    fn holds_its_place(&self, key: &SessionKey) -> bool {
+        let roster = self.rosters.get(self.router.shards.index_of(key));
+        roster.is_some_and(|roster| roster.is_busy(key))
     }
 
     /// Asks its shard for it, and the next one if that has died before it took the message.
@@ -125,9 +153,14 @@ impl Recovering {
             if !matches!(woken, Err(AskError::Stopped)) {
                 return woken;
             }
-            self.pause().await;
-            if shard() == asked {
-                return woken;
+            // It may be a while before one that keeps dying is replaced.
+            let mut rounds = 0;
+            while shard() == asked {
+                if rounds == REPLACED || self.router.is_draining() {
+                    return woken;
+                }
+                self.pause().await;
+                rounds += 1;
             }
         }
     }
@@ -138,3 +171,7 @@ impl Recovering {
         tokio::time::sleep(ROUND / 2 + ROUND * share / 1_000).await;
     }
 }
+
+/// Whom a pass has woken and who holds a place, with since when.
+#[derive(Default)]
+struct Held(HashMap<SessionKey, Instant>);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
-    handle::Router, profile::Profiles,
+    gateway::Boards, handle::Router, profile::Profiles,
 };
 use crate::journal::Journal;
 
@@ -44,6 +44,8 @@ pub(super) struct Services {
     pub composer: ComposerHandle,
     pub bus: BusHandle,
     pub router: Router,
+    /// How the providers stand.
+    pub providers: Boards,
     pub profiles: Arc<Profiles>,
     pub timeouts: Timeouts,
 }

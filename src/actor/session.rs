@@ -162,10 +162,20 @@ impl Actor for SessionActor {
             SessionMsg::Activate(activation) => {
                 Box::pin(state.activate(&me, activation)).await?;
             }
-            SessionMsg::Command { command, reply } => state.command(&me, command, reply).await?,
+            SessionMsg::Command { command, reply } => {
+                state.pulse.take();
+                // Nobody waits for it any more: it was not acknowledged, and is not to be a surprise.
+                let given_up = reply.is_closed() && matches!(command, Command::Submit(_));
+                if !given_up {
+                    state.command(&me, command, reply).await?;
+                }
+            }
             SessionMsg::Report(report) => state.report(&me, report).await?,
             SessionMsg::Prepared { query, result } => state.prepared(&me, query, result).await?,
-            SessionMsg::GetView { reply } => state.view(reply),
+            SessionMsg::GetView { reply } => {
+                state.pulse.take();
+                state.view(reply);
+            }
             SessionMsg::Passivate => Box::pin(state.passivate(&me)).await?,
             SessionMsg::Park => Box::pin(state.park(&me)).await?,
         }

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     kernel::Refusal,
-    model::{Fault, QueryId, SessionKey, Sid, record::RestartCause},
+    model::{Fault, QueryId, SessionKey, Sid},
 };
 
 mod elsewhere;
@@ -38,6 +38,7 @@ mod message;
 mod passivation;
 mod roster;
 mod slot;
+mod stalls;
 mod verdict;
 mod work;
 
@@ -259,10 +260,13 @@ impl ShardState {
             .map_or("", |(provider, _)| provider);
         match self.args.gateways.get(provider).and_then(Pool::any) {
             // A gateway that is being replaced loses it: the channel closes without an end.
-            Some(gateway) => match gateway.offer(GatewayMsg::Call(Box::new(ticket))) {
-                Ok(()) | Err((_, GatewayMsg::Ended(_))) => {}
-                Err((full, GatewayMsg::Call(ticket))) => ticket.refuse_for_now(full),
-            },
+            Some(gateway) => {
+                if let Err((full, GatewayMsg::Call(ticket))) =
+                    gateway.offer(GatewayMsg::Call(Box::new(ticket)))
+                {
+                    ticket.refuse_for_now(full);
+                }
+            }
             None => {
                 let detail = format!("there is no model `{}`: check `model.chain`", ticket.model);
                 ticket.refuse(Fault::permanent("no_model", detail));
@@ -292,25 +296,6 @@ impl ShardState {
                 self.came_to_rest(&key);
             }
         }
-    }
-
-    /// Kills whoever should have got on and did not; asks those to leave that have been idle.
-    fn sweep(&mut self) {
-        let now = self.args.services.clock.monotonic_millis();
-        let limit = u64::try_from(self.args.settings.stall_limit.as_millis()).unwrap_or(u64::MAX);
-        let stalled = |slot: &Slot| slot.silent_for(now) >= limit;
-        let stalled: Vec<SessionKey> = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| stalled(slot))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in stalled {
-            let detail = format!("no progress for {:?}", self.args.settings.stall_limit);
-            let cause = RestartCause::Stall;
-            self.end_for(&key, Activation::Restart { cause, detail });
-        }
-        self.passivate_idle(now);
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Linked under a parent if the host has one. A service (classifier, composer, gateway, bus) that
 //! fails is replaced in its place in the pool; so is a shard, whose sessions the new one brings back.
-//! If one keeps failing, or the supervisor itself does, the system ends: better that than to limp.
+//! If one keeps failing within a short time, or the supervisor itself does, the system ends: better that
+//! than to limp.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +16,7 @@ use super::{
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
     depths::Gauges,
-    gateway::{GatewayActor, GatewayArgs, GatewayMsg},
+    gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
     ledger::Ledger,
     letters,
@@ -25,14 +26,17 @@ use super::{
     recovery::Whom,
     services::Services,
     shard::Roster,
+    system_log::SystemLog,
     task::Task,
 };
 use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
 
+mod replacing;
 mod settings;
 mod shards;
 mod system;
 
+use replacing::{Deaths, Replacing};
 pub use settings::{Recovery, SystemSettings};
 use shards::Death;
 pub use system::{StartError, System};
@@ -55,7 +59,10 @@ pub struct SystemArgs {
     pub composer: Arc<Composer>,
 }
 
-pub(super) enum SupervisorMsg {}
+pub(super) enum SupervisorMsg {
+    /// The pause before a service is replaced is over.
+    Replace(Replacing),
+}
 local_messages!(SupervisorMsg);
 
 /// Which actor is which, so that it can be replaced.
@@ -78,13 +85,14 @@ pub(super) struct SupervisorState {
     services: Services,
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
-    replaced: HashMap<Place, u32>,
+    deaths: HashMap<Place, Deaths>,
     /// Who lives in which shard; outlives them.
     rosters: Vec<Roster>,
-    /// Reads letters from other processes; ends with the supervisor.
-    _letters: Option<Task>,
-    /// Bring back what was cut off: after the start, and after a shard's death; end with the supervisor.
-    _recovery: Option<Task>,
+    log: SystemLog,
+    /// Writes the log, reads letters from other processes, brings back what was cut off; all end with the
+    /// supervisor.
+    _tasks: Vec<Task>,
+    /// Bring back what a shard's death has cut off.
     orphans: HashMap<usize, Task>,
 }
 
@@ -96,7 +104,7 @@ impl SupervisorActor {
     }
 
     pub(super) fn services(args: &SystemArgs) -> Services {
-        let settings = args.settings;
+        let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle(Pool::new(settings.buses, capacity));
         let profiles = Arc::new(args.profiles.clone());
@@ -110,6 +118,13 @@ impl SupervisorActor {
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
         };
+        let board = |backend: &Arc<dyn Backend>| {
+            let provider = backend.provider();
+            (
+                provider.to_owned(),
+                Board::new(provider, args.clock.clone()),
+            )
+        };
         Services {
             clock: args.clock.clone(),
             journal: Arc::clone(&args.journal),
@@ -118,6 +133,7 @@ impl SupervisorActor {
             bus,
             router,
             profiles,
+            providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
         }
     }
@@ -126,6 +142,7 @@ impl SupervisorActor {
         Oracle {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
+            providers: Arc::clone(&services.providers),
         }
     }
 }
@@ -140,36 +157,41 @@ impl Actor for SupervisorActor {
         me: ActorRef<SupervisorMsg>,
         (args, services, gateways): (SystemArgs, Services, Gateways),
     ) -> Result<SupervisorState, ActorProcessingErr> {
-        let (places, replaced) = (HashMap::new(), HashMap::new());
+        let (places, deaths) = (HashMap::new(), HashMap::new());
         let shards = services.router.shards.size();
+        let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
+        let deadline = args.settings.timeouts.append;
+        let (log, writer) = SystemLog::start(journal, bus, args.clock.clone(), deadline);
         let mut state = SupervisorState {
             args,
             services,
             gateways,
             places,
-            replaced,
+            deaths,
             rosters: (0..shards).map(|_| Roster::default()).collect(),
-            _letters: None,
-            _recovery: None,
+            log,
+            _tasks: vec![writer],
             orphans: HashMap::new(),
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
-        state._letters = state.read_letters();
+        state._tasks.extend(state.read_letters());
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
-            state._recovery = Some(state.recover(Whom::All));
+            let recovery = state.recover(Whom::All);
+            state._tasks.push(recovery);
         }
         Ok(state)
     }
 
     async fn handle(
         &self,
-        _: ActorRef<SupervisorMsg>,
+        me: ActorRef<SupervisorMsg>,
         message: SupervisorMsg,
-        _: &mut SupervisorState,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
-        match message {}
+        let SupervisorMsg::Replace(replacing) = message;
+        state.put_back(&me.get_cell(), replacing).await
     }
 
     /// Overridden, because the default would stop the system with the first service that fails.
@@ -182,11 +204,11 @@ impl Actor for SupervisorActor {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => {
                 let why = Death::Fault(error.to_string());
-                state.replace(&me.get_cell(), &cell, why).await?;
+                state.replace(&me, &cell, why).await?;
             }
             SupervisionEvent::ActorTerminated(cell, _, reason) => {
                 let why = Death::Stopped(reason.unwrap_or_else(|| "it stopped".into()));
-                state.replace(&me.get_cell(), &cell, why).await?;
+                state.replace(&me, &cell, why).await?;
             }
             // Nothing to do for the others, which ractor may add to.
             _ => {}
@@ -257,44 +279,25 @@ impl SupervisorState {
     ) -> Result<ActorId, ActorProcessingErr> {
         let mut backends = self.args.backends.iter();
         let backend = backends.find(|backend| backend.provider() == provider);
-        let (Some(backend), Some(pool)) = (backend, self.gateways.get(provider)) else {
+        let board = self.services.providers.get(provider);
+        let (Some(backend), Some(pool), Some(board)) =
+            (backend, self.gateways.get(provider), board)
+        else {
             return Err(format!("there is no backend for the provider `{provider}`").into());
         };
         let args = GatewayArgs {
             backend: Arc::clone(backend),
-            settings: self.args.settings.gateway,
+            settings: self.args.settings.of_provider(provider),
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
             depth: pool.depth(0),
+            board: board.clone(),
+            log: self.log.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, GatewayActor, args, me).await?;
         let id = actor.get_id();
         pool.put(0, actor);
         Ok(id)
-    }
-
-    async fn replace(
-        &mut self,
-        me: &ActorCell,
-        gone: &ActorCell,
-        why: Death,
-    ) -> Result<(), ActorProcessingErr> {
-        let Some(place) = self.places.remove(&gone.get_id()) else {
-            return Ok(());
-        };
-        let count = self.replaced.entry(place.clone()).or_default();
-        *count += 1;
-        tracing::error!(?place, %why, times = *count, "a service is replaced");
-        if *count > self.args.settings.replacements {
-            return Err(format!("{place:?} failed {count} times, the last time: {why}").into());
-        }
-        match place {
-            Place::Shard(index) => self.replace_shard(me, index, &why).await,
-            place @ (Place::Classifier(_)
-            | Place::Composer(_)
-            | Place::Bus(_)
-            | Place::Gateway(_)) => self.start(me, place).await,
-        }
     }
 }
 

@@ -7,7 +7,9 @@ use std::{
 };
 
 mod data;
+mod doctor;
 mod kept;
+mod models;
 mod run;
 
 use super::BuildError;
@@ -30,6 +32,7 @@ use crate::{
 pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let load = || configuration(args, environment);
     let done = match &args.command {
+        Command::MockModel(mock) => run::mock_model(mock, terminal),
         Command::Completions(shell) => cli::completions::run(*shell, terminal),
         Command::Signal(signal) => cli::signal::run(signal, terminal),
         Command::Classify(classify) => {
@@ -53,8 +56,20 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         Command::Sessions(sessions) => {
             return kept::sessions(sessions, args, &load()?.config, environment, terminal);
         }
+        Command::Usage(usage) => {
+            return kept::usage(usage, args, &load()?.config, environment, terminal);
+        }
         Command::Journal(journal) => {
             return kept::journal(journal, args, &load()?.config, environment, terminal);
+        }
+        Command::Models => {
+            let loaded = load()?;
+            return models::models(&loaded, args.options.json, environment, terminal);
+        }
+        Command::Doctor => {
+            let Found { file, loaded } = find(args, environment, More::default());
+            let loaded = loaded.map_err(Stop::all)?;
+            return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),
     };
@@ -133,19 +148,25 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
         Err(problems) => problems.iter().map(Problem::to_string).collect(),
         Ok(Loaded { config, .. }) => {
             let builder = Oracle::builder().config(config.clone());
-            let builder = builder.project(&args.options.project);
-            let checked = [
+            let builder = builder
+                .environment(environment.pairs().iter().cloned())
+                .project(&args.options.project);
+            let named = builder
+                .named_backends()
+                .into_iter()
+                .map(|one| one.map(drop));
+            let others = [
+                // Where a provider cannot be called, that is told already.
                 builder
                     .backends()
-                    .and_then(|backends| builder.models(&backends))
-                    .map(drop),
+                    .map_or(Ok(()), |backends| builder.models(&backends).map(drop)),
                 builder.registry().map(drop),
                 super::project_context(&config).map(drop),
                 super::prices(&config).map(drop),
                 super::classifier(&config).map(drop),
                 super::composer(&config).map(drop),
             ];
-            let failed = checked.into_iter().filter_map(Result::err);
+            let failed = named.chain(others).filter_map(Result::err);
             failed.map(|error| error.to_string()).collect()
         }
     };
@@ -182,6 +203,8 @@ impl From<BuildError> for Stop {
             | BuildError::Lexicon(_)
             | BuildError::Tools(_)
             | BuildError::Script(_)
+            | BuildError::Provider(_)
+            | BuildError::Setup(_)
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }

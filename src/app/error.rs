@@ -2,10 +2,11 @@
 
 use std::{io, path::PathBuf};
 
+use super::providers::ProviderError;
 use crate::{
     actor::StartError,
     config::PricesError,
-    llm::script::ScriptError,
+    llm::{SetupError, script::ScriptError},
     prompt,
     query::LexiconError,
     tool::{RegistryError, RootError},
@@ -56,6 +57,12 @@ pub enum BuildError {
     /// The script of a scripted model cannot be played.
     #[error(transparent)]
     Script(#[from] ScriptError),
+    /// A provider of the chain cannot be called.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// A provider of the chain cannot be called with what is configured for it.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// A model that nobody serves.
     #[error(
         "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
-    config::{Config, OnMissingSignal, Share, Usd},
+    config::{Config, Count, OnMissingSignal, Provider, Share, Usd},
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model::Limits,
     prompt,
@@ -14,6 +14,18 @@ use crate::{
 /// The settings of the actors.
 pub(super) fn system(config: &Config) -> SystemSettings {
     let defaults = SystemSettings::default();
+    let gateway = GatewaySettings {
+        concurrency: config.actors.model_concurrency.size(),
+        queue: config.actors.model_queue.size(),
+        first_token: config.model.first_token_deadline.get(),
+        idle: config.model.idle_deadline.get(),
+        total: config.model.total_deadline.get(),
+        ..GatewaySettings::default()
+    };
+    let of_provider = |provider: &Provider| {
+        let settings = of_provider(gateway, provider);
+        (provider.name.to_string(), settings)
+    };
     SystemSettings {
         shards: config.supervisor.shards.size(),
         classifiers: config.actors.classifiers.size(),
@@ -25,18 +37,27 @@ pub(super) fn system(config: &Config) -> SystemSettings {
             concurrency: config.supervisor.recovery_concurrency.size(),
         },
         max_restarts: config.supervisor.max_crashes.get(),
-        gateway: GatewaySettings {
-            concurrency: config.actors.model_concurrency.size(),
-            queue: config.actors.model_queue.size(),
-            first_token: config.model.first_token_deadline.get(),
-            idle: config.model.idle_deadline.get(),
-            total: config.model.total_deadline.get(),
-        },
+        gateway,
+        providers: config.providers.iter().map(of_provider).collect(),
         timeouts: Timeouts {
             tool: config.tools.call_deadline.get(),
             ..defaults.timeouts
         },
         ..defaults
+    }
+}
+
+/// What a provider may be asked of, where it says so itself.
+fn of_provider(gateway: GatewaySettings, provider: &Provider) -> GatewaySettings {
+    let (requests, tokens) = (provider.requests_per_minute, provider.tokens_per_minute);
+    GatewaySettings {
+        concurrency: provider
+            .concurrency
+            .map_or(gateway.concurrency, Count::size),
+        queue: provider.queue.map_or(gateway.queue, Count::size),
+        requests_per_minute: requests.map(|most| most.get().into()),
+        tokens_per_minute: tokens.map(|most| most.get().into()),
+        ..gateway
     }
 }
 
@@ -114,4 +135,32 @@ fn before(config: &Config) -> Duration {
 
 fn share(share: Share) -> BasisPoints {
     BasisPoints::new(share.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_has_its_own_limits_or_those_of_all() {
+        let file = "[actors]\nmodel_concurrency = 5\nmodel_queue = 6\n\
+                    [[providers]]\nname = 'a'\ndialect = 'openai'\nbase_url = 'http://h'\n\
+                    concurrency = 2\nqueue = 0\nrequests_per_minute = 600\ntokens_per_minute = 7000\n\
+                    [[providers]]\nname = 'b'\ndialect = 'openai'\nbase_url = 'http://h'\n";
+        let settings = system(&toml::from_str(file).unwrap());
+        let limits = |gateway: &GatewaySettings| {
+            (
+                gateway.concurrency,
+                gateway.queue,
+                gateway.requests_per_minute,
+                gateway.tokens_per_minute,
+            )
+        };
+        assert_eq!(limits(&settings.gateway), (5, 6, None, None));
+        assert_eq!(limits(&settings.providers["b"]), (5, 6, None, None));
+        assert_eq!(
+            limits(&settings.providers["a"]),
+            (2, 0, Some(600), Some(7_000))
+        );
+    }
 }

@@ -117,7 +117,8 @@ fn is_refusal(error: &AskError) -> bool {
         | AskError::Busy { .. }
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
-        | AskError::Name(_) => true,
+        | AskError::Name(_)
+        | AskError::Reserved { .. } => true,
         AskError::Timeout(_)
         | AskError::Stopped
         | AskError::Silent { .. }

@@ -49,20 +49,45 @@ pub fn show(loaded: &Loaded, json: bool, terminal: &mut Terminal) -> Result<(), 
     Ok(())
 }
 
-/// Each value as `{"value", "source"}`, by section and key.
+/// Each value as `{"value", "source"}`, by section and key; providers and their models as lists of such.
 fn sourced(loaded: &Loaded) -> Result<Value, Stop> {
-    let config = serde_json::to_value(&loaded.config).map_err(Stop::no_json)?;
-    let sourced = |name: &str, keys: &Value| -> Value {
-        let keys = keys.as_object().into_iter().flatten();
-        let key = |(key, value): (&String, &Value)| {
-            let source = loaded.origin(&format!("{name}.{key}")).to_string();
-            (key.clone(), json!({ "value": value, "source": source }))
-        };
-        keys.map(key).collect::<Map<_, _>>().into()
-    };
+    let mut config = serde_json::to_value(&loaded.config).map_err(Stop::no_json)?;
+    if loaded.config.model.chain.is_none() {
+        config["model"]["chain"] = json!(loaded.choice.chain);
+    }
     let sections = config.as_object().into_iter().flatten();
-    let sections = sections.map(|(name, keys)| (name.clone(), sourced(name, keys)));
+    let sections = sections.map(|(name, value)| (name.clone(), with_source(loaded, name, value)));
     Ok(sections.collect::<Map<_, _>>().into())
+}
+
+/// The values of a table, or of each table of a list.
+fn with_source(loaded: &Loaded, place: &str, value: &Value) -> Value {
+    if let Value::Array(tables) = value {
+        let table = |(at, table)| with_source(loaded, &format!("{place}.{at}"), table);
+        return tables.iter().enumerate().map(table).collect();
+    }
+    let keys = value.as_object().into_iter().flatten();
+    let key = |(key, value): (&String, &Value)| {
+        let place = format!("{place}.{key}");
+        let tables = value
+            .as_array()
+            .is_some_and(|items| items.iter().any(Value::is_object));
+        let value = if tables {
+            with_source(loaded, &place, value)
+        } else {
+            json!({ "value": value, "source": source(loaded, &place) })
+        };
+        (key.clone(), value)
+    };
+    keys.map(key).collect::<Map<_, _>>().into()
+}
+
+/// Where a value comes from.
+fn source(loaded: &Loaded, place: &str) -> String {
+    if place == "model.chain" && loaded.config.model.chain.is_none() {
+        return loaded.choice.because.to_string();
+    }
+    loaded.origin(place).to_string()
 }
 
 /// Says that everything is in order, or all that is not; gives the exit code.

@@ -40,7 +40,10 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
     match error {
         AskError::Refused(refusal) => of_refusal(refusal),
         AskError::Busy { .. } => BUSY,
-        AskError::EmptyQuestion | AskError::QuestionTooLong { .. } | AskError::Name(_) => USAGE,
+        AskError::EmptyQuestion
+        | AskError::QuestionTooLong { .. }
+        | AskError::Name(_)
+        | AskError::Reserved { .. } => USAGE,
         AskError::Timeout(_)
         | AskError::Stopped
         | AskError::Silent { .. }
@@ -153,6 +156,12 @@ mod tests {
             (AskError::EmptyQuestion, 2),
             (AskError::QuestionTooLong { bytes: 1 << 21 }, 2),
             (AskError::Name(SessionName::new("").unwrap_err()), 2),
+            (
+                AskError::Reserved {
+                    name: SessionName::system(),
+                },
+                2,
+            ),
             (AskError::Timeout(Duration::from_secs(1)), 1),
             (AskError::Stopped, 1),
             (

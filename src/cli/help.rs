@@ -27,6 +27,7 @@ Examples:
   oracle chat --last
   oracle ask --json < question.txt
   oracle sessions list
+  oracle models
   oracle config check
 
 ",
@@ -96,6 +97,18 @@ Examples:
     exit_codes!()
 );
 
+pub(super) const USAGE: &str = "\
+Reads what is kept, also while other processes use it. Turns and summaries count, and failed tries as \
+far as their providers said what those took; a sub-agent's calls count once, in its own session. What was \
+deleted is not counted. Money is by the prices that held when a call was made.
+
+A row has turns, tokens sent, those of them that the provider had cached, tokens received, and cost.
+
+Examples:
+  oracle usage
+  oracle usage --by model
+  oracle usage --by day --json | jq .usage.output_tokens";
+
 pub(super) const JOURNAL: &str = "\
 Both read the file, also while another process uses it. `verify` ends with exit code 1 if anything is \
 not as it was written, and names session and record.
@@ -153,6 +166,20 @@ Examples:
     exit_codes!()
 );
 
+pub(super) const MOCK_MODEL: &str = "\
+Speaks OpenAI's chat completions (POST /v1/chat/completions) and Anthropic's messages (POST \
+/v1/messages). Prints its URL when it serves; Ctrl-C ends it. GET /stats tells figures, GET /requests the \
+last requests, POST /reset begins anew. A request that breaks a rule of its dialect is told of on standard \
+error. docs/mock-model.md tells more.
+
+A request asks for a fault of its own with the header `x-mock-fault: NAME`.
+
+Examples:
+  oracle mock-model --port 0 --turns 2 --tools
+  oracle mock-model --latency 20ms..80ms --fault 429:0.05 --fault cut=3@7 --seed 1
+  oracle mock-model --requests-per-minute 600 --concurrency 8 --key secret --strict
+  oracle mock-model --list-faults";
+
 pub(super) const CONFIG: &str = "\
 Defaults, the file, the environment (ORACLE_MAX_TURNS, ORACLE_BUDGET__MAX_TOKENS) and options of the \
 command line are laid over one another, the later wins.
@@ -161,6 +188,30 @@ Examples:
   oracle config show
   oracle config show --json --max-turns 5
   oracle config check --config oracle.toml";
+
+pub(super) const MODELS: &str = "\
+Providers are asked at the same time, each for a few seconds at most: those of the configuration, those \
+whose key is in the environment, and a server of Ollama on this machine. One that does not answer is \
+named with the reason, and the exit code is 0 all the same. Keys are never shown, only where they are from.
+
+Prices are US dollars for a million tokens, from the configuration or as known when this was built.
+
+Examples:
+  oracle models
+  oracle models --json | jq -r '.providers[] | .name as $p | .models[] | \"\\($p)/\\(.name)\"'";
+
+pub(super) const DOCTOR: &str = "\
+Looks at configuration, data directory and journal, and then asks each model of the chain three short \
+questions: for a reply, for a call of a tool, and under Oracle's own prompt for a signal. That costs a \
+little; how many tokens it took is said at the end.
+
+Every check is a line: ok, warn or fail, what was seen, and how to mend it. The exit code is 1 if one \
+failed. With --model offline nobody is asked.
+
+Examples:
+  oracle doctor
+  oracle doctor --model ollama/qwen3
+  oracle doctor --model offline --json";
 
 pub(super) const COMPLETIONS: &str = "\
 Examples:

@@ -281,10 +281,34 @@ fn status(event: &Event) -> Option<String> {
         "tool.started" => Some(format!("turn {turn} · {}", field("name"))),
         "delegation.started" => Some(format!("turn {turn} · a sub-agent is at work")),
         "delegation.cancelled" => Some(format!("turn {turn} · waiting for the sub-agent to end")),
+        "budget.context.compacting" => {
+            let amount = |name: &str| grouped(event.payload["before"][name].as_u64().unwrap_or(0));
+            let (used, limit) = (amount("used"), amount("limit"));
+            Some(format!(
+                "turn {turn} · compacting the conversation (≈ {used} of {limit} tokens)"
+            ))
+        }
+        "budget.context.compacted" => {
+            let after = grouped(event.payload["after"].as_u64().unwrap_or(0));
+            Some(format!(
+                "turn {turn} · the conversation is compacted (≈ {after} tokens now)"
+            ))
+        }
+        "budget.context.compaction_failed" => Some(format!(
+            "turn {turn} · the conversation could not be compacted"
+        )),
         "llm.retried" => Some(format!("turn {turn} · waiting to ask again")),
         "supervisor.restarted" => Some(format!("turn {turn} · restarted")),
         _ => None,
     }
+}
+
+/// A figure that people can read.
+fn grouped(figure: u64) -> String {
+    let digits = figure.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Config, Origin, Problem};
+use super::{Config, Origin, Problem, keys, provider::may_be_secret};
 
 /// All clashes. `origin` says where a key's value came from, or nothing for a key that has a problem
 /// already.
@@ -35,15 +35,75 @@ pub(super) fn clashes(config: &Config, origin: impl Fn(&str) -> Option<Origin>) 
             )
         });
     }
+    problems.extend(providers(config, origin));
     problems
 }
 
-fn deadlines(config: &Config) -> [(&'static str, Duration, String); 5] {
+/// What goes together in one provider but not with the others, or not with the rest of itself.
+fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut problem =
+        |at: usize, path: &str, key: &str, value: &dyn fmt::Display, allowed: String| {
+            if let Some(origin) = origin(&format!("{}.{at}.{path}", keys::PROVIDERS)) {
+                let key = format!("{}.{key}", keys::PROVIDERS);
+                problems.push(clash(origin, &key, value, allowed));
+            }
+        };
+    for (at, provider) in config.providers.iter().enumerate() {
+        let name = &provider.name;
+        if config.providers[..at]
+            .iter()
+            .any(|other| other.name == *name)
+        {
+            let allowed = "a name that no other provider has".to_owned();
+            problem(at, "name", "name", name, allowed);
+        }
+        if let (Some(variable), Some(_)) = (&provider.key_env, &provider.key_file) {
+            let allowed = "only one of `key_env` and `key_file`; the other one is not needed";
+            problem(at, "key_env", "key_env", variable, allowed.to_owned());
+        }
+        for header in provider.headers.keys() {
+            if may_be_secret(header) {
+                let allowed = "only what anybody may see; what may be a secret stands in a variable \
+                               that `header_env` names";
+                problem(at, "headers", "headers", header, allowed.to_owned());
+            }
+            if provider.header_env.contains_key(header) {
+                let allowed = "a header that is not in `header_env` too".to_owned();
+                problem(at, "headers", "headers", header, allowed);
+            }
+        }
+        for (number, model) in provider.models.iter().enumerate() {
+            let place = |key: &str| format!("models.{number}.{key}");
+            let name = &model.name;
+            if provider.models[..number]
+                .iter()
+                .any(|other| other.name == *name)
+            {
+                let allowed = "a name that no other model of the provider has".to_owned();
+                problem(at, &place("name"), "models.name", name, allowed);
+            }
+            let priced = [model.input, model.cached, model.output]
+                .iter()
+                .any(Option::is_some);
+            if priced && model.price().is_none() {
+                let allowed = "a model with both `input` and `output`, or with no price at all";
+                problem(at, &place("name"), "models.name", name, allowed.to_owned());
+            }
+        }
+    }
+    problems
+}
+
+fn deadlines(config: &Config) -> [(&'static str, Duration, String); 7] {
     let (model, tools) = (&config.model, &config.tools);
+    let (connect, headers) = (model.connect_deadline, model.headers_deadline);
     let first = model.first_token_deadline;
     let (idle, total) = (model.idle_deadline, model.total_deadline);
     let (call, search) = (tools.call_deadline, tools.search_deadline);
     [
+        ("model.connect_deadline", connect.get(), connect.to_string()),
+        ("model.headers_deadline", headers.get(), headers.to_string()),
         ("model.first_token_deadline", first.get(), first.to_string()),
         ("model.idle_deadline", idle.get(), idle.to_string()),
         ("model.total_deadline", total.get(), total.to_string()),
@@ -52,7 +112,7 @@ fn deadlines(config: &Config) -> [(&'static str, Duration, String); 5] {
     ]
 }
 
-fn clash(origin: Origin, key: &str, value: &impl fmt::Display, allowed: String) -> Problem {
+fn clash(origin: Origin, key: &str, value: &dyn fmt::Display, allowed: String) -> Problem {
     Problem::NotAllowed {
         origin,
         key: key.to_owned(),

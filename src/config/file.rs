@@ -13,7 +13,8 @@ use toml::{
 
 use super::{
     keys,
-    load::{Entry, Given},
+    list::{Item, ItemKey, ItemValue},
+    load::{Entry, Given, Said},
     problem::{Origin, Problem, shown, shown_unless_secret},
 };
 
@@ -42,29 +43,62 @@ impl File {
         })
     }
 
-    /// What the file sets, in the order of its lines. A file that is not TOML sets nothing.
-    pub(super) fn entries(&self) -> Vec<Result<Entry, Problem>> {
+    /// What the file says, in the order of its lines. A file that is not TOML says nothing.
+    pub(super) fn said(&self) -> Vec<Said> {
         let (table, errors) = DeTable::parse_recoverable(&self.text);
         if !errors.is_empty() {
             return self.syntax(&errors);
         }
-        let mut entries: Vec<(usize, Result<Entry, Problem>)> = Vec::new();
+        let mut said: Vec<(usize, Said)> = Vec::new();
         for (name, value) in table.into_inner() {
             let at = name.span().start;
             match (keys::section(name.get_ref()), value.get_ref()) {
                 (Some(section), DeValue::Table(keys)) => {
-                    entries.extend(keys.iter().map(|(key, value)| {
-                        (key.span().start, Ok(self.entry(section.name, key, value)))
+                    said.extend(keys.iter().map(|(key, value)| {
+                        let entry = self.entry(section.name, key, value);
+                        (key.span().start, Said::Value(entry))
                     }));
                 }
                 (Some(section), _) => {
-                    entries.push((at, Err(self.no_table(section.name, &value, at))))
+                    said.push((at, Said::Wrong(self.no_table(section.name, &value, at))));
                 }
-                (None, _) => entries.push((at, Err(self.unknown(name.get_ref(), &value, at)))),
+                (None, _) if name.get_ref() == keys::PROVIDERS => match tables(&value) {
+                    Some(items) => said.extend(
+                        items
+                            .into_iter()
+                            .map(|(at, keys)| (at, Said::Provider(self.item(at, keys)))),
+                    ),
+                    None => said.push((at, Said::Wrong(self.no_list(at)))),
+                },
+                (None, _) => {
+                    said.push((at, Said::Wrong(self.unknown(name.get_ref(), &value, at))));
+                }
             }
         }
-        entries.sort_by_key(|(at, _)| *at);
-        entries.into_iter().map(|(_, entry)| entry).collect()
+        said.sort_by_key(|(at, _)| *at);
+        said.into_iter().map(|(_, said)| said).collect()
+    }
+
+    /// A table of a list, its keys in the order of their lines.
+    fn item(&self, at: usize, keys: &DeTable<'_>) -> Item {
+        let mut keys: Vec<_> = keys.iter().collect();
+        keys.sort_by_key(|(key, _)| key.span().start);
+        let key = |(key, value): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+            let one = || ItemValue::One(Given::from_toml(value.clone()));
+            ItemKey {
+                name: key.get_ref().to_string(),
+                raw: self.raw(value).to_owned(),
+                value: tables(value).map_or_else(one, |items| {
+                    let item = |(at, keys)| self.item(at, keys);
+                    ItemValue::List(items.into_iter().map(item).collect())
+                }),
+                origin: self.origin(key.span().start),
+            }
+        };
+        Item {
+            origin: self.origin(at),
+            keys: keys.into_iter().map(key).collect(),
+        }
     }
 
     fn entry(
@@ -91,9 +125,19 @@ impl File {
         }
     }
 
+    fn no_list(&self, at: usize) -> Problem {
+        let name = keys::PROVIDERS;
+        Problem::NotAllowed {
+            origin: self.origin(at),
+            key: name.to_owned(),
+            value: "…".to_owned(),
+            allowed: format!("only a list: the line `[[{name}]]` and keys below it"),
+        }
+    }
+
     fn unknown(&self, name: &str, value: &Spanned<DeValue<'_>>, at: usize) -> Problem {
         let origin = self.origin(at);
-        if value.get_ref().is_table() {
+        if value.get_ref().is_table() || tables(value).is_some() {
             let (section, remedy) = (shown(name), keys::section_remedy(name));
             return Problem::UnknownSection {
                 origin,
@@ -110,7 +154,7 @@ impl File {
     }
 
     /// The first complaint about each line: what follows on the line is mostly its echo.
-    fn syntax(&self, errors: &[Error]) -> Vec<Result<Entry, Problem>> {
+    fn syntax(&self, errors: &[Error]) -> Vec<Said> {
         let mut lines: Vec<(usize, &str)> = Vec::new();
         for error in errors {
             let line = self.line(error.span().unwrap_or_default().start);
@@ -124,7 +168,7 @@ impl File {
                 path: self.path.clone(),
                 line,
             };
-            Err(Problem::Syntax {
+            Said::Wrong(Problem::Syntax {
                 origin,
                 why: shown(why),
             })
@@ -147,4 +191,13 @@ impl File {
         let before = self.text.bytes().take(at);
         before.filter(|&byte| byte == b'\n').count() + 1
     }
+}
+
+/// The tables of a list and where they begin, if it is a list of tables and not empty.
+fn tables<'a, 'i>(value: &'a Spanned<DeValue<'i>>) -> Option<Vec<(usize, &'a DeTable<'i>)>> {
+    let items = value.get_ref().as_array()?;
+    let table =
+        |item: &'a Spanned<DeValue<'i>>| Some((item.span().start, item.get_ref().as_table()?));
+    let tables = items.iter().map(table).collect::<Option<Vec<_>>>();
+    tables.filter(|tables| !tables.is_empty())
 }

@@ -45,12 +45,25 @@ pub(super) fn section(name: &str) -> Option<Section> {
     sections().into_iter().find(|section| section.name == name)
 }
 
+/// The one list of tables beside the sections.
+pub(super) const PROVIDERS: &str = "providers";
+
 /// What to do about a section that does not exist.
 pub(super) fn section_remedy(wrong: &str) -> String {
     let names = sections().map(|section| section.name);
-    match nearest(wrong, names.into_iter().map(|name| (name, name))) {
-        Some(name) => format!("the nearest is `[{name}]`"),
-        None => format!("the sections are {}", names.join(", ")),
+    let heads = names.map(|name| (name, format!("[{name}]")));
+    let list = (PROVIDERS, format!("[[{PROVIDERS}]]"));
+    match nearest(wrong, heads.into_iter().chain([list])) {
+        Some(head) => format!("the nearest is `{head}`"),
+        None => format!("the sections are {} and [[{PROVIDERS}]]", names.join(", ")),
+    }
+}
+
+/// What to do about a key that does not exist in a table of a list.
+pub(super) fn item_remedy(path: &str, head: &str, keys: &[&str], wrong: &str) -> String {
+    match nearest(wrong, keys.iter().map(|key| (*key, *key))) {
+        Some(key) => format!("the nearest is `{path}.{key}`"),
+        None => format!("`{head}` has {}", keys.join(", ")),
     }
 }
 
@@ -104,7 +117,8 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+/// The keys of a table of a list, in the order of its struct.
+pub(super) fn fields_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     match T::deserialize(Ask) {
         Ok(_) | Err(Answer(None)) => &[],
         Err(Answer(Some(fields))) => fields,
@@ -159,10 +173,9 @@ mod tests {
 
     #[test]
     fn the_list_of_sections_is_that_of_the_struct() {
-        assert_eq!(
-            sections().map(|section| section.name).as_slice(),
-            fields_of::<Config>()
-        );
+        let names = sections().map(|section| section.name);
+        let names: Vec<&str> = names.into_iter().chain([PROVIDERS]).collect();
+        assert_eq!(names, fields_of::<Config>());
         // Unlike TOML, JSON shows optional keys that are not set.
         let serde_json::Value::Object(json) = serde_json::to_value(Config::default()).unwrap()
         else {

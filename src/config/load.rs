@@ -15,7 +15,8 @@ use toml::{
 };
 
 use super::{
-    Config, File, check, environment, keys,
+    Because, Choice, Config, File, Provider, check, environment, keys,
+    list::{self, Item},
     problem::{Origin, Problem, shown, shown_unless_secret},
 };
 
@@ -46,15 +47,42 @@ pub struct Setting {
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
-    /// By key with section; a key that is not here has its default.
+    /// The models that are asked with it in this environment, and why they.
+    pub choice: Choice,
+    /// By key with section, of providers with their number; a key that is not here has its default.
     pub(super) origins: BTreeMap<String, Origin>,
 }
 
 impl Loaded {
+    /// Why the models are asked that are asked.
+    #[must_use]
+    pub fn why_these_models(&self) -> String {
+        match &self.choice.because {
+            Because::Set => format!("by {}", self.origin("model.chain")),
+            because @ (Because::Key(_) | Because::NoKey) => because.to_string(),
+        }
+    }
+
     /// Where the value of a key such as `oracle.max_turns` came from.
     #[must_use]
     pub fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
+    }
+}
+
+/// A piece of what a source says.
+pub(super) enum Said {
+    /// A value of a key of a section.
+    Value(Entry),
+    /// A provider.
+    Provider(Item),
+    /// Something that is wrong.
+    Wrong(Problem),
+}
+
+impl From<Result<Entry, Problem>> for Said {
+    fn from(entry: Result<Entry, Problem>) -> Self {
+        entry.map_or_else(Self::Wrong, Self::Value)
     }
 }
 
@@ -91,6 +119,27 @@ impl Given {
             (Err(_), _) => Self::Value(Value::Array(Vec::new())),
         }
     }
+
+    /// Hands in the value in the forms that may be meant, until one is taken; else what is allowed
+    /// instead.
+    pub(super) fn fit<T>(self, take: &dyn Fn(Value) -> Result<T, String>) -> Result<T, String> {
+        match self {
+            Self::Value(value) => take(value),
+            Self::Decimal { float, digits } => {
+                take(Value::Float(float)).and_then(|_| take(Value::String(digits)))
+            }
+            Self::Text(text) => {
+                let trimmed = text.trim().to_owned();
+                let parsed = DeValue::parse(&trimmed).map(Self::from_toml);
+                take(Value::String(text)).or_else(|allowed| {
+                    take(Value::String(trimmed.clone())).or_else(|_| match parsed {
+                        Ok(given) => given.fit(take),
+                        Err(_) => Err(allowed),
+                    })
+                })
+            }
+        }
+    }
 }
 
 /// Makes the configuration.
@@ -99,17 +148,19 @@ impl Given {
 /// All problems of all sources: of the file by line, of the environment by name, of the command
 /// line in its order, and then what does not go together.
 pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
-    let file = sources.file.iter().flat_map(File::entries);
+    let file = sources.file.iter().flat_map(File::said);
     let environment = environment::entries(&sources.environment);
     let options = sources.options.iter().map(|setting| Ok(setting.entry()));
+    let others = environment.into_iter().chain(options).map(Said::from);
     let mut draft = Draft::default();
-    for entry in file.chain(environment).chain(options) {
-        match entry {
-            Ok(entry) => draft.lay(entry),
-            Err(problem) => draft.problems.push(problem),
+    for said in file.chain(others) {
+        match said {
+            Said::Value(entry) => draft.lay(entry),
+            Said::Provider(item) => draft.add(item),
+            Said::Wrong(problem) => draft.problems.push(problem),
         }
     }
-    draft.finish()
+    draft.finish(&sources.environment)
 }
 
 impl Setting {
@@ -131,6 +182,8 @@ struct Draft {
     table: Table,
     /// The defaults with that.
     config: Config,
+    /// Those that are in order.
+    providers: Vec<Provider>,
     origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
     /// Keys with a problem: what else follows from their value is not worth telling.
@@ -160,7 +213,8 @@ impl Draft {
                 remedy,
             });
         }
-        match self.with(&section, &key, given) {
+        let with = |value| self.with_value(&section, &key, value);
+        match given.fit(&with) {
             Ok((table, config)) => {
                 (self.table, self.config) = (table, config);
                 self.origins.insert(name, origin);
@@ -174,27 +228,6 @@ impl Draft {
                     value,
                     allowed,
                 });
-            }
-        }
-    }
-
-    /// The draft with one more value, or what is allowed instead.
-    fn with(&self, section: &str, key: &str, given: Given) -> Result<(Table, Config), String> {
-        let with = |value: Value| self.with_value(section, key, value);
-        match given {
-            Given::Value(value) => with(value),
-            Given::Decimal { float, digits } => {
-                with(Value::Float(float)).and_then(|_| with(Value::String(digits)))
-            }
-            Given::Text(text) => {
-                let trimmed = text.trim().to_owned();
-                let parsed = DeValue::parse(&trimmed).map(Given::from_toml);
-                with(Value::String(text)).or_else(|allowed| {
-                    with(Value::String(trimmed.clone())).or_else(|_| match parsed {
-                        Ok(given) => self.with(section, key, given),
-                        Err(_) => Err(allowed),
-                    })
-                })
             }
         }
     }
@@ -218,7 +251,21 @@ impl Draft {
             .map_err(|error| error.message().to_owned())
     }
 
-    fn finish(mut self) -> Result<Loaded, Vec<Problem>> {
+    /// Providers are beside the table that the values make: they have no keys in common.
+    fn add(&mut self, item: Item) {
+        let checked = list::provider(item);
+        self.problems.extend(checked.problems);
+        let Some(provider) = checked.table else {
+            return;
+        };
+        let at = self.providers.len();
+        let place = |(key, origin)| (format!("{}.{at}.{key}", keys::PROVIDERS), origin);
+        self.origins.extend(checked.origins.into_iter().map(place));
+        self.providers.push(provider);
+    }
+
+    fn finish(mut self, environment: &[(OsString, OsString)]) -> Result<Loaded, Vec<Problem>> {
+        self.config.providers = std::mem::take(&mut self.providers);
         let origin = |key: &str| {
             let origin = self.origins.get(key).cloned().unwrap_or(Origin::Default);
             (!self.bad.contains(key)).then_some(origin)
@@ -226,6 +273,7 @@ impl Draft {
         self.problems.extend(check::clashes(&self.config, origin));
         if self.problems.is_empty() {
             return Ok(Loaded {
+                choice: self.config.choice(environment),
                 config: self.config,
                 origins: self.origins,
             });

@@ -63,10 +63,15 @@ impl Default for Tools {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Which models, the first choice first.
-    pub chain: ModelChain,
+    /// Which models, the first choice first, the others for when it fails. Where it is not set, what
+    /// there is a key for; see [`Config::choice`](super::Config::choice).
+    pub chain: Option<ModelChain>,
     /// Most tries of a turn with one model before the next of the chain.
     pub attempts: Count<1, 10>,
+    /// How long a try may take to a connection.
+    pub connect_deadline: Span<100, { 300 * SECOND }>,
+    /// How long a try may take from there to the headers of the answer.
+    pub headers_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
     /// How long a try may take to its first token.
     pub first_token_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
     /// How long a try may pause between two tokens.
@@ -78,8 +83,10 @@ pub struct Model {
 impl Default for Model {
     fn default() -> Self {
         Self {
-            chain: ModelChain::offline(),
+            chain: None,
             attempts: Count::of::<3>(),
+            connect_deadline: Span::of::<{ 10 * SECOND }>(),
+            headers_deadline: Span::of::<{ 60 * SECOND }>(),
             first_token_deadline: Span::of::<{ 60 * SECOND }>(),
             idle_deadline: Span::of::<{ 60 * SECOND }>(),
             total_deadline: Span::of::<{ 600 * SECOND }>(),

@@ -1,4 +1,4 @@
-//! The price list: what models cost, for cost budgets (spec 6).
+//! The price list: what models cost, for cost budgets (spec 6), and how much fits into them.
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -22,6 +22,8 @@ struct Entry {
     cached: Option<NanoUsd>,
     #[serde(deserialize_with = "dollars")]
     output: NanoUsd,
+    context_window: Option<u64>,
+    max_output_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +102,26 @@ impl Prices {
     }
 }
 
+impl Prices {
+    /// How many tokens fit into `provider/model`, sent and received, if the list says so.
+    #[must_use]
+    pub fn context_window(&self, model: &str) -> Option<u64> {
+        self.first(model, |entry| entry.context_window)
+    }
+
+    /// Most tokens of one reply of `provider/model`, if the list says so.
+    #[must_use]
+    pub fn max_output_tokens(&self, model: &str) -> Option<u64> {
+        self.first(model, |entry| entry.max_output_tokens)
+    }
+
+    /// What the first entry says that fits and says it.
+    fn first(&self, model: &str, said: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
+        let mut entries = self.0.iter();
+        entries.find_map(|entry| said(entry).filter(|_| entry.fits(model)))
+    }
+}
+
 impl Entry {
     fn is_named_well(&self) -> bool {
         let stem = self.model.strip_suffix('*').unwrap_or(&self.model);
@@ -154,12 +176,15 @@ mod tests {
             input = 1.0
             cached = 0
             output = 1.0
+            context_window = 2000
         "#;
         let others = r#"
             [[price]]
             model = "a/*"
             input = 9
             output = 9
+            context_window = 1000
+            max_output_tokens = 100
         "#;
         let parse = |text| Prices::parse(text, "own.toml").unwrap();
         let prices = parse(own).or(parse(others));
@@ -170,6 +195,18 @@ mod tests {
             ("b/b", None),
         ] {
             assert_eq!(of(&prices, model), expected, "{model}");
+        }
+        // An entry that says nothing of sizes does not hide one that does.
+        for (model, window, reply) in [
+            ("a/b-large", Some(2_000), Some(100)),
+            ("a/c", Some(1_000), Some(100)),
+            ("b/b", None, None),
+        ] {
+            let got = (
+                prices.context_window(model),
+                prices.max_output_tokens(model),
+            );
+            assert_eq!(got, (window, reply), "{model}");
         }
     }
 

@@ -75,6 +75,16 @@ pub enum Problem {
         /// The nearest that exists, or all of the section.
         remedy: String,
     },
+    /// A key that must be there is not.
+    #[error("{origin}: {place} has no `{key}`, which it needs")]
+    Missing {
+        /// Where the table begins.
+        origin: Origin,
+        /// The table, as it is written.
+        place: String,
+        /// The key.
+        key: String,
+    },
     /// A value that does not parse, is out of range, or does not go with another one.
     #[error("{origin}: `{key}` is `{value}`, allowed is {allowed}")]
     NotAllowed {
@@ -106,6 +116,14 @@ pub(super) fn shown(value: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// A value that may be a secret, wherever it stands: only numbers and switches are shown.
+pub(super) fn plain(value: &str) -> String {
+    if value.parse::<f64>().is_ok() || ["true", "false", "[]", "{}"].contains(&value) {
+        return value.to_owned();
+    }
+    "…".to_owned()
 }
 
 /// The value of a key that does not exist: what looks like a secret is not printed (spec 13).

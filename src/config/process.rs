@@ -38,7 +38,7 @@ pub struct Supervisor {
     pub max_crashes: Count<1, 100>,
     /// Deaths of the process that fail a query.
     pub max_process_deaths: Count<1, 100>,
-    /// After a start: queries that may run before another one that was cut off is brought back.
+    /// After a start: queries that may run at a time while others are to be brought back.
     pub recovery_concurrency: Count<1, 10_000>,
     /// How many actors the sessions are spread over.
     pub shards: Count<1, 64>,

@@ -22,9 +22,19 @@ pub struct Delivery {
     pub key: SessionKey,
     /// What it says.
     pub body: Vec<u8>,
-    /// For the answer; none where the session is not here any more. Dropped, the sender hears that
-    /// what came of the letter is not known.
-    pub answer: oneshot::Sender<Option<Vec<u8>>>,
+    /// For the answer. Dropped, the sender hears that what came of the letter is not known.
+    pub answer: oneshot::Sender<Said>,
+}
+
+/// What is said to a letter where it arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// It was read, and this is the answer.
+    Answer(Vec<u8>),
+    /// The session is not here any more.
+    NotHere,
+    /// So many wait that it is not read.
+    Full,
 }
 
 /// What came of a letter.
@@ -37,6 +47,8 @@ pub enum Posted {
     /// The process that has the session ended, or the line to it broke. Whether it read the letter is
     /// not known.
     Lost,
+    /// So many letters wait for the process that has the session that it did not read this one.
+    Full,
     /// It did not answer in time. Whether it read the letter, or will, is not known.
     Silent {
         /// Its number, where that is known.

@@ -7,7 +7,8 @@
 //! - Opening blocks for as long as the disk takes, and so does dropping the last handle: it finishes
 //!   what is queued, moves the write-ahead log over and gives up the directory.
 //! - What a deleted session left in the files is overwritten before the deletion is answered; where
-//!   somebody still reads the state before it, as soon as they are done.
+//!   somebody still reads the state before it, as soon as they are done; where a crash comes between,
+//!   when the journal is opened again.
 //!
 //! What is not here: any knowledge of what a record means, apart from the words in it.
 
@@ -248,7 +249,9 @@ impl Journal for Sqlite {
             };
             let readers = &self.inner.readers;
             readers
-                .ask(move |reader| reader.search(&tenant, &wanted, limit))
+                .ask_at_length(move |reader, given_up| {
+                    reader.search(&tenant, &wanted, limit, given_up)
+                })
                 .await
         }
         .boxed()

@@ -256,6 +256,7 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
         | Step::Ready
         | Step::Calling { .. }
         | Step::BackingOff { .. }
+        | Step::Compacting { .. }
         | Step::Delegating { .. }
         | Step::Ending { .. } => Vec::new(),
     }

@@ -1,7 +1,7 @@
 //! What people do to a running query (spec 8, "Commands while a query runs").
 
 use super::{
-    calls,
+    calls, compaction,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Reply},
     inbox,
@@ -75,8 +75,18 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             };
             draft.effect(Effect::AbortModel { token });
         }
+        Step::Compacting {
+            what, pause: None, ..
+        } => {
+            let token = compaction::token(&draft, what.attempt);
+            draft.effect(Effect::AbortModel { token });
+        }
         // Calls are dropped at the end of the query.
-        Step::Preparing | Step::Ready | Step::BackingOff { .. } | Step::Tools { .. } => {}
+        Step::Preparing
+        | Step::Ready
+        | Step::BackingOff { .. }
+        | Step::Compacting { pause: Some(_), .. }
+        | Step::Tools { .. } => {}
     }
     conclude(draft, ending)
 }
@@ -120,11 +130,15 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
     match draft.query.step.clone() {
         // What these wait for was not stopped by the pause.
-        Step::Preparing | Step::Calling { .. } | Step::Delegating { .. } | Step::Ending { .. } => {
-            draft.wait()
-        }
+        Step::Preparing
+        | Step::Calling { .. }
+        | Step::Compacting { pause: None, .. }
+        | Step::Delegating { .. }
+        | Step::Ending { .. } => draft.wait(),
         // Its end may have come during the pause, and then nothing was asked.
-        Step::Ready | Step::BackingOff { .. } => restart::owed(draft),
+        Step::Ready | Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => {
+            restart::owed(draft)
+        }
         Step::Tools { .. } => calls::go_on(draft),
     }
 }

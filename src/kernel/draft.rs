@@ -3,12 +3,12 @@
 //! Every flow takes the draft by value and hands back the [`Decision`], so nothing can be decided
 //! after the query's end.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     answer, calls,
     effect::{Decision, Effect, Reply},
-    history::chars,
+    history::{Transcript, chars},
     inbox,
     input::Moment,
     phase::ToolSlot,
@@ -19,7 +19,7 @@ use super::{
 use crate::model::{
     ForcedBy, Outcome, Record, Turn,
     command::Author,
-    record::{Accepted, Fact, Finished, Place, QueryFact, TurnFact},
+    record::{Accepted, BudgetFact, Fact, Finished, Place, QueryFact, TurnFact},
 };
 
 /// See the module.
@@ -79,9 +79,32 @@ impl<'a> Draft<'a> {
         self.records.push(record);
     }
 
-    /// Characters that this decision and the words still waiting add to the transcript before the
-    /// next call: the session itself sees them only afterwards.
-    pub(super) fn added_chars(&self) -> usize {
+    /// The conversation as this decision leaves it: the session itself sees that only afterwards.
+    pub(super) fn transcript(&self) -> Transcript {
+        let mut then = Cow::Borrowed(self.session);
+        for record in &self.records {
+            then.to_mut().evolve(record);
+        }
+        then.transcript().clone()
+    }
+
+    /// Characters of the conversation as the next call will send it, words still waiting included; what
+    /// [`Self::transcript`] comes to, for less.
+    pub(super) fn transcript_chars(&self) -> usize {
+        let transcript = self.session.transcript();
+        let compacted = self.records.iter().find_map(|record| match &record.fact {
+            Fact::Budget(BudgetFact::ContextCompacted(compacted)) => Some(compacted),
+            _ => None,
+        });
+        let before = compacted.map_or(0, |compacted| {
+            let gone = transcript.range(compacted.messages).iter();
+            gone.map(|message| chars(&message.parts)).sum::<usize>()
+        });
+        let after = compacted.map_or(0, |compacted| compacted.summary.chars().count());
+        (transcript.chars() + self.added_chars() + after).saturating_sub(before)
+    }
+
+    fn added_chars(&self) -> usize {
         let mut added = 0;
         let mut results = false;
         for record in &self.records {

@@ -20,6 +20,16 @@ pub struct CallToken {
     pub attempt: Attempt,
 }
 
+/// Whether a call repeats one that was sent and failed. A gateway makes only so many of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trial {
+    /// It does not: the first try, the next model of the chain, what was refused before anything was
+    /// sent, or what a restart cut off.
+    First,
+    /// It does.
+    Retry,
+}
+
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -40,8 +50,23 @@ pub enum Effect {
         model: Arc<str>,
         /// Whether tools are offered.
         mode: TurnMode,
+        /// Whether it repeats one that failed.
+        trial: Trial,
     },
-    /// Drop a model call.
+    /// Ask a model for a summary of earlier messages (spec 8). Nothing of it is shown.
+    Compact {
+        /// Which try.
+        token: CallToken,
+        /// As `provider/model`.
+        model: Arc<str>,
+        /// Whether the same model was asked before and failed.
+        trial: Trial,
+        /// What it is told to do.
+        instruction: &'static str,
+        /// The messages, as text.
+        text: Arc<str>,
+    },
+    /// Drop a model call, that for a summary included.
     AbortModel {
         /// Which.
         token: CallToken,

@@ -9,15 +9,18 @@ use crate::model::{
 };
 
 use super::{
-    budget,
+    budget, compaction, context,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Trial},
     guidance,
 };
 
 /// Checks, and starts the next turn or ends the query. `notes` is what the runtime has to say to the
 /// model about the turn before.
 pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decision {
+    // Those first that waited for a compaction.
+    notes.splice(0..0, draft.query.notes.iter().cloned());
+    let of_the_turn_before = notes.len();
     let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
     let last = budget::at_limit(turns, max_turns);
     let mode = match (draft.query.final_mark, last) {
@@ -44,20 +47,28 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     if notes.is_empty() && ends_with_the_assistant(&draft) {
         notes.push(guidance::CONTINUE.into());
     }
-    let context = context(&draft, &notes);
+    let measured = measured(&draft, &notes);
+    let (estimate, context) =
+        measured.map_or((None, None), |(sent, used)| (Some(sent), Some(used)));
     for warning in warnings(&draft, context) {
         draft.emit_ahead(warning);
+    }
+    if let Some(plan) = context.and_then(|used| compaction::due(&draft, used)) {
+        // What is added here is added again when the turn begins.
+        notes.truncate(of_the_turn_before);
+        return compaction::before_turn(draft, plan, notes);
     }
     if let Some(context) = context.filter(|amount| amount.used > amount.limit) {
         draft.emit_ahead(BudgetFact::ContextExceeded(context));
         let AmountBudget { used, limit } = context;
         let detail = format!(
-            "the conversation comes to about {} tokens and no longer fits the model: start a new session, or configure a model with a larger context window",
-            guidance::spent(used, limit)
+            "the conversation comes to about {} tokens and no longer fits the model{}: start a new session, or configure a model with a larger context window",
+            guidance::spent(used, limit),
+            compaction::made(&draft)
         );
-        return draft.fail("context", detail);
+        return draft.fail(compaction::TOO_LONG, detail);
     }
-    start(draft, mode, notes)
+    start(draft, mode, notes, estimate)
 }
 
 /// The turns are spent.
@@ -73,7 +84,12 @@ pub(super) fn force_by_turns(mut draft: Draft<'_>) -> Decision {
     draft.force(ForcedBy::Budget)
 }
 
-fn start(mut draft: Draft<'_>, mode: TurnMode, guidance: Vec<String>) -> Decision {
+fn start(
+    mut draft: Draft<'_>,
+    mode: TurnMode,
+    guidance: Vec<String>,
+    token_estimate: Option<u64>,
+) -> Decision {
     let Some(model) = draft.policy().model(0) else {
         return draft.fail("no_model", "no model is configured: set `model.chain`");
     };
@@ -84,6 +100,7 @@ fn start(mut draft: Draft<'_>, mode: TurnMode, guidance: Vec<String>) -> Decisio
         mode,
         model: name,
         guidance,
+        token_estimate,
     }));
     let token = CallToken {
         query: draft.query.id,
@@ -94,6 +111,7 @@ fn start(mut draft: Draft<'_>, mode: TurnMode, guidance: Vec<String>) -> Decisio
         token,
         model: model.name.clone(),
         mode,
+        trial: Trial::First,
     });
     draft.wait()
 }
@@ -193,12 +211,10 @@ fn warnings(draft: &Draft<'_>, context: Option<AmountBudget>) -> Vec<BudgetFact>
     due
 }
 
-/// What the next call would send of what the model can take.
-fn context(draft: &Draft<'_>, notes: &[String]) -> Option<AmountBudget> {
-    let limit = draft.policy().model(0)?.context_window?;
-    let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
-    let transcript = draft.session.transcript();
-    let used = transcript.token_estimate_with(draft.added_chars() + notes);
-    let used = used.saturating_add(draft.query.prompt_tokens);
-    Some(AmountBudget { used, limit })
+/// What the next call would send, as it is and of what the model can take; none if nobody knows what that is.
+fn measured(draft: &Draft<'_>, notes: &[String]) -> Option<(u64, AmountBudget)> {
+    // Where nothing is measured by it, it is not counted either.
+    draft.policy().model(0)?.context_window?;
+    let sent = context::estimate(draft, notes);
+    Some((sent, context::use_of(draft, sent)?))
 }

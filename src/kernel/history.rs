@@ -2,7 +2,8 @@
 //!
 //! Follows from the records alone. Text that is not the model's own (questions, tool results) is
 //! escaped here, where it enters: a signal in it is data (spec 2). Guidance leaves with its query;
-//! so does everything of a query that failed.
+//! so does everything of a query that failed. A summary stands for the messages that it was made of
+//! (`compaction.rs`), also for those that come to be of a failed query's past.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::{
     model::{
         CallId, Message, Outcome, Part, Role, ToolCall, ToolResult, ToolStatus,
         command::Author,
-        record::{Replied, Steered},
+        record::{MessageRange, Replied, Steered},
     },
     signal::escape,
 };
@@ -42,9 +43,34 @@ impl Transcript {
         (self.chars / 4) as u64
     }
 
-    /// The same with this many characters more.
-    pub(super) const fn token_estimate_with(&self, more: usize) -> u64 {
-        ((self.chars + more) / 4) as u64
+    /// Where the running query begins: its question.
+    pub(super) const fn query_start(&self) -> usize {
+        self.query_start
+    }
+
+    /// Characters that go to the model.
+    pub(super) const fn chars(&self) -> usize {
+        self.chars
+    }
+
+    /// The messages of a range; none where it does not fit.
+    pub(super) fn range(&self, range: MessageRange) -> &[Arc<Message>] {
+        self.messages.get(range.from..range.to).unwrap_or_default()
+    }
+
+    /// A summary takes the place of messages, all before the running query or all behind its question.
+    pub(super) fn compact(&mut self, range: MessageRange, summary: &str) {
+        let MessageRange { from, to } = range;
+        if range.is_empty() || to > self.messages.len() {
+            return;
+        }
+        let summary = Message::text(Role::User, summary);
+        self.chars += chars(&summary.parts);
+        let gone = Arc::make_mut(&mut self.messages).splice(from..to, [Arc::new(summary)]);
+        self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
+        if to <= self.query_start {
+            self.query_start -= range.len() - 1;
+        }
     }
 
     fn push(&mut self, message: Message) {

@@ -30,7 +30,7 @@ pub(super) fn submit(
     if let Some(key) = &submission.idempotency_key
         && let Some(used) = session.key_use(key)
     {
-        return if *used.text == *submission.text {
+        return if used.is(&submission.text) {
             let reply = Reply::Query { query: used.query };
             Ok(Decision {
                 reply,

@@ -92,6 +92,20 @@ pub enum Report {
         /// How.
         fault: Fault,
     },
+    /// A summary of earlier messages is there.
+    Compacted {
+        /// Which try.
+        token: CallToken,
+        /// The reply that it is.
+        reply: Reply,
+    },
+    /// A try at a summary failed.
+    CompactionFailed {
+        /// Which.
+        token: CallToken,
+        /// How.
+        fault: Fault,
+    },
     /// A back-off is over.
     RetryDue {
         /// The try that had failed.

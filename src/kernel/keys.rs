@@ -2,11 +2,13 @@
 //!
 //! The last [`KEPT`] that were accepted with a key are known; the one that was accepted first is
 //! forgotten first, and its key is like a new one from then on. By the order of the records alone, so that a
-//! replay and a snapshot forget the same ones.
+//! replay and a snapshot forget the same ones. Of a message only its print is kept: whole texts would make a
+//! live session and every snapshot of it a thousand messages larger.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::model::QueryId;
 
@@ -18,7 +20,24 @@ const KEPT: usize = 1_000;
 pub(super) struct KeyUse {
     key: String,
     pub query: QueryId,
-    pub text: Arc<str>,
+    /// SHA-256 of the text.
+    print: [u8; 32],
+}
+
+impl KeyUse {
+    fn new(key: &str, query: QueryId, text: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            query,
+            print: Sha256::digest(text).into(),
+        }
+    }
+
+    /// Whether it is a message with this text.
+    pub(super) fn is(&self, text: &str) -> bool {
+        let print: [u8; 32] = Sha256::digest(text).into();
+        self.print == print
+    }
 }
 
 /// In the order of acceptance. Found by looking through them: they are few, and what asks is a message.
@@ -36,16 +55,14 @@ impl Keys {
         if self.0.len() >= KEPT {
             self.0.pop_front();
         }
-        self.0.push_back(KeyUse {
-            key: key.to_owned(),
-            query,
-            text: text.into(),
-        });
+        self.0.push_back(KeyUse::new(key, query, text));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::{
         kernel::{Command, Moment, Policy, Reply, Resting, Session},
@@ -114,6 +131,18 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_does_not_grow_with_the_texts_that_keys_stand_for() {
+        let mut keys = Keys::default();
+        let text = "long ".repeat(100_000);
+        keys.remember("k", QueryId(1), &text);
+        let kept = serde_json::to_vec(&keys).unwrap();
+        assert!(kept.len() < 300, "{} bytes", kept.len());
+        let read: Keys = serde_json::from_slice(&kept).unwrap();
+        assert_eq!(read, keys);
+        assert!(read.get("k").unwrap().is(&text));
+    }
+
+    #[test]
     fn the_last_thousand_keys_are_known_and_the_first_is_forgotten_first() {
         let mut keys = Keys::default();
         for number in 0..u32::try_from(KEPT).unwrap() {
@@ -125,7 +154,8 @@ mod tests {
         assert_eq!(keys.get("k1").map(|used| used.query), Some(QueryId(1)));
         keys.remember("k0", QueryId(7_001), "and now?");
         let again = keys.get("k0").unwrap();
-        assert_eq!((again.query, &*again.text), (QueryId(7_001), "and now?"));
+        assert_eq!(again.query, QueryId(7_001));
+        assert!(again.is("and now?") && !again.is("what?"));
         assert_eq!((keys.get("k1"), keys.0.len()), (None, KEPT));
     }
 }

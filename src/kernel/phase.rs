@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::effect::Trial;
 use crate::model::{
-    Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult, record::Ending,
+    Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult,
+    record::{Compacting, Ending},
 };
 
 /// Where a query stands.
@@ -30,6 +32,17 @@ pub enum Step {
         until: Timestamp,
         /// The code of the fault that it waits for to pass.
         code: Arc<str>,
+        /// What the next call is.
+        trial: Trial,
+    },
+    /// Waits for a summary of earlier messages, before the next turn.
+    Compacting {
+        /// What was asked for.
+        what: Arc<Compacting>,
+        /// How many tries this model has had at it, apart from those that a restart cut off.
+        tries: u32,
+        /// Before it is asked for again; none while it is asked for.
+        pause: Option<Pause>,
     },
     /// The reply is there; waits for the results of its calls, if it has any.
     Tools {
@@ -55,6 +68,15 @@ pub enum Step {
         /// How it is to end.
         ending: Ending,
     },
+}
+
+/// A wait after a fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// When it is over.
+    pub until: Timestamp,
+    /// The code of the fault that it waits for to pass.
+    pub code: Arc<str>,
 }
 
 /// A call and how far it is.
@@ -99,6 +121,7 @@ impl Step {
             Self::Ready => "ready",
             Self::Calling { .. } => "calling",
             Self::BackingOff { .. } => "backing_off",
+            Self::Compacting { .. } => "compacting",
             Self::Tools { slots } => {
                 if slots.iter().any(|slot| slot.state == CallState::Running) {
                     "tools"
@@ -120,6 +143,7 @@ impl Step {
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
+            | Self::Compacting { .. }
             | Self::Tools { .. } => None,
         }
     }
@@ -132,6 +156,7 @@ impl Step {
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
+            | Self::Compacting { .. }
             | Self::Delegating { .. }
             | Self::Ending { .. } => &[],
         }
@@ -150,6 +175,7 @@ impl Step {
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
+            | Self::Compacting { .. }
             | Self::Delegating { .. }
             | Self::Ending { .. } => None,
         }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields, StopReason,
-        Turn, Usage,
+        Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        StopReason, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
@@ -86,6 +86,16 @@ pub struct Query {
     pub(super) warned: Warned,
     /// Words that wait for the next call.
     pub(super) steers: Vec<Arc<Steered>>,
+    /// What the runtime has to say when the next turn begins, while that waits for a compaction.
+    pub(super) notes: Vec<String>,
+    /// Compactions begun.
+    pub(super) compactions: u32,
+    /// The last try of any of them.
+    pub(super) compaction_attempt: Attempt,
+    /// The turn before which no summary was to be had.
+    pub(super) uncompacted: Option<u32>,
+    /// The estimate of what the running turn sends, where it is known.
+    pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
     pub(super) children: u32,
     /// Crashes and stalls.
@@ -141,6 +151,11 @@ impl Query {
             weak_ends: 0,
             warned: Warned::default(),
             steers: Vec::new(),
+            notes: Vec::new(),
+            compactions: 0,
+            compaction_attempt: Attempt(0),
+            uncompacted: None,
+            sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),
             crashes: from.map_or(0, |from| from.crashes),
@@ -211,6 +226,35 @@ impl Query {
         self.is_at(token.query, token.turn) && attempt == token.attempt
     }
 
+    /// Whether this try at a summary is the one that it waits for.
+    pub(super) fn compacts_with(&self, token: CallToken) -> bool {
+        let Step::Compacting {
+            what, pause: None, ..
+        } = &self.step
+        else {
+            return false;
+        };
+        self.waits_before(token.query, token.turn) && what.attempt == token.attempt
+    }
+
+    /// Whether it waits to follow this try at a summary up with another.
+    pub(super) fn compacts_again_with(&self, token: CallToken) -> bool {
+        let Step::Compacting {
+            what,
+            pause: Some(_),
+            ..
+        } = &self.step
+        else {
+            return false;
+        };
+        self.waits_before(token.query, token.turn) && what.attempt == token.attempt
+    }
+
+    /// Whether it is this query, before this turn is complete.
+    fn waits_before(&self, query: QueryId, turn: Turn) -> bool {
+        self.id == query && turn == Turn(self.turns)
+    }
+
     /// Whether it is this query, in this turn.
     pub(super) fn is_at(&self, query: QueryId, turn: Turn) -> bool {
         self.id == query && self.turn == turn
@@ -229,6 +273,7 @@ impl Query {
             | Step::Ready
             | Step::Calling { .. }
             | Step::BackingOff { .. }
+            | Step::Compacting { .. }
             | Step::Tools { .. }
             | Step::Delegating { .. } => None,
         }
@@ -257,6 +302,7 @@ impl Query {
             | Step::Ready
             | Step::Calling { .. }
             | Step::BackingOff { .. }
+            | Step::Compacting { .. }
             | Step::Delegating { .. }
             | Step::Ending { .. } => false,
         }

@@ -66,6 +66,7 @@ impl Session {
                 Step::Preparing
                 | Step::Calling { .. }
                 | Step::BackingOff { .. }
+                | Step::Compacting { .. }
                 | Step::Delegating { .. }
                 | Step::Ending { .. } => false,
             },

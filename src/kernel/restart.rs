@@ -1,9 +1,9 @@
 //! After a restart: what the state reached by replay still owes, and when enough is enough (spec 10).
 
 use super::{
-    calls, control,
+    calls, compaction, control,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Trial},
     guard,
     phase::Step,
     retry, turn_end,
@@ -52,7 +52,10 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         }
         Step::Ready if draft.session.is_paused() => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
-        Step::Calling { attempt, .. } => retry::again(draft, attempt, TurnRestartCause::Recovery),
+        Step::Calling { attempt, .. } => {
+            // It was not the model that failed.
+            retry::again(draft, attempt, TurnRestartCause::Recovery, Trial::First)
+        }
         Step::BackingOff { attempt, until, .. } => {
             let token = CallToken {
                 query,
@@ -60,6 +63,19 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
                 attempt,
             };
             draft.effect(Effect::RetryAt { token, at: until });
+            draft.wait()
+        }
+        Step::Compacting {
+            what, pause: None, ..
+        } => compaction::again(draft, &what, TurnRestartCause::Recovery),
+        Step::Compacting {
+            what,
+            pause: Some(pause),
+            ..
+        } => {
+            let token = compaction::token(&draft, what.attempt);
+            let at = pause.until;
+            draft.effect(Effect::RetryAt { token, at });
             draft.wait()
         }
         Step::Tools { .. } if draft.query.calls_complete() => turn_end::end(draft),

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::{
+    compaction,
     draft::Draft,
-    effect::{CallToken, Decision, Effect},
+    effect::{CallToken, Decision, Effect, Trial},
     phase::Step,
-    policy::{ModelChoice, RetryPolicy},
+    policy::{ModelChoice, Policy, RetryPolicy},
 };
 use crate::model::{
-    Attempt, Fault, FaultClass,
+    Attempt, Fault, FaultClass, Usage,
     record::{FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
 };
 
@@ -20,22 +21,45 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         Step::Preparing
         | Step::Ready
         | Step::BackingOff { .. }
+        | Step::Compacting { .. }
         | Step::Tools { .. }
         | Step::Delegating { .. }
         | Step::Ending { .. } => return Decision::nothing(),
     };
+    match compaction::instead_of_failing(&draft, &fault) {
+        // It is found too long once more when the session goes on.
+        Some(_) if draft.session.is_paused() => {
+            draft.emit(LlmFact::Retried(Retried {
+                attempt: token.attempt,
+                fault,
+                not_before: draft.now.at,
+                usage: Usage::default(),
+            }));
+            return draft.wait();
+        }
+        Some(plan) => return compaction::within_turn(draft, plan, token.attempt),
+        None => {}
+    }
     let policy = draft.policy();
     let may_pass = match fault.class {
         FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => true,
         FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
     };
-    if may_pass && tries < policy.retry.attempts {
+    let used = policy
+        .models
+        .iter()
+        .position(|model| *model.name == *draft.query.model);
+    let next = used.and_then(|index| after(&policy.models, index));
+    // Nothing was sent, and why is no matter of this call: another model can be asked at once.
+    let elsewhere = next.is_some() && matches!(fault.class, FaultClass::Overloaded { .. });
+    if may_pass && !elsewhere && tries < policy.retry.attempts {
         let pause = back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
             attempt: token.attempt,
             fault,
             not_before,
+            usage: Usage::default(),
         }));
         draft.effect(Effect::RetryAt {
             token,
@@ -43,12 +67,12 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         });
         return draft.wait();
     }
-    let used = policy
-        .models
-        .iter()
-        .position(|model| *model.name == *draft.query.model);
-    let next = used.and_then(|index| after(&policy.models, index));
-    let Some(next) = next else {
+    next_model(draft, token, fault)
+}
+
+/// The model is given up for this turn: the next one of the chain, or the end.
+pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
+    let Some(next) = after_model(draft.policy(), &draft.query.model) else {
         return draft.fail(&fault.code, fault.detail);
     };
     let (from, to) = (draft.query.model.to_string(), next.name.to_string());
@@ -57,8 +81,16 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         fault,
         from,
         to,
+        usage: Usage::default(),
     }));
     due(draft, token)
+}
+
+/// The model of the chain that follows this one.
+pub(super) fn after_model<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
+    let mut models = policy.models.iter();
+    let used = models.position(|model| *model.name == *name);
+    used.and_then(|index| after(&policy.models, index))
 }
 
 /// The next model of the chain; one that stands in it twice is asked once.
@@ -74,15 +106,21 @@ pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
     if draft.session.is_paused() {
         return draft.wait();
     }
-    let Step::BackingOff { code, .. } = &draft.query.step else {
+    let Step::BackingOff { code, trial, .. } = &draft.query.step else {
         return draft.wait();
     };
-    let code = code.to_string();
-    again(draft, token.attempt, TurnRestartCause::Fault { code })
+    let (code, trial) = (code.to_string(), *trial);
+    let cause = TurnRestartCause::Fault { code };
+    again(draft, token.attempt, cause, trial)
 }
 
 /// A new try of the turn's call.
-pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
+pub(super) fn again(
+    mut draft: Draft<'_>,
+    before: Attempt,
+    cause: TurnRestartCause,
+    trial: Trial,
+) -> Decision {
     let attempt = before.next();
     let model = draft.query.model.to_string();
     draft.emit(TurnFact::Restarted(TurnRestarted {
@@ -100,13 +138,19 @@ pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCau
         token,
         model: model.into(),
         mode,
+        trial,
     });
     draft.wait()
 }
 
 /// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
 /// less than the other side asked for.
-fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
+pub(super) fn back_off(
+    policy: RetryPolicy,
+    tries: u32,
+    asked: Option<Duration>,
+    entropy: u64,
+) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
     let half = full / 2;

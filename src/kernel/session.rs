@@ -3,7 +3,9 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    calls, control, delegation,
+    calls, compaction,
+    context::Calibration,
+    control, delegation,
     draft::Draft,
     effect::Decision,
     guard,
@@ -58,6 +60,8 @@ pub struct Session {
     pub(super) keys: Keys,
     /// What all ended queries used.
     pub(super) usage: Usage,
+    /// What the provider counts for what is estimated.
+    pub(super) calibration: Calibration,
 }
 
 impl Session {
@@ -77,6 +81,7 @@ impl Session {
             forced: None,
             keys: Keys::default(),
             usage: Usage::default(),
+            calibration: Calibration::default(),
         }
     }
 
@@ -130,7 +135,12 @@ impl Session {
             Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
                 query.calls_with(*token)
             }
-            Report::RetryDue { token } => query.backs_off_with(*token),
+            Report::RetryDue { token } => {
+                query.backs_off_with(*token) || query.compacts_again_with(*token)
+            }
+            Report::Compacted { token, .. } | Report::CompactionFailed { token, .. } => {
+                query.compacts_with(*token)
+            }
             Report::ToolEnded {
                 query: id, turn, ..
             } => query.is_at(*id, *turn),
@@ -150,7 +160,14 @@ impl Session {
             Report::Prepared { result, .. } => prepared(draft, result),
             Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
             Report::ModelFailed { token, fault } => retry::failed(draft, token, fault),
+            Report::RetryDue { token } if query.compacts_again_with(token) => {
+                compaction::retry_due(draft)
+            }
             Report::RetryDue { token } => retry::due(draft, token),
+            Report::Compacted { reply, .. } => compaction::replied(draft, reply),
+            Report::CompactionFailed { fault, .. } => {
+                compaction::failed(draft, fault, Usage::default())
+            }
             Report::ToolEnded { result, .. } => calls::ended(draft, result),
             Report::ChildEnded { end, .. } => delegation::ended(draft, end),
             Report::Restarted { cause, detail } => restart::restarted(draft, cause, detail),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    context::Calibration,
     history::Transcript,
     keys::Keys,
     policy::Policy,
@@ -21,7 +22,7 @@ use crate::model::{QueryId, Usage, record::Opened};
 
 /// What this program writes; raised with every change to [`Resting`] or to what the records before it
 /// come to.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The state of a session of which nothing runs. Shares what is large with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct Resting {
     forced: Option<Inheritance>,
     keys: Keys,
     usage: Usage,
+    /// Since version 2.
+    #[serde(default)]
+    calibration: Calibration,
 }
 
 /// A snapshot that is of no use; the records are.
@@ -99,6 +103,7 @@ impl Session {
             forced: self.forced.clone(),
             keys: self.keys.clone(),
             usage: self.usage,
+            calibration: self.calibration,
         })
     }
 
@@ -116,6 +121,7 @@ impl Session {
             forced,
             keys,
             usage,
+            calibration,
         } = resting;
         Self {
             opened,
@@ -127,6 +133,7 @@ impl Session {
             forced,
             keys,
             usage,
+            calibration,
             ..Self::new(policy)
         }
     }

@@ -29,9 +29,9 @@ use crate::{
 const REJECTION_NOTES: u32 = 2;
 
 /// With what the call cost by the model's price, unless the reply says so itself.
-fn priced(draft: &Draft<'_>, usage: Usage) -> Usage {
+pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
     let models = draft.policy().models.iter();
-    let mut asked = models.filter(|model| model.name == draft.query.model);
+    let mut asked = models.filter(|choice| *choice.name == *model);
     match asked.find_map(|model| model.price) {
         Some(price) if usage.cost.0 == 0 => Usage {
             cost: price.of(&usage),
@@ -66,7 +66,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         text: reading.text.into(),
         signal: presence,
         stop: reply.stop,
-        usage: priced(&draft, reply.usage),
+        usage: priced(&draft, &draft.query.model, reply.usage),
         model: reply.model,
     }));
     match finding {

@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::{
     id::{QueryId, Seq, SessionName, Turn},
     outcome::Outcome,
-    record::{AgentFact, BudgetFact, Fact, FallbackAction, QueryFact, Record, SessionFact},
+    record::{
+        AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, Record, SessionFact,
+    },
     time::Timestamp,
 };
 
@@ -151,10 +153,11 @@ fn severity(fact: &Fact) -> Severity {
             BudgetFact::IterationWarning(_)
             | BudgetFact::TokensWarning(_)
             | BudgetFact::CostWarning(_)
-            | BudgetFact::ContextWarning(_),
+            | BudgetFact::ContextWarning(_)
+            | BudgetFact::ContextCompactionFailed(_),
         )
         | Fact::Agent(AgentFact::EscalationRaised(_))
-        | Fact::Llm(_)
+        | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::CircuitOpened(_))
         | Fact::Supervisor(_) => Severity::Warning,
         Fact::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
             FallbackAction::Escalate => Severity::Warning,
@@ -189,6 +192,8 @@ fn severity(fact: &Fact) -> Severity {
             | AgentFact::DelegationCancelled(_)
             | AgentFact::DelegationFinished(_),
         )
+        | Fact::Llm(LlmFact::CircuitClosed(_))
+        | Fact::Budget(BudgetFact::ContextCompacting(_) | BudgetFact::ContextCompacted(_))
         | Fact::Control(_) => Severity::Info,
     }
 }

@@ -149,6 +149,18 @@ impl ProfileName {
 }
 
 impl SessionName {
+    /// The session that holds what belongs to none (spec 9); nobody can talk with it.
+    #[must_use]
+    pub fn system() -> Self {
+        Self("system".into())
+    }
+
+    /// Whether it is Oracle's own.
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        *self == Self::system()
+    }
+
     /// A name for a session nobody named, from a UUID that the caller drew.
     #[must_use]
     pub fn from_uuid(id: uuid::Uuid) -> Self {

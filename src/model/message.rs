@@ -54,6 +54,10 @@ impl Part {
     }
 }
 
+/// How a message begins that stands for earlier ones. It has the role of a user, because every dialect
+/// takes that anywhere, and says itself that it is data.
+pub const SUMMARY_LABEL: &str = "[Summary of earlier messages";
+
 /// One message: who, and what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -70,6 +74,14 @@ impl Message {
             role,
             parts: vec![Part::text(text)],
         }
+    }
+
+    /// Whether it stands for earlier messages. Whoever writes the label into a message of their own only
+    /// makes it count for less.
+    #[must_use]
+    pub fn is_summary(&self) -> bool {
+        let first = self.texts().next();
+        self.role == Role::User && first.is_some_and(|text| text.starts_with(SUMMARY_LABEL))
     }
 
     /// The text parts, in order.

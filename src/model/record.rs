@@ -15,6 +15,7 @@ use super::{
 mod agent;
 mod budget;
 pub mod codec;
+mod context;
 mod control;
 mod llm;
 mod query;
@@ -27,8 +28,9 @@ pub use agent::{
     FallbackAction, FallbackCause, FallbackTriggered, LoopDetected, LoopKind,
 };
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
+pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};
 pub use control::{BudgetSet, ControlFact, Noted, Steered};
-pub use llm::{FailedOver, LlmFact, Retried};
+pub use llm::{CircuitClosed, CircuitOpened, FailedOver, LlmFact, Retried};
 pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};
 pub use session::{
     Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,

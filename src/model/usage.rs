@@ -43,6 +43,12 @@ impl Usage {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
+    /// Whether nothing was used, or nothing is known.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// What is left without a part of it.
     #[must_use]
     pub const fn less(self, part: Self) -> Self {

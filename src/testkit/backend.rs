@@ -91,12 +91,7 @@ impl<B: Backend> Backend for Probe<B> {
         let pieces = stream::unfold((stream, running), |(mut stream, mut running)| async move {
             tokio::task::yield_now().await;
             let piece = stream.next().await;
-            running.ended = !matches!(
-                piece,
-                Some(Ok(
-                    crate::llm::Delta::Text(_) | crate::llm::Delta::Reasoning(_)
-                ))
-            );
+            running.ended = matches!(piece, None | Some(Err(_) | Ok(crate::llm::Delta::Done(_))));
             piece.map(|piece| (piece, (stream, running)))
         });
         pieces.boxed()

@@ -86,6 +86,13 @@ impl TestOracle {
         }
     }
 
+    /// Adds another provider; its models are called by their names in [`Self::models`].
+    #[must_use]
+    pub fn backend(mut self, backend: impl Backend) -> Self {
+        self.backends.push(Arc::new(backend));
+        self
+    }
+
     /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {

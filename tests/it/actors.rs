@@ -12,9 +12,12 @@ use oracle_agent::{
 mod budgets;
 mod busy;
 mod children;
+mod compaction;
 mod crashes;
 mod delegation;
 mod family;
+mod following;
+mod gateway;
 mod journals;
 mod models;
 mod outages;

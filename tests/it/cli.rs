@@ -25,22 +25,28 @@ mod classify;
 mod config;
 #[cfg(unix)]
 mod crash;
+mod doctor;
 #[cfg(target_os = "linux")]
 mod folders;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+mod mock_model;
+mod models;
 #[cfg(unix)]
 mod permissions;
 mod prompt;
 mod replay;
 mod script;
+mod secrets;
+mod server;
 mod sessions;
 #[cfg(unix)]
 mod several;
 mod signal;
 mod streams;
 mod threads;
+mod window;
 
 /// A folder with files, from where the program is started.
 ///
@@ -69,6 +75,12 @@ impl Place {
 
     fn path(&self, name: &str) -> PathBuf {
         self.here.path().join(name)
+    }
+
+    /// Gives a command an environment with nothing in it: no key of the person who runs the tests, and no
+    /// data of theirs.
+    fn isolate(&self, command: &mut Command) {
+        command.env_clear().env("XDG_DATA_HOME", self.data.path());
     }
 
     /// `oracle` with these arguments, parted by white space.
@@ -116,9 +128,9 @@ impl<'a> Run<'a> {
         command
             .args(self.line.split_whitespace())
             .args(self.last)
-            .current_dir(self.place.here.path())
-            .env_clear()
-            .env("XDG_DATA_HOME", self.place.data.path())
+            .current_dir(self.place.here.path());
+        self.place.isolate(&mut command);
+        command
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,6 +4,7 @@ use oracle_agent::config::{File, Loaded, Setting, Sources, load};
 
 mod documented;
 mod mistakes;
+mod providers;
 mod sources;
 
 fn sources(file: &str, environment: &[(&str, &str)], options: &[(&str, &str, &str)]) -> Sources {

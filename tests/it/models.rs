@@ -1,4 +1,5 @@
-//! The models that need no network, as embedders meet them: through the port alone.
+//! Models as embedders meet them: those that need no network through the port alone, those behind an API
+//! through whole systems, against a server that goes wrong on purpose.
 
 use std::sync::Arc;
 
@@ -14,6 +15,12 @@ use oracle_agent::{
     },
 };
 use serde_json::json;
+
+mod canary;
+mod cuts;
+mod faults;
+mod hang_up;
+mod play;
 
 fn code_search() -> ToolSpec {
     let properties = json!({"query": {"type": "string"}, "mode": {"enum": ["words", "literal"]}});

@@ -12,6 +12,7 @@ mod tables;
 
 mod budgets;
 mod commands;
+mod compaction;
 mod delegation;
 mod ending;
 mod fallback;

@@ -1,16 +1,61 @@
 //! One call: from the backend's stream to the session's channel, within the deadlines.
+//!
+//! Three deadlines run: until the first piece of the reply, between signs of life, for the whole. A
+//! keep-alive is a sign of life and nothing more: it is no first piece, and the session's pulse is
+//! beaten by what brings the reply on alone. Who keeps sending nothing but comments is ended by the
+//! deadline for the first piece, or for the whole.
 
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::{GatewaySettings, Ticket};
+use super::{GatewayMsg, settings::GatewaySettings, ticket::Ticket};
 use crate::{
-    actor::clock::Clock,
-    llm::{Backend, Delta},
-    model::{Fault, FaultClass},
+    actor::{clock::Clock, mailbox::Mailbox},
+    llm::{Backend, Delta, RateLimits},
+    model::{Fault, Usage},
 };
+
+/// How a call ended, as the gateway sees it.
+#[derive(Debug)]
+pub(in crate::actor) enum End {
+    /// With a reply, which used this much.
+    Answered(Usage),
+    /// With a fault.
+    Failed(Fault),
+    /// Nobody waited for it any more.
+    GaveUp,
+    /// Its task broke.
+    Lost,
+}
+
+/// Tells the gateway of a call. Its end is told when this is dropped, so even if the backend panics.
+pub(super) struct Teller {
+    pub gateway: Mailbox<GatewayMsg>,
+    pub call: u64,
+    pub end: End,
+}
+
+impl Teller {
+    /// The call ended in order.
+    pub(super) fn over(mut self, end: End) {
+        self.end = end;
+    }
+
+    fn told(&self, limits: RateLimits) {
+        let call = self.call;
+        let _ = self.gateway.cast(GatewayMsg::Told { call, limits });
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        let end = std::mem::replace(&mut self.end, End::Lost);
+        let call = self.call;
+        let _ = self.gateway.cast(GatewayMsg::Ended { call, end });
+    }
+}
 
 /// Runs the call to its end. Ends early, and with it the connection, when nobody waits any more.
 pub(super) async fn run(
@@ -18,15 +63,18 @@ pub(super) async fn run(
     ticket: Ticket,
     settings: GatewaySettings,
     clock: &Clock,
-) {
+    teller: &Teller,
+) -> End {
+    let start = Instant::now();
     let mut stream = backend.call(ticket.request);
-    let total = Instant::now() + settings.total;
-    let mut patience = settings.first_token;
+    let total = start + settings.total;
+    // Until the first piece there is one deadline, whatever else comes; then each sign of life counts.
+    let mut waits = Waits::First;
+    let mut deadline = start + settings.first_token;
     loop {
-        let deadline = total.min(Instant::now() + patience);
         let next = tokio::select! {
-            () = ticket.deltas.closed() => return,
-            next = timeout_at(deadline, stream.next()) => next,
+            () = ticket.deltas.closed() => return End::GaveUp,
+            next = timeout_at(total.min(deadline), stream.next()) => next,
         };
         let piece = match next {
             Ok(Some(piece)) => piece,
@@ -34,30 +82,64 @@ pub(super) async fn run(
                 "cut",
                 "the model's reply broke off without an end",
             )),
-            Err(_) => Err(stalled(deadline == total, patience, settings.total)),
+            Err(_) if total <= deadline => Err(Fault::retryable(
+                "total_timeout",
+                format!(
+                    "the model's reply was not complete within {:?}",
+                    settings.total
+                ),
+            )),
+            Err(_) => Err(stalled(waits, &settings)),
         };
-        ticket.pulse.beat(clock.monotonic_millis());
-        let over = matches!(piece, Ok(Delta::Done(_)) | Err(_));
-        if ticket.deltas.send(piece).await.is_err() || over {
-            return;
+        let progress = match &piece {
+            Ok(Delta::Alive) => false,
+            Ok(Delta::Limits(limits)) => {
+                teller.told(*limits);
+                false
+            }
+            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Done(_)) | Err(_) => true,
+        };
+        if progress {
+            waits = Waits::More;
         }
-        patience = settings.idle;
+        if waits == Waits::More {
+            deadline = Instant::now() + settings.idle;
+        }
+        if !progress {
+            continue;
+        }
+        ticket.pulse.beat(clock.monotonic_millis());
+        let end = match &piece {
+            Ok(Delta::Done(reply)) => Some(End::Answered(reply.usage)),
+            Err(fault) => Some(End::Failed(fault.clone())),
+            Ok(_) => None,
+        };
+        // A session takes what comes; one that does not is as good as gone.
+        let taken = timeout_at(total.max(deadline), ticket.deltas.send(piece)).await;
+        if let Some(end) = end {
+            return end;
+        }
+        if !matches!(taken, Ok(Ok(()))) {
+            return End::GaveUp;
+        }
     }
 }
 
-fn stalled(whole: bool, patience: Duration, total: Duration) -> Fault {
-    let class = FaultClass::Retryable { after_ms: None };
-    let (code, detail) = if whole {
-        (
-            "total_timeout",
-            format!("the model's reply was not complete within {total:?}"),
-        )
-    } else {
-        ("stall", format!("the model sent nothing for {patience:?}"))
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    First,
+    More,
+}
+
+fn stalled(waits: Waits, settings: &GatewaySettings) -> Fault {
+    let nothing = |patience: Duration| format!("the model sent nothing for {patience:?}");
+    let detail = match waits {
+        Waits::First => format!(
+            "the model's reply did not begin within {:?}",
+            settings.first_token
+        ),
+        Waits::More => nothing(settings.idle),
     };
-    Fault {
-        class,
-        code: code.into(),
-        detail,
-    }
+    Fault::retryable("stall", detail)
 }

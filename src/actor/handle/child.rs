@@ -192,7 +192,8 @@ fn may_pass(error: &AskError) -> bool {
         | AskError::QuestionTooLong { .. }
         | AskError::Name(_)
         | AskError::NoSession { .. }
-        | AskError::Deleted { .. } => false,
+        | AskError::Deleted { .. }
+        | AskError::Reserved { .. } => false,
     }
 }
 

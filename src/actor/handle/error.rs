@@ -29,6 +29,14 @@ pub enum AskError {
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] IdError),
+    /// The session is Oracle's own.
+    #[error(
+        "the session `{name}` is Oracle's own log: read it with `oracle sessions events {name}`, and talk in another"
+    )]
+    Reserved {
+        /// The name.
+        name: SessionName,
+    },
     /// So many requests wait already that this one was not even taken: nothing was recorded.
     #[error("{waiting} requests are waiting already: try again in {retry_after:?}")]
     Busy {

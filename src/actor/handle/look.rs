@@ -1,4 +1,5 @@
-//! Looking at a session: how it stands and what it recorded. Nothing comes to life for that.
+//! Looking at a session: how it stands and what it recorded. Nothing comes to life for that,
+//! and nobody waits for the journal without a deadline.
 
 use std::sync::Arc;
 
@@ -8,12 +9,22 @@ use crate::{
         replay::{Replayed, within},
         view::SessionView,
     },
-    journal,
+    journal::{self, Known},
     model::{
-        Event, Record, Seq,
+        Event, Record, Seq, Sid,
         record::{Fact, QueryFact, TurnFact},
     },
 };
+
+/// Records read at a time.
+pub(super) const PAGE: usize = 512;
+
+/// Some of a session's records.
+pub(super) struct Page {
+    pub entries: Vec<journal::Entry>,
+    /// Whether the log goes on behind them.
+    pub more: bool,
+}
 
 impl SessionHandle {
     /// How it stands.
@@ -43,8 +54,7 @@ impl SessionHandle {
             acknowledge,
             ..
         } = &self.router;
-        let known = within(*acknowledge, journal.find(self.key.clone())).await?;
-        let Some(known) = known else {
+        let Some(known) = self.known().await? else {
             let name = self.key.name.clone();
             return Err(AskError::NoSession { name });
         };
@@ -71,14 +81,12 @@ impl SessionHandle {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn log(&self, after: Seq) -> Result<Vec<journal::Entry>, AskError> {
-        const PAGE: usize = 512;
-        let journal = &self.router.journal;
-        let Some(known) = journal.find(self.key.clone()).await? else {
+        let Some(known) = self.known().await? else {
             return Ok(Vec::new());
         };
         let (mut entries, mut last) = (Vec::new(), after);
         while last < known.last {
-            let page = journal.read(known.sid, last, PAGE).await?;
+            let page = self.read(known.sid, last, PAGE).await?;
             let Some(end) = page.last() else { break };
             last = end.seq;
             entries.extend(page);
@@ -86,10 +94,44 @@ impl SessionHandle {
         Ok(entries)
     }
 
-    /// Whether its log goes at least as far as this. A log that was deleted begins anew, if at all.
-    pub(super) async fn reaches(&self, seq: Seq) -> Result<bool, AskError> {
-        let known = self.router.journal.find(self.key.clone()).await?;
-        Ok(known.map_or(Seq(0), |known| known.last) >= seq)
+    /// Some of its records after a number; none where its log does not go that far. A log that was deleted
+    /// begins anew, if at all.
+    pub(super) async fn page(&self, after: Seq) -> Result<Option<Page>, AskError> {
+        let known = self.known().await?;
+        let last = known.as_ref().map_or(Seq(0), |known| known.last);
+        if last < after {
+            return Ok(None);
+        }
+        let entries = match known {
+            Some(known) if after < last => self.read(known.sid, after, PAGE).await?,
+            Some(_) | None => Vec::new(),
+        };
+        let more = entries.last().is_some_and(|entry| entry.seq < last);
+        Ok(Some(Page { entries, more }))
+    }
+
+    /// As the journal knows it.
+    pub(super) async fn known(&self) -> Result<Option<Known>, AskError> {
+        let Router {
+            journal,
+            acknowledge,
+            ..
+        } = &self.router;
+        Ok(within(*acknowledge, journal.find(self.key.clone())).await?)
+    }
+
+    pub(super) async fn read(
+        &self,
+        sid: Sid,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<journal::Entry>, AskError> {
+        let Router {
+            journal,
+            acknowledge,
+            ..
+        } = &self.router;
+        Ok(within(*acknowledge, journal.read(sid, after, limit)).await?)
     }
 
     /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
@@ -119,11 +161,11 @@ impl SessionHandle {
     }
 
     async fn record(&self, seq: Seq) -> Result<Option<Arc<Record>>, AskError> {
-        let Some(known) = self.router.journal.find(self.key.clone()).await? else {
+        let Some(known) = self.known().await? else {
             return Ok(None);
         };
         let before = Seq(seq.0.saturating_sub(1));
-        let page = self.router.journal.read(known.sid, before, 1).await?;
+        let page = self.read(known.sid, before, 1).await?;
         Ok(page.into_iter().next().map(|entry| entry.record))
     }
 }

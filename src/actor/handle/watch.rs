@@ -8,6 +8,7 @@ use crate::{
         bus::{Filter, Frame, Frames},
         letters::Where,
     },
+    journal,
     kernel::Refusal,
     model::{Event, QueryId, Seq, SessionKey},
 };
@@ -47,6 +48,8 @@ pub struct Watch {
     events: Subscription,
     /// Events read from the journal that are still to be seen.
     backlog: VecDeque<Arc<Event>>,
+    /// Whether the journal has more than was read from it.
+    behind: bool,
     /// The last event seen; none before the first.
     seen: Option<Seq>,
     /// Whether the query's acceptance was seen.
@@ -90,31 +93,6 @@ impl Detail {
     }
 }
 
-impl SessionHandle {
-    /// The events of one query, from the journal: those that a [`Watch`] tells that hears everything.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn events_of(&self, query: QueryId) -> Result<Vec<Event>, AskError> {
-        Ok(of_query(self.events(Seq(0)).await?, query))
-    }
-}
-
-/// Those of the query, those of the session between them, and those of the session that lead up to it.
-fn of_query(mut events: Vec<Event>, query: QueryId) -> Vec<Event> {
-    let mine = |event: &Event| event.query == Some(query);
-    let Some(first) = events.iter().position(mine) else {
-        return Vec::new();
-    };
-    let last = events.iter().rposition(mine).unwrap_or(first);
-    events.truncate(last + 1);
-    let mut before = events[..first].iter();
-    let others = before.rposition(|event| event.query.is_some());
-    events.drain(..others.map_or(0, |at| at + 1));
-    events.retain(|event| mine(event) || event.query.is_none());
-    events
-}
-
 impl Watch {
     /// Follows a query that was just submitted: everything about it is still to come. The subscription
     /// must be older than the query.
@@ -132,6 +110,7 @@ impl Watch {
             filter,
             events,
             backlog: VecDeque::new(),
+            behind: false,
             seen: None,
             begun,
             leading: Vec::new(),
@@ -180,6 +159,10 @@ impl Watch {
             }
             if let Some(event) = self.backlog.pop_front() {
                 self.see(event);
+                continue;
+            }
+            if self.behind {
+                self.catch_up().await?;
                 continue;
             }
             // Only now: it may have been released since, and the query may have ended.
@@ -252,18 +235,30 @@ impl Watch {
         }
     }
 
+    /// Reads on in the journal, a page at a time: from what was seen last, or from where the query begins.
     async fn catch_up(&mut self) -> Result<(), AskError> {
-        let after = self.seen.unwrap_or_else(|| {
-            self.begun = false;
-            self.leading.clear();
-            Seq(0)
-        });
-        if !self.session.reaches(after).await? {
+        let after = match self.seen {
+            Some(seen) => Some(seen),
+            None => self.session.before(self.query).await?,
+        };
+        let page = match after {
+            Some(after) => self.session.page(after).await?,
+            // It was accepted for good, so its log is another by now.
+            None => None,
+        };
+        let (Some(after), Some(page)) = (after, page) else {
             let name = self.session.key.name.clone();
             return Err(AskError::Deleted { name });
+        };
+        if self.seen.is_none() {
+            self.begun = false;
+            self.leading.clear();
+            self.seen = Some(after);
         }
-        let events = self.session.events(after).await?;
-        self.backlog.extend(events.into_iter().map(Arc::new));
+        self.behind = page.more;
+        let name = &self.session.key.name;
+        let event = |entry: journal::Entry| Arc::new(Event::of(name, entry.seq, &entry.record));
+        self.backlog.extend(page.entries.into_iter().map(event));
         Ok(())
     }
 

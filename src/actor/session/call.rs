@@ -16,26 +16,31 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    kernel::{CallToken, Report},
+    kernel::{CallToken, Report, Trial},
     llm::{Delta, Request, ToolChoice},
-    model::{Fault, Message, QueryType, Reply, SessionKey, Sid, ToolSpec, record::TurnMode},
+    model::{Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, record::TurnMode},
     prompt::{ComposedPrompt, Prepared},
     signal::Stripper,
 };
 
-/// Everything that the call's task needs.
+/// Everything that a call's task needs.
 struct Call {
     sid: Sid,
     key: SessionKey,
     token: CallToken,
+    trial: Trial,
     model: Arc<str>,
+    shard: Mailbox<ShardMsg>,
+    pulse: Arc<Pulse>,
+    services: Services,
+}
+
+/// What a turn's call sends besides.
+struct Sent {
     mode: TurnMode,
     messages: Arc<Vec<Arc<Message>>>,
     tools: Arc<[ToolSpec]>,
     prompt: Prompt,
-    shard: Mailbox<ShardMsg>,
-    pulse: Arc<Pulse>,
-    services: Services,
 }
 
 /// The query's prompt, or what it takes to compose it again after a restart.
@@ -48,11 +53,10 @@ impl SessionState {
     pub(super) fn call_model(
         &self,
         me: &ActorRef<SessionMsg>,
-        token: CallToken,
+        (token, trial): (CallToken, Trial),
         model: Arc<str>,
         mode: TurnMode,
     ) -> Option<Task> {
-        let sid = self.claim?.sid;
         let query_type = self
             .session
             .query()?
@@ -62,75 +66,127 @@ impl SessionState {
             Some(prompt) => Prompt::Ready(Arc::clone(prompt)),
             None => Prompt::Again(Arc::clone(&self.profile.prompt), query_type),
         };
-        let call = Call {
-            sid,
-            key: self.key.clone(),
-            token,
-            model,
+        let sent = Sent {
             mode,
             messages: Arc::clone(self.session.transcript().messages()),
             tools: Arc::clone(&self.profile.policy.tools),
             prompt,
-            shard: self.shard.clone(),
-            pulse: Arc::clone(&self.pulse),
-            services: self.services.clone(),
         };
-        // Whatever an earlier call of this session waits for, this one does not.
-        let now = self.services.clock.monotonic_millis();
-        self.pulse.queue(Place::Left, now);
+        let call = self.call((token, trial), model)?;
         let me = me.clone();
         Some(Task::spawn(async move {
-            let report = match call.run().await {
+            let report = match call.turn(sent).await {
                 Ok(reply) => Report::ModelReplied { token, reply },
                 Err(fault) => Report::ModelFailed { token, fault },
             };
             let _ = me.cast(SessionMsg::Report(report));
         }))
     }
+
+    /// A call for a summary goes the same way; nobody sees its text.
+    pub(super) fn compact(
+        &self,
+        me: &ActorRef<SessionMsg>,
+        (token, trial): (CallToken, Trial),
+        model: Arc<str>,
+        (instruction, text): (&'static str, Arc<str>),
+    ) -> Option<Task> {
+        let call = self.call((token, trial), model)?;
+        let me = me.clone();
+        Some(Task::spawn(async move {
+            let report = match call.summary(instruction, &text).await {
+                Ok(reply) => Report::Compacted { token, reply },
+                Err(fault) => Report::CompactionFailed { token, fault },
+            };
+            let _ = me.cast(SessionMsg::Report(report));
+        }))
+    }
+
+    fn call(&self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
+        let sid = self.claim?.sid;
+        // Whatever an earlier call of this session waits for, this one does not.
+        let now = self.services.clock.monotonic_millis();
+        self.pulse.queue(Place::Left, now);
+        Some(Call {
+            sid,
+            key: self.key.clone(),
+            token,
+            trial,
+            model,
+            shard: self.shard.clone(),
+            pulse: Arc::clone(&self.pulse),
+            services: self.services.clone(),
+        })
+    }
 }
 
 impl Call {
-    async fn run(self) -> Result<Reply, Fault> {
-        let system = match self.prompt {
+    async fn turn(self, sent: Sent) -> Result<Reply, Fault> {
+        let system = match sent.prompt {
             Prompt::Ready(prompt) => prompt,
             Prompt::Again(prepared, query_type) => {
                 SessionState::compose(&self.services, prepared, query_type).await?
             }
         };
-        let name = self
-            .model
-            .split_once('/')
-            .map_or(&*self.model, |(_, name)| name);
         let request = Request {
-            model: name.into(),
+            model: self.name(),
             system: Arc::clone(&system.content),
-            messages: self.messages,
-            tools: self.tools,
-            tool_choice: match self.mode {
+            messages: sent.messages,
+            tools: sent.tools,
+            tool_choice: match sent.mode {
                 TurnMode::Normal => ToolChoice::Auto,
                 TurnMode::Last | TurnMode::Final => ToolChoice::None,
             },
         };
+        let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
+        let pieces = self.send(request)?;
+        let reply = follow(pieces, key, token, &bus).await;
+        reply.unwrap_or_else(|| Err(lost()))
+    }
+
+    async fn summary(self, instruction: &'static str, text: &str) -> Result<Reply, Fault> {
+        let question = Arc::new(Message::text(Role::User, text));
+        let request = Request {
+            model: self.name(),
+            system: instruction.into(),
+            messages: Arc::new(vec![question]),
+            tools: Arc::default(),
+            tool_choice: ToolChoice::None,
+        };
+        let mut pieces = self.send(request)?;
+        while let Some(piece) = pieces.recv().await {
+            if let Delta::Done(reply) = piece? {
+                return Ok(reply);
+            }
+        }
+        Err(lost())
+    }
+
+    fn name(&self) -> Arc<str> {
+        let name = self.model.split_once('/').map(|(_, name)| name.into());
+        name.unwrap_or_else(|| Arc::clone(&self.model))
+    }
+
+    /// Out through the shard; what comes back comes by the channel.
+    fn send(self, request: Request) -> Result<mpsc::Receiver<Result<Delta, Fault>>, Fault> {
         let (deltas, pieces) = mpsc::channel(DELTA_BUFFER);
-        let (sid, token, model, pulse) = (self.sid, self.token, self.model, self.pulse);
-        let key = self.key.clone();
         let ticket = Ticket {
-            sid,
-            key,
-            token,
-            model,
+            sid: self.sid,
+            key: self.key,
+            token: self.token,
+            trial: self.trial,
+            model: self.model,
             request,
             deltas,
-            pulse,
+            pulse: self.pulse,
         };
-        let lost = || Fault::retryable("gateway", "the call was lost on its way; it is made anew");
-        self.shard
-            .cast(ShardMsg::Call(Box::new(ticket)))
-            .map_err(|_| lost())?;
-        follow(pieces, self.key, token, &self.services.bus)
-            .await
-            .unwrap_or_else(|| Err(lost()))
+        let sent = self.shard.cast(ShardMsg::Call(Box::new(ticket)));
+        sent.map(|()| pieces).map_err(|_| lost())
     }
+}
+
+fn lost() -> Fault {
+    Fault::retryable("gateway", "the call was lost on its way; it is made anew")
 }
 
 /// Shows the visible text as it arrives; none if the channel closes without an end.
@@ -166,7 +222,7 @@ async fn follow(
         match piece {
             Ok(Delta::Text(text)) => show(stripper.push(&text)),
             // Reasoning is kept apart from the answer.
-            Ok(Delta::Reasoning(_)) => {}
+            Ok(Delta::Reasoning(_) | Delta::Alive | Delta::Limits(_)) => {}
             Ok(Delta::Done(reply)) => {
                 show(stripper.finish());
                 return Some(Ok(reply));

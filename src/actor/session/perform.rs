@@ -34,9 +34,21 @@ impl SessionState {
                 self.prompt = None;
                 self.work = Some(self.prepare(me, query, text, previous));
             }
-            Effect::CallModel { token, model, mode } => {
-                self.work = self.call_model(me, token, model, mode);
+            Effect::CallModel {
+                token,
+                model,
+                mode,
+                trial,
+            } => {
+                self.work = self.call_model(me, (token, trial), model, mode);
             }
+            Effect::Compact {
+                token,
+                model,
+                trial,
+                instruction,
+                text,
+            } => self.work = self.compact(me, (token, trial), model, (instruction, text)),
             Effect::AbortModel { .. } => self.work = None,
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {

@@ -309,7 +309,10 @@ impl SessionState {
             | Step::BackingOff { .. }
             | Step::Delegating { .. }
             | Step::Ending { .. } => Expected::Patience,
-            Step::Preparing | Step::Calling { .. } => Expected::Progress,
+            Step::Compacting { pause: Some(_), .. } => Expected::Patience,
+            Step::Preparing | Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
+                Expected::Progress
+            }
             Step::Tools { .. } => Expected::Progress,
         }
     }

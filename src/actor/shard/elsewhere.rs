@@ -29,8 +29,10 @@ impl ShardState {
 
     /// It is to leave for another process.
     pub(super) fn leave(&mut self, key: SessionKey, anyway: bool) {
-        if let Some(Slot::Quarantined { .. }) = self.slots.get(&key) {
-            self.args.roster.gone(&key);
+        // Nobody lives in these, so nobody is to be asked.
+        if let Some(Slot::Quarantined { .. } | Slot::Resting { .. }) = self.slots.get(&key) {
+            self.forget(&key);
+            self.args.services.bus.close(&key);
             self.slots.remove(&key);
             return;
         }

@@ -7,7 +7,8 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use super::{
     End, ShardMsg, ShardState, id,
     slot::{Going, Slot, Start},
-    verdict::{Found, Next, next},
+    verdict::{Found, Next, kill_for, next},
+    work::Alive,
 };
 use crate::{
     actor::{
@@ -32,12 +33,12 @@ impl ShardState {
         &mut self,
         key: SessionKey,
         opening: Opening,
-    ) -> Result<Result<ActorRef<SessionMsg>, String>, ActorProcessingErr> {
+    ) -> Result<Result<Alive, String>, ActorProcessingErr> {
         let start = match self.slots.get(&key) {
             Some(Slot::Quarantined { reason }) => return Ok(Err(reason.clone())),
             // What comes in for one that is going is kept before it gets here.
-            Some(Slot::Live { actor, .. } | Slot::Going { actor, .. }) => {
-                return Ok(Ok(actor.clone()));
+            Some(Slot::Live { actor, pulse, .. } | Slot::Going { actor, pulse, .. }) => {
+                return Ok(Ok((actor.clone(), Arc::clone(pulse))));
             }
             // What comes in while it is being brought back ends the pause, and nothing else.
             Some(Slot::Resting { start, .. }) => start.clone(),
@@ -46,11 +47,7 @@ impl ShardState {
         self.spawn(key, start).await.map(Ok)
     }
 
-    async fn spawn(
-        &mut self,
-        key: SessionKey,
-        start: Start,
-    ) -> Result<ActorRef<SessionMsg>, ActorProcessingErr> {
+    async fn spawn(&mut self, key: SessionKey, start: Start) -> Result<Alive, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::default());
         pulse.expect(
             Expected::Progress,
@@ -71,13 +68,14 @@ impl ShardState {
         let (actor, _) = Actor::spawn_linked(None, SessionActor, args, parent).await?;
         actor.cast(SessionMsg::Activate(start.activation.clone()))?;
         self.by_actor.insert(actor.get_id(), key.clone());
+        let alive = (actor.clone(), Arc::clone(&pulse));
         let slot = Slot::Live {
-            actor: actor.clone(),
+            actor,
             pulse,
             start,
         };
         self.slots.insert(key, slot);
-        Ok(actor)
+        Ok(alive)
     }
 
     /// Kills a session in order to bring it back for this.
@@ -99,14 +97,15 @@ impl ShardState {
                 pulse,
                 start,
             } => {
-                if let Going::Killed(activation) = &why {
-                    let activation = activation.clone();
-                    let again = Start {
-                        activation,
-                        ..start.clone()
-                    };
-                    self.args.roster.waits(&key, again);
-                }
+                let why = match why {
+                    Going::Killed(found) => {
+                        let activation = kill_for(pulse.stage(), &start.activation, found);
+                        self.owes(&key, &start, activation.clone());
+                        Going::Killed(activation)
+                    }
+                    Going::Asked => Going::Asked,
+                };
+                let since = self.args.services.clock.monotonic_millis();
                 let gone = actor.clone();
                 let waiting = Vec::new();
                 let going = Slot::Going {
@@ -114,6 +113,7 @@ impl ShardState {
                     pulse,
                     start,
                     why,
+                    since,
                     waiting,
                 };
                 self.slots.insert(key, going);
@@ -124,6 +124,15 @@ impl ShardState {
                 None
             }
         }
+    }
+
+    /// It is killed for this; the next shard is to know, should this one not live to see its end.
+    pub(super) fn owes(&self, key: &SessionKey, start: &Start, activation: Activation) {
+        let again = Start {
+            activation,
+            ..start.clone()
+        };
+        self.args.roster.waits(key, again);
     }
 
     /// An actor of this shard ended: what follows is [`next`]'s to say, unless it was asked to leave.

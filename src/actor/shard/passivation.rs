@@ -5,21 +5,20 @@
 //! what comes in for it, until the actor has ended or says that it stays; so nothing is lost on the
 //! way, and no second actor lives beside the first.
 
+use std::sync::Arc;
+
 use ractor::{ActorId, ActorProcessingErr, RpcReplyPort};
 
 use super::{
     ShardState,
     slot::{Going, Slot},
-    work::Work,
+    work::{WAITING, Work},
 };
 use crate::{
     actor::session::{Opening, SessionMsg},
     kernel::Refusal,
     model::SessionKey,
 };
-
-/// What may wait for a session that is on its way out. That takes one append.
-pub(super) const WAITING: usize = 1_024;
 
 impl ShardState {
     /// Asks those to leave that have been idle for too long, or are the longest idle of too many.
@@ -104,8 +103,10 @@ impl ShardState {
                 start,
                 why: Going::Asked,
                 waiting,
+                ..
             }) if actor.get_id() == who => {
-                waiting.into_iter().for_each(|work| work.hand_to(&actor));
+                let alive = (actor.clone(), Arc::clone(&pulse));
+                waiting.into_iter().for_each(|work| work.hand_to(&alive));
                 let live = Slot::Live {
                     actor,
                     pulse,

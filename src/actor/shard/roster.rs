@@ -4,9 +4,13 @@
 //! asked of the journal: the roster says only whose the sessions were, and how they are brought back.
 //!
 //! A shard that dies costs the sessions in it as little as the death of their process does. Only the one
-//! that it was working for when it crashed is charged with a crash, as if it had crashed itself.
+//! that it was working for when it crashed is charged with a crash, as if it had crashed itself. Where shards
+//! crash one after the other while they work for nobody, no query is charged again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use dashmap::DashMap;
 
@@ -31,6 +35,8 @@ struct Books {
     members: DashMap<SessionKey, Member>,
     // A lock, because the supervisor reads it when the shard has died; held for a move only.
     at_work: Mutex<Option<SessionKey>>,
+    /// Whether the last shard crashed and worked for nobody.
+    crashed_by_itself: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -72,10 +78,13 @@ impl Roster {
     /// The shard has died, of `fault` if it was not killed: its sessions wait to be brought back.
     pub(in crate::actor) fn bereave(&self, fault: Option<&str>) {
         let suspect = self.at_work().take();
+        let by_itself = fault.is_some() && suspect.is_none();
+        let before = &self.0.crashed_by_itself;
+        let excused = before.swap(by_itself, Ordering::Relaxed) && by_itself;
         for mut member in self.0.members.iter_mut() {
             let suspected = suspect.as_ref() == Some(member.key());
             let fault = fault.filter(|_| suspected);
-            if let Some(left) = member.bereaved(fault) {
+            if let Some(left) = member.bereaved(fault, excused) {
                 *member = left;
             }
         }
@@ -85,6 +94,26 @@ impl Roster {
     pub(in crate::actor) fn is_waiting(&self, key: &SessionKey) -> bool {
         let member = self.0.members.get(key);
         member.is_some_and(|member| matches!(*member, Member::Waits(_)))
+    }
+
+    /// Whether it works, or is to be brought back to work.
+    pub(in crate::actor) fn is_busy(&self, key: &SessionKey) -> bool {
+        let member = self.0.members.get(key);
+        member.is_some_and(|member| match &*member {
+            Member::Lives(_, pulse) => pulse.is_busy(),
+            Member::Waits(_) => true,
+            Member::SetAside(_) => false,
+        })
+    }
+
+    /// How many of these work now.
+    pub(in crate::actor) fn busy(&self, of: impl Fn(&SessionKey) -> bool) -> usize {
+        let each = self.0.members.iter();
+        let busy = each.filter(|member| match member.value() {
+            Member::Lives(_, pulse) => pulse.is_busy() && of(member.key()),
+            Member::Waits(_) | Member::SetAside(_) => false,
+        });
+        busy.count()
     }
 
     /// Those that something is to be recorded of, whether or not a query runs.
@@ -129,8 +158,9 @@ impl Roster {
 }
 
 impl Member {
-    /// What becomes of it with its shard, which died over it if there is a `fault`; none if nothing.
-    fn bereaved(&self, fault: Option<&str>) -> Option<Self> {
+    /// What becomes of it with its shard, which died over it if there is a `fault`; none if nothing. It does
+    /// not count for its query if it is `excused`.
+    fn bereaved(&self, fault: Option<&str>, excused: bool) -> Option<Self> {
         let Self::Lives(start, pulse) = self else {
             return None;
         };
@@ -147,6 +177,9 @@ impl Member {
             })
         };
         let Some(fault) = fault else {
+            if excused && stage == Stage::Busy {
+                return Some(again(Activation::Again));
+            }
             let was_for = Activation::cut_off(stage, &start.activation);
             return Some(again(was_for));
         };

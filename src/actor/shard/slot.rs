@@ -28,6 +28,8 @@ pub(super) enum Slot {
         pulse: Arc<Pulse>,
         start: Start,
         why: Going,
+        /// Since when, in monotonic milliseconds.
+        since: u64,
         waiting: Vec<Work>,
     },
     /// It waits to be brought back; what comes in ends the wait.
@@ -139,6 +141,14 @@ impl Slot {
         match self {
             Self::Live { pulse, .. } => pulse.silent_for(now),
             Self::Going { .. } | Self::Resting { .. } | Self::Quarantined { .. } => 0,
+        }
+    }
+
+    /// For how long it has been about to end, in milliseconds.
+    pub(super) fn going_for(&self, now: u64) -> u64 {
+        match self {
+            Self::Going { since, .. } => now.saturating_sub(*since),
+            Self::Live { .. } | Self::Resting { .. } | Self::Quarantined { .. } => 0,
         }
     }
 

@@ -13,10 +13,11 @@ use crate::{
         session::Acknowledged,
         supervisor::{SupervisorActor, SystemSettings},
     },
+    journal::Memory,
     kernel::Command,
     llm::Scripted,
-    model::{SessionName, Submission},
-    testkit::{Panics, Shaky, TestOracle},
+    model::{SessionName, Submission, record::RestartCause},
+    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle},
 };
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -293,6 +294,25 @@ async fn who_rests_when_the_end_comes_does_not_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_rests_or_is_set_aside_leaves_at_once_for_another_process() {
+    for anyway in [false, true] {
+        let mut rests = crashing(1).await;
+        let _answer = rests.submit("what?").await;
+        rests.until(resting).await;
+        let mut aside = busy().await;
+        aside.state.quarantine(key(), "unreadable".into());
+        for bench in [&mut rests, &mut aside] {
+            let key = key();
+            bench.say(ShardMsg::Leave { key, anyway }).await;
+            assert!(bench.slot().is_none());
+            assert_eq!(bench.state.args.ledger.live(), 0);
+            bench.replaced(None);
+            assert!(bench.slot().is_none(), "the next shard knows of it no more");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_comes_to_life_when_the_end_comes_leaves_in_order_first() {
     let mut bench = Bench::new(TestOracle::new(Scripted::new().stall("Half an"))).await;
     let answer = bench.submit("what?").await;
@@ -335,12 +355,12 @@ async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_s
         "it is not it"
     );
     let mut waiting = Vec::new();
-    for _ in 1..passivation::WAITING {
+    for _ in 1..work::WAITING {
         waiting.push(bench.command(Command::Pause).await);
     }
     let refused = bench.submit("one too many").await.await.unwrap();
     let full = Refusal::InboxFull {
-        waiting: passivation::WAITING,
+        waiting: work::WAITING,
     };
     assert_eq!(refused.unwrap_err(), full);
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
@@ -351,6 +371,46 @@ async fn what_comes_in_on_the_way_out_waits_up_to_a_bound_and_is_handed_to_who_s
     }
     bench.say(ShardMsg::Stays { key: key(), actor }).await;
     assert!(live(bench.slot()), "who lives stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_one_that_hangs_in_its_journal_has_a_bound() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = TestOracle::new(Scripted::new().stall("Half an"));
+    let mut bench = Bench::new(oracle.journal(Arc::new(journal.clone()))).await;
+    let answer = bench.submit("what?").await;
+    answer.await.unwrap().unwrap();
+    journal.set(Obstacle::SilentAppends);
+    let hangs = bench.command(Command::Pause).await;
+    while journal.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut waiting = Vec::new();
+    for _ in 0..work::WAITING {
+        waiting.push(bench.command(Command::Resume).await);
+    }
+    let refused = bench.submit("one too many").await.await.unwrap();
+    let full = Refusal::InboxFull {
+        waiting: work::WAITING,
+    };
+    assert_eq!(refused.unwrap_err(), full);
+    journal.set(Obstacle::None);
+    bench.until(resting).await;
+    assert!(hangs.await.is_err(), "its append was never answered");
+    for waited in waiting {
+        assert!(waited.await.is_err(), "it fell with its session");
+    }
+    let next = bench.command(Command::Resume).await;
+    assert!(next.await.unwrap().is_ok(), "the next one has room");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_its_asker_gave_up_is_not_asked() {
+    let mut bench = busy().await;
+    drop(bench.submit("and?").await);
+    let next = bench.submit("or?").await.await.unwrap();
+    let query = QueryId(2);
+    assert_eq!(next.unwrap(), crate::kernel::Reply::Query { query });
 }
 
 #[tokio::test(start_paused = true)]
@@ -456,6 +516,30 @@ async fn a_shard_that_crashes_charges_whom_it_worked_for_and_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn shards_that_crash_by_themselves_in_a_row_charge_a_query_once() {
+    let mut bench = busy().await;
+    let mut seen = Vec::new();
+    for fault in [Some("boom"), Some("boom"), Some("boom"), None, Some("boom")] {
+        bench.replaced(fault);
+        seen.push(bench.activation().cloned().unwrap());
+        bench.state.revive(key(), 0).await.unwrap();
+        while bench.state.args.ledger.live() == 0 {
+            bench.next().await;
+        }
+    }
+    let orphaned = || Activation::Orphaned;
+    let expected = [
+        orphaned(),
+        Activation::Again,
+        Activation::Again,
+        // Killed, and then the first crash again.
+        orphaned(),
+        orphaned(),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_that_its_shard_cannot_even_set_aside_is_set_aside_by_the_next_one() {
     let mut bench = Bench::new(TestOracle::new(Scripted::new())).await;
     let roster = bench.state.args.roster.clone();
@@ -473,6 +557,43 @@ async fn one_that_its_shard_cannot_even_set_aside_is_set_aside_by_the_next_one()
     let reason = reason.to_owned();
     let quarantine = Activation::Quarantine { reason };
     assert_eq!(seen, [Some(quarantine), None, None]);
+    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_told() {
+    let limit = Duration::from_secs(900);
+    let mut bench = busy().await;
+    // Its end is not heard of from here on, as if it blocked its thread.
+    bench.asked_to_leave();
+    let waits = bench.submit("and?").await;
+    tokio::time::advance(limit - Duration::from_secs(1)).await;
+    bench.say(ShardMsg::Sweep).await;
+    let why = |bench: &Bench| match bench.slot() {
+        Some(Slot::Going { why, .. }) => why.clone(),
+        _ => panic!("it has not ended"),
+    };
+    assert_eq!(why(&bench), Going::Asked);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    bench.say(ShardMsg::Sweep).await;
+    let cause = RestartCause::Stall;
+    let detail = "no progress for 900s".to_owned();
+    let stall = Activation::Restart { cause, detail };
+    assert_eq!(why(&bench), Going::Killed(stall));
+    tokio::time::advance(limit).await;
+    bench.say(ShardMsg::Sweep).await;
+    let refused = waits.await.unwrap().unwrap_err();
+    let reason = "it was killed, and did not end within 900s".to_owned();
+    assert_eq!(refused, Refusal::Quarantined { reason });
+    assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
+    assert_eq!(bench.state.args.ledger.live(), 0);
+    // When it ends after all, nothing follows.
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    while let Ok(heard) = bench.heard.try_recv() {
+        bench.hear(heard).await;
+    }
     assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
 }
 

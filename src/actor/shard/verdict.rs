@@ -94,6 +94,21 @@ fn unwritten(query: QueryId, times: u32, was_for: &Activation, detail: &str) -> 
     Next::Again(Activation::Unwritable { query, detail })
 }
 
+/// What a session that came to life for `was_for` is killed for at `found`. While it wakes, what is to be
+/// recorded of it may not stand there yet, and is not replaced by a stall.
+pub(super) fn kill_for(at: Stage, was_for: &Activation, found: Activation) -> Activation {
+    match (was_for, &found) {
+        (
+            Activation::Restart { .. }
+            | Activation::BudgetViolated { .. }
+            | Activation::Unwritable { .. }
+            | Activation::Quarantine { .. },
+            Activation::Restart { .. },
+        ) if at == Stage::Waking => was_for.clone(),
+        _ => found,
+    }
+}
+
 /// `at` is how far it was, `was_for` what it had come to life for, `killed_for` what the shard killed
 /// it for if it did.
 pub(super) fn next(
@@ -103,8 +118,11 @@ pub(super) fn next(
     killed_for: Option<Activation>,
     detail: &str,
 ) -> Next {
-    if let Some(activation) = killed_for {
-        return Next::Restart(activation);
+    match killed_for {
+        // It cannot even be set aside in its log.
+        Some(Activation::Quarantine { reason }) => return Next::Quarantine { reason },
+        Some(activation) => return Next::Restart(activation),
+        None => {}
     }
     let restart = || Activation::Restart {
         cause: RestartCause::Crash,

@@ -1,11 +1,23 @@
-//! What a shard hands to a session.
+//! What a shard hands to a session, or keeps for it. Of both there is a bound.
+
+use std::sync::Arc;
 
 use ractor::{ActorRef, RpcReplyPort};
 
 use crate::{
-    actor::session::{Acknowledged, SessionMsg, Viewed},
+    actor::{
+        pulse::Pulse,
+        session::{Acknowledged, SessionMsg, Viewed},
+    },
     kernel::{Command, Refusal},
 };
+
+/// What may wait for one session: handed to it and not taken yet, or kept while it is on its way out. Either
+/// takes one append, as a rule.
+pub(super) const WAITING: usize = 1_024;
+
+/// A session that lives: itself, and its sign of life.
+pub(super) type Alive = (ActorRef<SessionMsg>, Arc<Pulse>);
 
 /// Something for a session, with whoever waits for the answer.
 pub(super) enum Work {
@@ -28,7 +40,10 @@ impl Work {
     }
 
     /// A session that dies before it answers drops the port; the caller hears of that.
-    pub(super) fn hand_to(self, session: &ActorRef<SessionMsg>) {
+    pub(super) fn hand_to(self, (session, pulse): &Alive) {
+        if !pulse.hand(WAITING) {
+            return self.refuse(Refusal::InboxFull { waiting: WAITING });
+        }
         let message = match self {
             Self::Command { command, reply } => SessionMsg::Command { command, reply },
             Self::View { reply } => SessionMsg::GetView { reply },

@@ -1,11 +1,11 @@
 //! How large a system is, how patient, and what it does after a start.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::actor::{gateway::GatewaySettings, mailbox, services::Timeouts};
 
 /// How large a system is and how patient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemSettings {
     /// Shards, 1–64.
     pub shards: usize,
@@ -33,10 +33,12 @@ pub struct SystemSettings {
     pub recovery: Recovery,
     /// How often a query is brought back after a crash or a stall, by the supervisor's own count.
     pub max_restarts: u32,
-    /// How often one service may be replaced before the system ends.
+    /// How often one service may be replaced within ten minutes before the system ends.
     pub replacements: u32,
-    /// What each provider may be asked of.
+    /// What a provider may be asked of that is not named in `providers`.
     pub gateway: GatewaySettings,
+    /// What a provider may be asked of, by its name.
+    pub providers: BTreeMap<String, GatewaySettings>,
     /// How long the shell waits for what.
     pub timeouts: Timeouts,
 }
@@ -48,13 +50,15 @@ pub enum Recovery {
     OnDemand,
     /// When the system starts.
     AtStart {
-        /// Queries that may run, brought back or new, before another session is woken.
+        /// Queries that may run at a time, brought back or new, while there are others to be brought back;
+        /// one of them is brought back whatever else runs. One that waits only for a person is not
+        /// counted, nor is one that was brought back more than a quarter of an hour ago.
         concurrency: usize,
     },
 }
 
 impl Recovery {
-    /// Queries that may run before another session is woken, where nothing else is said.
+    /// Queries that may run at a time, where nothing else is said.
     pub const CONCURRENCY: usize = 32;
 }
 
@@ -78,7 +82,16 @@ impl Default for SystemSettings {
             max_restarts: 3,
             replacements: 100,
             gateway: GatewaySettings::default(),
+            providers: BTreeMap::new(),
             timeouts: Timeouts::default(),
         }
+    }
+}
+
+impl SystemSettings {
+    /// What a provider may be asked of.
+    #[must_use]
+    pub fn of_provider(&self, name: &str) -> GatewaySettings {
+        self.providers.get(name).copied().unwrap_or(self.gateway)
     }
 }

@@ -50,6 +50,7 @@ impl SupervisorState {
             router: self.services.router.clone(),
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
+            rosters: self.rosters.clone(),
             concurrency,
             whom,
         };

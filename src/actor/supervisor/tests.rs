@@ -13,17 +13,18 @@ use crate::{
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
         shard::ShardMsg,
     },
-    kernel::{CallToken, DelegationPolicy},
+    kernel::{CallToken, DelegationPolicy, Trial},
     llm::{Delta, Request, Scripted, ToolChoice},
     model::{
         Attempt, Fault, Outcome, QueryId, Seq, SessionKey, SessionName, Sid, Submission, Turn,
         Usage,
         record::{Fact, QueryFact, TurnFact},
     },
-    testkit::{TestOracle, TestTool},
+    testkit::{TestOracle, TestTool, let_pass},
 };
 
 mod depths;
+mod gateways;
 mod shards;
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -133,14 +134,26 @@ async fn a_service_that_keeps_failing_ends_the_system() {
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..3 {
         kill(&parts.services.composer.0);
-        tokio::time::advance(Duration::from_millis(1)).await;
-        tokio::task::yield_now().await;
+        // The third one is not replaced any more.
+        let_pass(Duration::from_secs(1)).await;
     }
     while parts.supervisor.get_status() != ractor::ActorStatus::Stopped {
         tokio::task::yield_now().await;
     }
     let error = ask(&parts.oracle, "s").await.unwrap_err();
     assert!(matches!(error, AskError::Stopped), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_fails_now_and_then_is_replaced_for_ever() {
+    let oracle = TestOracle::new(Scripted::new().reply(DONE));
+    let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
+    for _ in 0..20 {
+        kill(&parts.services.composer.0);
+        let_pass(Duration::from_secs(301)).await;
+    }
+    let answer = ask(&parts.oracle, "s").await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
 }
 
 type Pieces = tokio::sync::mpsc::Receiver<Result<Delta, Fault>>;
@@ -163,6 +176,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         sid,
         key: SessionKey::local(SessionName::new("s").unwrap()),
         token,
+        trial: Trial::First,
         model: "scripted/test".into(),
         request,
         deltas,

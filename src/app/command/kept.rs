@@ -13,6 +13,7 @@ use crate::{
         journal::{JournalArgs, JournalCommand},
         sessions::{self, SessionsArgs, SessionsCommand},
         terminal::Terminal,
+        usage::UsageArgs,
     },
     config::Config,
     journal::Journal,
@@ -64,6 +65,25 @@ pub(super) fn sessions(
             sessions::search(journal, search, json, terminal).await
         }),
     }
+}
+
+/// `oracle usage`.
+pub(super) fn usage(
+    usage: &UsageArgs,
+    args: &Args,
+    config: &Config,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let folder = data::directory(config, environment)?;
+    if data::is_empty(&folder) {
+        cli::usage::nothing_kept(terminal);
+        return Ok(exit::DONE);
+    }
+    let json = args.options.json;
+    with_journal(&folder, async |journal| {
+        cli::usage::usage(journal, usage, json, terminal).await
+    })
 }
 
 /// For what needs the journal alone.

@@ -1,6 +1,6 @@
 //! The commands that run queries: a system for as long as the command takes.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ use crate::{
         batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
         input,
+        mock_model::{self, MockModelArgs},
         replay::{self, Scenario},
         sessions,
         terminal::Terminal,
@@ -134,6 +135,7 @@ pub(super) fn replay(
     let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
     let builder = Oracle::builder()
         .config(loaded.config)
+        .short_lived()
         .backend(Scripted::of_turns(&scenario.turns));
     let builder = scenario.tools().into_iter().fold(builder, Builder::tool);
     let format = if args.options.json {
@@ -150,6 +152,21 @@ pub(super) fn replay(
     })
 }
 
+/// `oracle mock-model`: without a system, on as many threads as it is told.
+pub(super) fn mock_model(mock: &MockModelArgs, terminal: &mut Terminal) -> Result<(), Stop> {
+    if mock.list_faults {
+        return mock_model::list_faults(terminal);
+    }
+    let address = SocketAddr::from((mock.host, mock.port));
+    let settings = mock.settings()?;
+    let mut runtime = match mock.threads.get() {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    runtime.worker_threads(mock.threads.get().into());
+    on(runtime, mock_model::run(address, settings, terminal))
+}
+
 /// A system for one command, and the folder of its journal.
 pub(super) fn prepared(
     config: &Config,
@@ -159,6 +176,7 @@ pub(super) fn prepared(
     let data = super::data::directory(config, environment)?;
     let builder = Oracle::builder()
         .config(config.clone())
+        .environment(environment.pairs().iter().cloned())
         .project(&args.options.project)
         .short_lived();
     #[cfg(feature = "testkit")]
@@ -234,9 +252,14 @@ pub(super) fn with_system(
 
 /// Does the work on a runtime of its own.
 pub(super) fn on_runtime<T>(work: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
+    on(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
+fn on<T>(
+    mut runtime: tokio::runtime::Builder,
+    work: impl Future<Output = Result<T, Stop>>,
+) -> Result<T, Stop> {
+    let runtime = runtime.enable_all().build();
     let runtime = runtime
         .map_err(|error| Stop::failed(format_args!("no runtime could be started: {error}")))?;
     let done = runtime.block_on(work);

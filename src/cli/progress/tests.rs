@@ -114,3 +114,38 @@ async fn a_press_before_the_question_is_taken_waits_for_that_and_a_second_does_n
     .await;
     assert!(matches!(left, Err(Stop::Interrupted)), "{left:?}");
 }
+
+#[test]
+fn a_person_is_told_of_a_compaction_and_its_sizes() {
+    let event = |kind: &str, payload: Value| Event {
+        seq: crate::model::Seq(7),
+        session: crate::model::SessionName::new("s").unwrap(),
+        query: Some(QueryId(1)),
+        turn: Some(Turn(2)),
+        at: crate::model::Timestamp::default(),
+        kind: kind.into(),
+        source: crate::model::event::Source::Session,
+        severity: crate::model::event::Severity::Info,
+        payload,
+    };
+    let before = serde_json::json!({ "used": 91_000, "limit": 1_128_000 });
+    for (kind, payload, said) in [
+        (
+            "budget.context.compacting",
+            serde_json::json!({ "before": before }),
+            "turn 3 · compacting the conversation (≈ 91,000 of 1,128,000 tokens)",
+        ),
+        (
+            "budget.context.compacted",
+            serde_json::json!({ "after": 912 }),
+            "turn 3 · the conversation is compacted (≈ 912 tokens now)",
+        ),
+        (
+            "budget.context.compaction_failed",
+            Value::Null,
+            "turn 3 · the conversation could not be compacted",
+        ),
+    ] {
+        assert_eq!(status(&event(kind, payload)).as_deref(), Some(said));
+    }
+}

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Stop, Terminal, known, log::Log};
 use crate::{
-    actor::{Take, TakeError, take},
+    actor::{Take, TakeError, keep_off, take},
     journal::{Claim, Journal, Known, Standing},
     model::{
         Seq, SessionKey, SessionName,
@@ -42,20 +42,13 @@ pub async fn delete(
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
     let known = known(journal, &args.id).await?;
-    if known.standing == Standing::Busy && !args.force {
-        return Err(Stop::busy(format_args!(
-            "session `{}` is in the middle of a query: let it end, or delete it with --force",
-            args.id
-        )));
-    }
+    at_rest(&known, args)?;
     if !args.yes {
         agree(&known, terminal)?;
     }
-    let family = family(journal, &args.id, terminal).await?;
-    // Parents first: none is to go on with what is missing.
-    for name in &family {
-        taken(journal, name, args.force).await?;
-    }
+    // To the end: what is claimed is not to be taken back by who asks for it meanwhile.
+    let _kept = keep_off(journal);
+    let (family, known) = claimed(journal, args, terminal).await?;
     for name in family.iter().rev() {
         let claim = taken(journal, name, args.force).await?;
         journal.delete(claim.sid, claim.epoch).await?;
@@ -75,6 +68,52 @@ pub async fn delete(
         "session `{id}` is deleted; nothing of it{with} is kept"
     )?;
     Ok(())
+}
+
+fn at_rest(known: &Known, args: &DeleteArgs) -> Result<(), Stop> {
+    if known.standing == Standing::Busy && !args.force {
+        return Err(Stop::busy(format_args!(
+            "session `{}` is in the middle of a query: let it end, or delete it with --force",
+            args.id
+        )));
+    }
+    Ok(())
+}
+
+/// Claims the session and those below it, parents first: none is to go on with what is missing. Also says
+/// how the session stands now that nobody else writes to it.
+async fn claimed(
+    journal: &dyn Journal,
+    args: &DeleteArgs,
+    terminal: &mut Terminal,
+) -> Result<(Vec<SessionName>, Known), Stop> {
+    taken(journal, &args.id, args.force).await?;
+    // While somebody was asked, it may have begun something.
+    let known = known(journal, &args.id).await?;
+    if let Err(busy) = at_rest(&known, args) {
+        if let Some(letters) = journal.letters() {
+            letters.let_go(&known.key);
+        }
+        return Err(busy);
+    }
+    let (mut family, mut mine) = (vec![args.id.clone()], 1);
+    loop {
+        // Only from what is claimed: whoever has a session can start sub-agents until then.
+        let unknown = grow(journal, &mut family).await;
+        if mine == family.len() {
+            for (name, error) in unknown {
+                // What cannot be read can still be deleted.
+                terminal.err.say(format_args!(
+                    "not all sub-agents of session `{name}` are known, so theirs may be kept: {error}"
+                ));
+            }
+            return Ok((family, known));
+        }
+        for name in &family[mine..] {
+            taken(journal, name, args.force).await?;
+        }
+        mine = family.len();
+    }
 }
 
 /// Claims a session; a process that has it lets it go, in the middle of a query only if that is forced.
@@ -113,23 +152,16 @@ fn agree(known: &Known, terminal: &mut Terminal) -> Result<(), Stop> {
     Err(Stop::failed("nothing was deleted"))
 }
 
-/// The session and those below it, parents first.
-async fn family(
-    journal: &dyn Journal,
-    name: &SessionName,
-    terminal: &mut Terminal,
-) -> Result<Vec<SessionName>, Stop> {
-    let (mut family, mut next) = (vec![name.clone()], 0);
+/// Adds those below the sessions, parents first; says of which they are not all known, and why.
+async fn grow(journal: &dyn Journal, family: &mut Vec<SessionName>) -> Vec<(SessionName, Stop)> {
+    let (mut unknown, mut next) = (Vec::new(), 0);
     while let Some(name) = family.get(next).cloned() {
         next += 1;
-        if let Err(error) = children(journal, &name, &mut family).await {
-            // What cannot be read can still be deleted.
-            terminal.err.say(format_args!(
-                "not all sub-agents of session `{name}` are known, so theirs may be kept: {error}"
-            ));
+        if let Err(error) = children(journal, &name, family).await {
+            unknown.push((name, error));
         }
     }
-    Ok(family)
+    unknown
 }
 
 /// Adds the sub-agents of a session that are still there.

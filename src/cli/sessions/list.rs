@@ -121,9 +121,11 @@ fn aligned(rows: &[[String; 4]], terminal: &mut Terminal) -> Result<(), Stop> {
 async fn newest(journal: &dyn Journal, limit: usize) -> Result<(Vec<Known>, usize), Stop> {
     let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
     loop {
-        let page = journal.list(tenant(), after.clone(), PAGE).await?;
+        let mut page = journal.list(tenant(), after.clone(), PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.key.name.clone());
+        // Nobody's conversation.
+        page.retain(|known| !known.key.name.is_reserved());
         all += page.len();
         newest.extend(page);
         newest.sort_by_key(|known: &Known| Reverse((known.at, known.sid)));
@@ -160,4 +162,51 @@ pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
     Err(Stop::failed(
         "no session was used yet, so there is none to go on with: ask without --last",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        journal::{Append, Memory},
+        model::{ProfileName, Record, SessionKey, record::Opened},
+    };
+
+    #[tokio::test]
+    async fn the_log_of_the_system_is_nobodys_conversation() {
+        let journal = Memory::new();
+        let names = [SessionName::new("a").unwrap(), SessionName::system()];
+        for (name, at) in names.into_iter().zip(1..) {
+            let key = SessionKey::local(name);
+            let claim = journal.claim(key.clone()).await.unwrap();
+            let opened = SessionFact::Opened(Opened {
+                key,
+                profile: ProfileName::oracle(),
+                parent: None,
+            });
+            let record = Record {
+                at: Timestamp::from_millis(at),
+                query: None,
+                turn: None,
+                fact: opened.into(),
+            };
+            let append = Append {
+                sid: claim.sid,
+                epoch: claim.epoch,
+                after: claim.last,
+                records: vec![Arc::new(record)],
+                leaves: Standing::Resting,
+            };
+            journal.append(append).await.unwrap();
+        }
+        let (sessions, all) = newest(&journal, 9).await.ok().unwrap();
+        let names: Vec<&str> = sessions
+            .iter()
+            .map(|known| known.key.name.as_str())
+            .collect();
+        assert_eq!((names, all), (vec!["a"], 1));
+        assert_eq!(last(&journal).await.ok().unwrap().as_str(), "a");
+    }
 }

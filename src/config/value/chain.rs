@@ -38,6 +38,26 @@ impl ModelChain {
         })
     }
 
+    /// One model, which is known to have the form.
+    pub(in crate::config) fn one(provider: &str, model: &str) -> Self {
+        Self(vec![format!("{provider}/{model}")])
+    }
+
+    /// The providers of its models, each once, in order.
+    #[must_use]
+    pub fn providers(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for model in &self.0 {
+            let name = model
+                .split_once('/')
+                .map_or(model.as_str(), |(name, _)| name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     /// The models as `provider/model`, the first choice first; at least one.
     #[must_use]
     pub fn models(&self) -> &[String] {
@@ -53,13 +73,17 @@ fn full_name(name: &str) -> Option<String> {
     let (provider, model) = name.split_once('/')?;
     let provider_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
     let path_char = |c: char| !c.is_control() && c != ',';
-    let name_char = |c: char| c.is_ascii_graphic() && !"\"'`,".contains(c);
     let model_char = |c| match provider {
         "scripted" => path_char(c),
-        _ => name_char(c),
+        _ => is_name_char(c),
     };
     let good = !provider.is_empty() && provider.chars().all(provider_char);
     (good && !model.is_empty() && model.chars().all(model_char)).then(|| name.to_owned())
+}
+
+/// What the name of a model may be made of.
+pub(super) fn is_name_char(c: char) -> bool {
+    c.is_ascii_graphic() && !"\"'`,".contains(c)
 }
 
 #[derive(Deserialize)]

@@ -67,9 +67,44 @@ impl<'de> Deserialize<'de> for Share {
     }
 }
 
-/// Money in US dollars, to a millionth.
+/// Money in US dollars, to a millionth; more than nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Usd(u64);
+
+/// What a million tokens cost, in US dollars, to a millionth; may be nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// The amount as it is counted elsewhere.
+    #[must_use]
+    pub const fn nanos(self) -> NanoUsd {
+        NanoUsd(self.0 * 1_000)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = NotAllowed;
+
+    fn from_str(text: &str) -> Result<Self, NotAllowed> {
+        let micros = scaled(text, 6).filter(|micros| *micros <= Usd::MAX_MICROS);
+        micros.map(Self).ok_or_else(|| {
+            NotAllowed("US dollars from 0 to 1000000, with at most 6 decimals".to_owned())
+        })
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Usd(self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        digits(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
 
 impl Usd {
     const MAX_MICROS: u64 = 1_000_000 * 1_000_000;

@@ -32,7 +32,7 @@ use super::{
     wire::{Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec},
 };
 use crate::{
-    journal::{Delivery, Error, LETTERS, Posted},
+    journal::{Delivery, Error, LETTERS, Posted, Said},
     model::SessionKey,
 };
 
@@ -40,6 +40,8 @@ mod port;
 
 /// How long the other process may take to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
+/// How long the other process may take to answer a call. Longer than it waits itself for those who come back.
+const ANSWER: Duration = Duration::from_secs(20);
 /// Calls that wait to be sent; more wait to wait.
 const WAITING: usize = 256;
 /// How much longer than a letter its sender waits for word of it.
@@ -219,9 +221,14 @@ impl Remote {
     }
 
     async fn ask<T>(&self, call: Call, take: fn(Answer) -> Option<T>) -> Result<T, Error> {
-        match self.call(call).await {
-            Ok(answer) => take(answer?).ok_or_else(|| self.unavailable("gave another answer")),
-            Err(Gone) => Err(self.unavailable("is gone")),
+        match timeout(ANSWER, self.call(call)).await {
+            Ok(Ok(answer)) => take(answer?).ok_or_else(|| self.unavailable("gave another answer")),
+            Ok(Err(Gone)) => Err(self.unavailable("is gone")),
+            Err(_) => Err(self.unavailable(&format!(
+                "did not answer within {ANSWER:?}: if it is stopped, let it go on (`kill -CONT {}`), else end \
+                 it, and try again",
+                self.pid
+            ))),
         }
     }
 
@@ -287,7 +294,14 @@ impl Reader {
                     }
                 }
                 // More are not sent at a time; those that are late were given up.
-                Ok(Told::Letter { .. }) if letters.len() >= LETTERS => {}
+                Ok(Told::Letter { letter, .. }) if letters.len() >= LETTERS => {
+                    let (id, reply) = (u64::MAX, Reply::Full);
+                    let call = Call::Reply { letter, reply };
+                    if let Some(replies) = self.replies.upgrade() {
+                        // Where there is no room for that either, the sender gives up in its time.
+                        let _ = replies.try_send(Request { id, call });
+                    }
+                }
                 Ok(Told::Letter { letter, key, body }) => {
                     let (answer, answered) = oneshot::channel();
                     let body = body.bytes();
@@ -303,14 +317,11 @@ impl Reader {
 }
 
 /// Sends the answer to a letter when it is there.
-async fn reply(
-    letter: u64,
-    answered: oneshot::Receiver<Option<Vec<u8>>>,
-    replies: mpsc::WeakSender<Request>,
-) {
+async fn reply(letter: u64, answered: oneshot::Receiver<Said>, replies: mpsc::WeakSender<Request>) {
     let reply = match answered.await {
-        Ok(Some(body)) => Reply::Answered(Body::of(&body)),
-        Ok(None) => Reply::NotHere,
+        Ok(Said::Answer(body)) => Reply::Answered(Body::of(&body)),
+        Ok(Said::NotHere) => Reply::NotHere,
+        Ok(Said::Full) => Reply::Full,
         Err(_) => Reply::Lost,
     };
     let call = Call::Reply { letter, reply };

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-use crate::journal::{Delivery, LETTERS};
+use crate::journal::{Delivery, LETTERS, Said};
 
 /// The way to whoever reads letters in this process.
 #[derive(Debug, Default)]
@@ -25,18 +25,15 @@ impl Inbox {
     pub(super) fn deliver(&self, letter: Delivery) {
         let reader = self.reader.lock();
         let reader = reader.unwrap_or_else(PoisonError::into_inner).clone();
-        let refused = match reader {
-            None => Some(letter),
+        let (letter, said) = match reader {
+            None => (letter, Said::NotHere),
             Some(reader) => match reader.try_send(letter) {
-                Ok(()) => None,
-                Err(TrySendError::Closed(letter)) => Some(letter),
-                // Dropped: that it was not read is not told apart from that it was.
-                Err(TrySendError::Full(_)) => None,
+                Ok(()) => return,
+                Err(TrySendError::Closed(letter)) => (letter, Said::NotHere),
+                Err(TrySendError::Full(letter)) => (letter, Said::Full),
             },
         };
-        if let Some(letter) = refused {
-            // Whoever asked may have given up.
-            let _ = letter.answer.send(None);
-        }
+        // Whoever asked may have given up.
+        let _ = letter.answer.send(said);
     }
 }

@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{inbox::Inbox, wire::Told};
 use crate::{
-    journal::{Claim, Delivery, Error, Journal, LETTERS, Posted, Standing},
+    journal::{Claim, Delivery, Error, Journal, LETTERS, Posted, Said, Standing},
     model::{Epoch, SessionKey, Sid},
 };
 
@@ -54,8 +54,8 @@ struct Desk {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Held {
-    by: Party,
+pub(super) struct Held {
+    pub by: Party,
     /// The session and its epoch; none while it is being claimed.
     claim: Option<(Sid, Epoch)>,
 }
@@ -65,7 +65,7 @@ struct Guest {
     process: Option<u32>,
     line: mpsc::Sender<Told>,
     /// Who waits for the answers to its letters.
-    answers: HashMap<u64, oneshot::Sender<Option<Vec<u8>>>>,
+    answers: HashMap<u64, oneshot::Sender<Said>>,
 }
 
 impl Office {
@@ -143,12 +143,17 @@ impl Office {
         })
     }
 
-    /// A process says what it has. What another has by now is that one's.
+    /// A process says what it has. What another has claimed since, or is claiming, is that one's, whoever
+    /// speaks first.
     pub(super) fn hold(&self, by: Party, claims: impl IntoIterator<Item = (SessionKey, Claim)>) {
         let mut desk = self.desk();
-        for (key, claim) in claims {
-            let claim = Some((claim.sid, claim.epoch));
-            desk.held.entry(key).or_insert(Held { by, claim });
+        for (key, Claim { sid, epoch, .. }) in claims {
+            let now = desk.held.get(&key).map(|held| held.claim);
+            let older = |its: Option<(Sid, Epoch)>| its.is_some_and(|its| its < (sid, epoch));
+            if now.is_none_or(older) {
+                let claim = Some((sid, epoch));
+                desk.held.insert(key, Held { by, claim });
+            }
         }
     }
 
@@ -182,30 +187,31 @@ impl Office {
         let (number, answered) = match self.deliver(held.by, &key, body) {
             Ok(delivered) => delivered,
             Err(NotDelivered::Gone) => return Posted::Nobody,
-            Err(NotDelivered::Full) => return Posted::Silent { process },
+            Err(NotDelivered::Full) => return Posted::Full,
         };
         let answer = timeout(within, answered).await;
         if let Party::Guest(guest) = held.by {
             self.lost(guest, number);
         }
         match answer {
-            Ok(Ok(Some(body))) => Posted::Answered(body),
-            Ok(Ok(None)) => {
+            Ok(Ok(Said::Answer(body))) => Posted::Answered(body),
+            Ok(Ok(Said::NotHere)) => {
                 self.not_there(&key, held);
                 Posted::Nobody
             }
+            Ok(Ok(Said::Full)) => Posted::Full,
             Ok(Err(_)) => Posted::Lost,
             Err(_) => Posted::Silent { process },
         }
     }
 
     /// A guest's answer to a letter.
-    pub(super) fn answered(&self, guest: u64, letter: u64, body: Option<Vec<u8>>) {
+    pub(super) fn answered(&self, guest: u64, letter: u64, said: Said) {
         let mut desk = self.desk();
         let guest = desk.guests.get_mut(&guest);
         if let Some(answer) = guest.and_then(|guest| guest.answers.remove(&letter)) {
             // Whoever asked may have given up.
-            let _ = answer.send(body);
+            let _ = answer.send(said);
         }
     }
 
@@ -250,7 +256,7 @@ impl Office {
         }
     }
 
-    fn holder(&self, key: &SessionKey) -> Option<Held> {
+    pub(super) fn holder(&self, key: &SessionKey) -> Option<Held> {
         self.desk().held.get(key).copied()
     }
 
@@ -265,7 +271,7 @@ impl Office {
 }
 
 /// Where the answer to a letter comes.
-type Answered = oneshot::Receiver<Option<Vec<u8>>>;
+type Answered = oneshot::Receiver<Said>;
 
 /// Why a letter went nowhere.
 enum NotDelivered {

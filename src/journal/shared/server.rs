@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::Arc,
@@ -31,7 +31,7 @@ use super::{
         Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries, raw,
     },
 };
-use crate::journal::{Append, Entry, Error, Journal, Snapshot};
+use crate::journal::{Append, Entry, Error, Journal, Said, Snapshot};
 
 /// Processes served at a time; more wait to be let in.
 const CONNECTIONS: usize = 256;
@@ -80,26 +80,34 @@ impl Server {
         journal: Arc<dyn Journal>,
         office: Arc<Office>,
     ) -> Result<Self, ServeError> {
-        let bound = Self::bind(path).map_err(|source| ServeError {
+        let failed = |source| ServeError {
             path: path.to_path_buf(),
             source,
-        });
+        };
+        let owner = own_user().map_err(failed)?;
+        let bound = Self::bind(path).map_err(failed)?;
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(bound?, Served { journal, office }));
+        tasks.spawn(accept(bound, owner, Served { journal, office }));
         Ok(Self {
             path: path.to_path_buf(),
             tasks,
         })
     }
 
-    /// The directory keeps others out until the socket's own mode does.
+    /// Made in a folder of its own, which nobody else may enter, and put in its place when its mode is its
+    /// own: others can never reach it, whoever may enter the directory.
     fn bind(path: &Path) -> io::Result<UnixListener> {
-        match fs::remove_file(path) {
+        let folder = path.with_extension("new");
+        match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let listener = UnixListener::bind(Address::of(path)?.path())?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let made = folder.join("s");
+        let listener = UnixListener::bind(Address::of(&made)?.path())?;
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+        fs::rename(&made, path)?;
+        fs::remove_dir(&folder)?;
         Ok(listener)
     }
 }
@@ -125,7 +133,19 @@ struct Served {
     office: Arc<Office>,
 }
 
-async fn accept(listener: UnixListener, served: Served) {
+/// Whom this process runs as: the far end of its own line.
+fn own_user() -> io::Result<u32> {
+    let (line, _end) = UnixStream::pair()?;
+    Ok(line.peer_cred()?.uid())
+}
+
+/// Who may use the journal of `owner`: they themselves, and the system's administrator, who can do so
+/// anyway.
+const fn may_use(user: u32, owner: u32) -> bool {
+    user == owner || user == 0
+}
+
+async fn accept(listener: UnixListener, owner: u32, served: Served) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -135,6 +155,11 @@ async fn accept(listener: UnixListener, served: Served) {
         };
         match listener.accept().await {
             Ok((stream, _)) => {
+                let user = stream.peer_cred().map(|peer| peer.uid());
+                if !user.as_ref().is_ok_and(|&user| may_use(user, owner)) {
+                    tracing::warn!(?user, "somebody else wants to use the journal, and may not");
+                    continue;
+                }
                 connections.spawn(serve(stream, served.clone(), permit));
             }
             Err(error) => {
@@ -205,8 +230,9 @@ fn taken(office: &Office, guest: u64, call: Call) -> Option<Call> {
     match call {
         Call::LetGo { key, epoch } => office.let_go(Party::Guest(guest), &key, epoch),
         Call::Reply { letter, reply } => match reply {
-            Reply::Answered(body) => office.answered(guest, letter, Some(body.bytes())),
-            Reply::NotHere => office.answered(guest, letter, None),
+            Reply::Answered(body) => office.answered(guest, letter, Said::Answer(body.bytes())),
+            Reply::NotHere => office.answered(guest, letter, Said::NotHere),
+            Reply::Full => office.answered(guest, letter, Said::Full),
             Reply::Lost => office.lost(guest, letter),
         },
         other => return Some(other),
@@ -293,8 +319,12 @@ async fn answer(served: &Served, guest: u64, call: Call) -> Result<Answer, Error
             Answer::Snapshot(kept.map(|kept| (kept.seq, Body::of(&kept.body))))
         }
         Call::Delete { sid, epoch } => {
-            journal.delete(sid, epoch).await?;
-            office.deleted(sid);
+            let deleted = journal.delete(sid, epoch).await;
+            // A deletion that is made again finds no session, and nobody has it any more.
+            if matches!(deleted, Ok(()) | Err(Error::Unknown { .. })) {
+                office.deleted(sid);
+            }
+            deleted?;
             Answer::Done
         }
         Call::Hold(claims) => {
@@ -330,4 +360,17 @@ fn page(entries: &[Entry], cut: bool) -> Result<Answer, Error> {
         records.push(raw);
     }
     Ok(Answer::Read { records, more: cut })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_journal_is_for_its_owner_and_the_administrator() {
+        let owner = own_user().unwrap();
+        for (user, may) in [(owner, true), (0, true), (owner + 1, false)] {
+            assert_eq!(may_use(user, owner), may, "{user}");
+        }
+    }
 }

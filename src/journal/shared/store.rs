@@ -3,7 +3,7 @@
 //! The first process to open the directory has the journal and serves it; later ones use it over the
 //! socket. When the first one ends, however it ends, one of those that are left opens the directory
 //! and serves the others, and every call that was under way is made again: an append is known again by
-//! what it says, so that none lands twice.
+//! what it says, so that none lands twice, and a deletion is done where the session is not there any more.
 
 use std::{
     collections::HashMap,
@@ -316,7 +316,12 @@ impl Journal for Shared {
 
     fn delete(&self, sid: Sid, epoch: Epoch) -> BoxFuture<'_, Result<(), Error>> {
         async move {
-            self.call(move |journal| journal.delete(sid, epoch)).await?;
+            let way = self.inner.way();
+            match self.call(move |journal| journal.delete(sid, epoch)).await {
+                // It was made again on another way: what was done on the first is not known there.
+                Err(Error::Unknown { .. }) if !Arc::ptr_eq(&way, &self.inner.way()) => {}
+                deleted => deleted?,
+            }
             self.inner.way().deleted(sid);
             self.inner.held().retain(|_, claim| claim.sid != sid);
             Ok(())

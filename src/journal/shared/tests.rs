@@ -7,9 +7,13 @@ use tokio::{
     net::UnixListener,
     runtime::Handle,
     task::{JoinSet, block_in_place},
+    time::Instant,
 };
 
-use super::{wire::Hello, *};
+use super::{
+    wire::{Hello, PROTOCOL},
+    *,
+};
 use crate::{
     journal::{
         Append, Claim, Error, Journal, Memory, Standing, conformance,
@@ -22,6 +26,7 @@ use crate::{
     },
 };
 
+mod deletion;
 mod letters;
 
 fn key(name: &str) -> SessionKey {
@@ -87,13 +92,19 @@ async fn the_socket_is_for_its_owner_and_goes_with_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.sock");
     std::fs::write(&path, "left by a process that died").unwrap();
+    std::fs::create_dir(folder.path().join("journal.new")).unwrap();
+    std::fs::write(folder.path().join("journal.new/s"), "likewise").unwrap();
     let server = Server::listen(&path, Arc::new(Memory::new())).unwrap();
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let remote = Remote::connect(&path).await.unwrap();
     assert_eq!(remote.pid(), std::process::id());
     drop(server);
-    assert!(!path.exists());
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        0,
+        "nothing is left of it"
+    );
     let gone = Remote::connect(&path).await.unwrap_err();
     assert!(
         gone.to_string()
@@ -110,7 +121,7 @@ async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
     let listener = UnixListener::bind(&path).unwrap();
     let dies = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = br#"{"protocol":2,"pid":7}"#;
+        let hello = br#"{"protocol":3,"pid":7}"#;
         let length = u32::try_from(hello.len()).unwrap();
         stream.write_all(&length.to_be_bytes()).await.unwrap();
         stream.write_all(hello).await.unwrap();
@@ -125,6 +136,37 @@ async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
     let ((), (under_way, later)) = tokio::join!(dies, asks);
     let gone = Error::Unavailable("process 7, which has it open, is gone".into());
     assert_eq!((under_way, later), (gone.clone(), gone));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_does_not_answer_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    // Says who it is, and is stopped.
+    let listener = UnixListener::bind(&path).unwrap();
+    let stops = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let hello = Hello {
+            protocol: PROTOCOL,
+            pid: 7,
+        };
+        let hello = serde_json::to_vec(&hello).unwrap();
+        let length = u32::try_from(hello.len()).unwrap();
+        stream.write_all(&length.to_be_bytes()).await.unwrap();
+        stream.write_all(&hello).await.unwrap();
+        stream
+    };
+    let (_stream, remote) = tokio::join!(stops, Remote::connect(&path));
+    let remote = remote.unwrap();
+    let asked = Instant::now();
+    let silent = remote.find(key("s")).await.unwrap_err();
+    assert!(asked.elapsed() < Duration::from_secs(30));
+    assert_eq!(
+        silent.to_string(),
+        "the journal is not available: process 7, which has it open, did not answer within 20s: if it is \
+         stopped, let it go on (`kill -CONT 7`), else end it, and try again"
+    );
+    assert_eq!(remote.waiting(), 0);
 }
 
 #[tokio::test]
@@ -147,7 +189,7 @@ async fn another_protocol_is_refused_by_name() {
     let (_stream, refused) = tokio::join!(answers(listener), Remote::connect(&path));
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "process 7 shares its journal by protocol 99, this program speaks 2: end it, or use the same version"
+        "process 7 shares its journal by protocol 99, this program speaks 3: end it, or use the same version"
     );
 }
 

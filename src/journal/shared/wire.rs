@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The protocol that this program speaks.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 /// The longest frame. An append holds what one step of a session records, of which each text is bounded.
 pub(super) const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -111,6 +111,8 @@ pub(super) enum Reply {
     Answered(Body),
     /// The session is not there; nobody read it.
     NotHere,
+    /// Too many wait there; nobody read it.
+    Full,
     /// Whoever read it ended before it answered.
     Lost,
 }
@@ -161,6 +163,7 @@ pub(super) enum Post {
     Answered(Body),
     Nobody,
     Lost,
+    Full,
     Silent { process: Option<u32> },
 }
 
@@ -170,6 +173,7 @@ impl From<Posted> for Post {
             Posted::Answered(body) => Self::Answered(Body::of(&body)),
             Posted::Nobody => Self::Nobody,
             Posted::Lost => Self::Lost,
+            Posted::Full => Self::Full,
             Posted::Silent { process } => Self::Silent { process },
         }
     }
@@ -181,6 +185,7 @@ impl From<Post> for Posted {
             Post::Answered(body) => Self::Answered(body.bytes()),
             Post::Nobody => Self::Nobody,
             Post::Lost => Self::Lost,
+            Post::Full => Self::Full,
             Post::Silent { process } => Self::Silent { process },
         }
     }

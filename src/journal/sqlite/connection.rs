@@ -56,6 +56,8 @@ pub(super) fn open(files: &Files, tuning: Tuning) -> Result<Connection, OpenErro
         None => create(files, tuning)?,
         Some(header) => check(files, header, tuning)?,
     }
+    // Before SQLite makes files with the permissions of the database.
+    files.keep_to_owner();
     let mut connection = writing(&files.journal)?;
     schema::migrate(&mut connection, tuning.steps)
         .map_err(|error| refused(&files.journal, &error))?;

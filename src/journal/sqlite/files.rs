@@ -43,6 +43,25 @@ impl Files {
         })
     }
 
+    /// Sees to it that nobody else can read what is there, however it got there. The directory stays as it
+    /// is: it may be meant for other things too.
+    pub(super) fn keep_to_owner(&self) {
+        if others_may(&self.directory, WRITE) {
+            tracing::warn!(
+                directory = %self.directory.display(),
+                "others may write to the data directory, and so remove or replace what is in it: chmod go-w"
+            );
+        }
+        let index = self.directory.join("journal.db-shm");
+        for file in [&self.journal, &self.log, &index] {
+            if others_may(file, ANYTHING)
+                && let Err(error) = make_private(file)
+            {
+                tracing::warn!(file = %file.display(), %error, "others may read the journal");
+            }
+        }
+    }
+
     /// Makes an empty file for a new database, which takes over its permissions for its log.
     pub(super) fn start_draft(&self) -> Result<(), OpenError> {
         let failed = |source| OpenError::File {
@@ -151,6 +170,33 @@ fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     options
+}
+
+/// What the permissions of others can be.
+const ANYTHING: u32 = 0o077;
+const WRITE: u32 = 0o022;
+
+/// Whether anybody but the owner may do any of this.
+#[cfg(unix)]
+fn others_may(path: &Path, what: u32) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & what != 0)
+}
+
+#[cfg(not(unix))]
+fn others_may(_: &Path, _: u32) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn make_private(file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -1,4 +1,5 @@
-//! The write-ahead log: kept short, and emptied when a deleted session's content stands in it.
+//! The write-ahead log: kept short, and emptied when a deleted session's content stands in it, or may
+//! stand in it since a crash.
 //!
 //! SQLite would do the first by itself, but keeps it to itself when that fails; and a failed fsync
 //! of the database must not be followed by a log that is written over.
@@ -27,6 +28,8 @@ pub(super) struct Log<'c> {
 }
 
 impl<'c> Log<'c> {
+    /// What stands in the log at the start was left by a crash, perhaps of one that still had something to
+    /// erase: it is to be emptied.
     pub(super) fn new(connection: &'c Connection, tuning: Tuning) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
@@ -35,7 +38,7 @@ impl<'c> Log<'c> {
             empty: connection.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?,
             commits: 0,
             tuning,
-            owes: false,
+            owes: true,
             patience: Duration::ZERO,
         })
     }

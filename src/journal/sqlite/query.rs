@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::{
     error::{Failed, is_damage, told},
+    readers::GivenUp,
     row::{self, COLUMNS, Stored},
     sql::{bound, int, limit, standing, statements},
 };
@@ -153,16 +154,22 @@ impl<'c> Reader<'c> {
         })
     }
 
+    /// Ends early where it is given up: others wait for this thread.
     pub(super) fn search(
         &mut self,
         tenant: &TenantId,
         wanted: &Wanted,
         rows: usize,
+        given_up: GivenUp<'_>,
     ) -> Result<Vec<Hit>, Failed> {
         let arguments = (expression(tenant, wanted), tenant.as_str(), limit(rows));
         let mut found = self.sql.search.query(arguments)?;
         let mut hits = Vec::new();
         while let Some(row) = found.next()? {
+            if given_up() {
+                let why = "nobody waits for what is searched".to_owned();
+                return Err(Error::Unavailable(why).into());
+            }
             let (name, sid): (String, i64) = (row.get(0)?, row.get(1)?);
             let entry = Stored::of(row, 2)?.entry(Sid(sid.cast_unsigned()));
             let key = SessionName::new(&name).map(|name| SessionKey {

@@ -24,10 +24,15 @@ use crate::journal::Error;
 /// Threads. A read takes microseconds where its pages are in memory, and waits for the disk
 /// where they are not.
 const THREADS: usize = 3;
+/// Of them, those that may be busy with what takes long.
+const LONG: usize = THREADS - 1;
 /// Questions that wait or are being answered; more wait for room outside.
 const QUEUE: usize = 1_024;
 
 type Question = Box<dyn for<'r, 'c> FnOnce(&'r mut Reader<'c>) + Send>;
+
+/// Whether nobody waits for the answer any more.
+pub(super) type GivenUp<'a> = &'a dyn Fn() -> bool;
 
 /// The handle on the reading threads, which end when this is dropped.
 #[derive(Debug)]
@@ -35,6 +40,8 @@ pub(super) struct Readers {
     /// None once they are to end.
     queue: Option<Sender<Question>>,
     room: Arc<Semaphore>,
+    /// For what may take long.
+    long: Arc<Semaphore>,
     health: Arc<Health>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -49,6 +56,7 @@ impl Readers {
         let mut readers = Self {
             queue: Some(queue),
             room: Arc::new(Semaphore::new(QUEUE)),
+            long: Arc::new(Semaphore::new(LONG)),
             health,
             threads: Vec::new(),
         };
@@ -80,6 +88,32 @@ impl Readers {
         &self,
         look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>) -> Result<T, Failed> + Send + 'static,
     ) -> Result<T, Error> {
+        self.put(move |reader, _| look(reader)).await
+    }
+
+    /// Asks what may take long: it is to look now and then whether anybody still waits for it. One thread
+    /// is always left for what is short.
+    pub(super) async fn ask_at_length<T: Send + 'static>(
+        &self,
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
+        + Send
+        + 'static,
+    ) -> Result<T, Error> {
+        let turn = Arc::clone(&self.long).acquire_owned().await;
+        self.put(move |reader, given_up| {
+            // Kept until the thread is free again, whoever may have given up before.
+            let _turn = turn;
+            look(reader, given_up)
+        })
+        .await
+    }
+
+    async fn put<T: Send + 'static>(
+        &self,
+        look: impl for<'r, 'c> FnOnce(&'r mut Reader<'c>, GivenUp<'_>) -> Result<T, Failed>
+        + Send
+        + 'static,
+    ) -> Result<T, Error> {
         self.health.check()?;
         let room = Arc::clone(&self.room).acquire_owned().await;
         let (reply, answer) = oneshot::channel();
@@ -87,7 +121,8 @@ impl Readers {
             let _room = room;
             // Nobody waits for a question whose future was dropped.
             if !reply.is_closed() {
-                let _ = reply.send(look(reader).map_err(Failed::of_reading));
+                let found = look(reader, &|| reply.is_closed());
+                let _ = reply.send(found.map_err(Failed::of_reading));
             }
         });
         let gone = || Error::Unavailable("its readers have ended".to_owned());

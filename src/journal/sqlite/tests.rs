@@ -25,6 +25,7 @@ mod damage;
 mod deletion;
 mod opening;
 mod recovery;
+mod searching;
 mod writing;
 
 fn open(directory: &Path) -> Sqlite {

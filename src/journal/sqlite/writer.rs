@@ -132,9 +132,12 @@ fn write(
     ready: &mpsc::SyncSender<Result<(), String>>,
 ) {
     let store = Store::new(connection).and_then(|store| Ok((store, Log::new(connection, tuning)?)));
-    let heard = ready.send(store.as_ref().map(drop).map_err(told));
-    let (Ok((store, log)), Ok(())) = (store, heard) else {
-        return;
+    let (store, log) = match store {
+        Ok(started) => started,
+        Err(error) => {
+            let _ = ready.send(Err(told(&error)));
+            return;
+        }
     };
     let mut writing = Writing {
         store,
@@ -144,6 +147,11 @@ fn write(
         company: 1,
         patience: Duration::ZERO,
     };
+    // Before anything is answered: what was deleted before a crash is to be gone.
+    writing.tidy();
+    if ready.send(Ok(())).is_err() {
+        return;
+    }
     while let Some(batch) = writing.gather(requests) {
         writing.perform(batch);
     }

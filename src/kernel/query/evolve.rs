@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::{CurrentTurn, Query};
 use crate::{
     kernel::{
-        phase::{CallState, Step, ToolSlot},
+        compaction::TOO_LONG,
+        effect::Trial,
+        phase::{CallState, Pause, Step, ToolSlot},
         repetition::TurnDigest,
     },
     model::{
-        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, FaultClass, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
@@ -33,7 +35,7 @@ impl Query {
             Fact::Signal(fact) => self.evolve_signal(fact),
             Fact::Tool(fact) => self.evolve_tool(fact),
             Fact::Approval(fact) => self.evolve_approval(fact),
-            Fact::Budget(fact) => self.evolve_budget(fact),
+            Fact::Budget(fact) => self.evolve_budget(fact, record.at),
             Fact::Agent(fact) => self.evolve_agent(fact),
             Fact::Llm(fact) => self.evolve_llm(fact, record.at),
             Fact::Supervisor(SupervisorFact::Restarted(fact)) => match fact.cause {
@@ -63,6 +65,8 @@ impl Query {
                 self.current = CurrentTurn::default();
                 self.steers.clear();
                 self.child = None;
+                self.notes.clear();
+                self.sent = started.token_estimate;
                 self.final_mark = false;
                 self.step = Step::Calling {
                     attempt: started.attempt,
@@ -193,7 +197,7 @@ impl Query {
         }
     }
 
-    fn evolve_budget(&mut self, fact: &BudgetFact) {
+    fn evolve_budget(&mut self, fact: &BudgetFact, at: Timestamp) {
         match fact {
             BudgetFact::IterationWarning(_) => self.warned.iteration = true,
             BudgetFact::TokensWarning(_) => self.warned.tokens = true,
@@ -204,7 +208,55 @@ impl Query {
             | BudgetFact::TokensExceeded(_)
             | BudgetFact::CostExceeded(_)
             | BudgetFact::ContextExceeded(_) => {}
+            BudgetFact::ContextCompacting(fact) => {
+                let tries = match fact.again {
+                    None => 1,
+                    // It was not the model that failed.
+                    Some(TurnRestartCause::Recovery) => self.tries(),
+                    Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
+                };
+                self.compactions = fact.number;
+                self.compaction_attempt = fact.attempt;
+                self.notes.clone_from(&fact.guidance);
+                let (what, pause) = (Arc::new(fact.clone()), None);
+                self.step = Step::Compacting { what, tries, pause };
+            }
+            BudgetFact::ContextCompacted(fact) => {
+                self.usage += fact.usage;
+                self.sent = None;
+                self.compaction_ended(at);
+            }
+            BudgetFact::ContextCompactionFailed(fact) => {
+                self.usage += fact.usage;
+                self.uncompacted = Some(self.turns);
+                self.compaction_ended(at);
+            }
         }
+    }
+
+    /// The next turn can begin, or the call that was too long be made again.
+    fn compaction_ended(&mut self, until: Timestamp) {
+        let attempt = match &self.step {
+            Step::Compacting { what, .. } => what.turn_attempt,
+            Step::Preparing
+            | Step::Ready
+            | Step::Calling { .. }
+            | Step::BackingOff { .. }
+            | Step::Tools { .. }
+            | Step::Delegating { .. }
+            | Step::Ending { .. } => return,
+        };
+        self.step = match attempt {
+            None => Step::Ready,
+            Some(attempt) => Step::BackingOff {
+                attempt,
+                tries: 0,
+                until,
+                code: TOO_LONG.into(),
+                // Another call than the one that was found too long.
+                trial: Trial::First,
+            },
+        };
     }
 
     fn evolve_agent(&mut self, fact: &AgentFact) {
@@ -260,6 +312,26 @@ impl Query {
     }
 
     fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
+        self.usage += match fact {
+            LlmFact::Retried(retried) => retried.usage,
+            LlmFact::FailedOver(failed) => failed.usage,
+            // Of a provider, not of a query.
+            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
+        };
+        if let Step::Compacting { what, tries, pause } = &mut self.step {
+            let (until, fault) = match fact {
+                LlmFact::Retried(retried) => (retried.not_before, &retried.fault),
+                LlmFact::FailedOver(failed) => {
+                    Arc::make_mut(what).model.clone_from(&failed.to);
+                    *tries = 0;
+                    (at, &failed.fault)
+                }
+                LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
+            };
+            let code = fault.code.as_str().into();
+            *pause = Some(Pause { until, code });
+            return;
+        }
         match fact {
             LlmFact::Retried(retried) => {
                 self.step = Step::BackingOff {
@@ -267,6 +339,14 @@ impl Query {
                     tries: self.tries(),
                     until: retried.not_before,
                     code: retried.fault.code.as_str().into(),
+                    trial: match retried.fault.class {
+                        // Nothing was sent.
+                        FaultClass::Overloaded { .. } => Trial::First,
+                        FaultClass::Retryable { .. }
+                        | FaultClass::Permanent
+                        | FaultClass::Cancelled
+                        | FaultClass::Bug => Trial::Retry,
+                    },
                 };
             }
             // The next model is asked at once, or when the pause of the session ends.
@@ -277,8 +357,10 @@ impl Query {
                     tries: 0,
                     until: at,
                     code: failed.fault.code.as_str().into(),
+                    trial: Trial::First,
                 };
             }
+            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
         }
     }
 
@@ -291,7 +373,9 @@ impl Query {
 
     fn tries(&self) -> u32 {
         match self.step {
-            Step::Calling { tries, .. } | Step::BackingOff { tries, .. } => tries,
+            Step::Calling { tries, .. }
+            | Step::BackingOff { tries, .. }
+            | Step::Compacting { tries, .. } => tries,
             Step::Preparing
             | Step::Ready
             | Step::Tools { .. }

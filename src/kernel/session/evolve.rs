@@ -7,7 +7,9 @@ use crate::{
     kernel::{inbox::Queued, query::Query},
     model::{
         Outcome, QueryId, Record,
-        record::{Accepted, ControlFact, Fact, Noted, Place, QueryFact, SessionFact, TurnFact},
+        record::{
+            Accepted, BudgetFact, ControlFact, Fact, Noted, Place, QueryFact, SessionFact, TurnFact,
+        },
     },
 };
 
@@ -69,7 +71,15 @@ impl Session {
                 .for_each(|text| self.transcript.guide(text));
         }
         if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
+            // What was sent is known until the reply is a part of it.
+            if let Some(sent) = query.sent {
+                self.calibration.learn(sent, replied.usage.input_tokens);
+            }
             self.transcript.reply(replied);
+        }
+        if let Fact::Budget(BudgetFact::ContextCompacted(compacted)) = &record.fact {
+            self.transcript
+                .compact(compacted.messages, &compacted.summary);
         }
         if let Fact::Control(ControlFact::Steered(steered)) = &record.fact
             && let Some(key) = &steered.idempotency_key
@@ -156,6 +166,7 @@ impl PartialEq for Session {
             && self.forced == other.forced
             && self.keys == other.keys
             && self.usage == other.usage
+            && self.calibration == other.calibration
     }
 }
 

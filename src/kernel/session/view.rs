@@ -4,7 +4,10 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{Phase, Session};
 use crate::{
-    kernel::{history::Transcript, inbox::Queued, keys::KeyUse, policy::Policy, query::Query},
+    kernel::{
+        context::Calibration, history::Transcript, inbox::Queued, keys::KeyUse, policy::Policy,
+        query::Query,
+    },
     model::{
         QueryId, Record, SessionKey, Usage,
         record::{Accepted, Fact, QueryFact, SessionFact},
@@ -142,6 +145,10 @@ impl Session {
 
     pub(in crate::kernel) fn forced(&self) -> Option<QueryId> {
         self.forced.as_ref().map(|forced| forced.query)
+    }
+
+    pub(in crate::kernel) const fn calibration(&self) -> Calibration {
+        self.calibration
     }
 
     /// What all ended queries used.

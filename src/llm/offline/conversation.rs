@@ -65,7 +65,9 @@ pub(super) struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     pub(super) fn read(messages: &'a [impl AsRef<Message>]) -> Self {
-        let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
+        // What a summary reports can be looked up again; nobody asks for it.
+        let messages = messages.iter().map(AsRef::as_ref);
+        let messages: Vec<&Message> = messages.filter(|one| !one.is_summary()).collect();
         let query = query_start(&messages);
         let own = &messages[query.end..];
         let text = |range: Range<usize>| {

@@ -52,7 +52,7 @@ async fn played(script: &Scripted, replies: usize) -> String {
             };
             text.clone()
         }
-        Some(Ok(Delta::Text(_) | Delta::Reasoning(_))) => "no end mark".to_owned(),
+        Some(Ok(_)) => "no end mark".to_owned(),
         Some(Err(fault)) => fault.code,
         None => "nothing".to_owned(),
     }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::facts;
+use super::{
+    context::{Compacted, Compacting, CompactionFailed},
+    facts,
+};
 
 /// `budget.iteration.warning`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,5 +61,11 @@ facts! {
         ContextWarning(AmountBudget) = "budget.context.warning",
         /// The conversation no longer fits the model.
         ContextExceeded(AmountBudget) = "budget.context.exceeded",
+        /// See [`Compacting`].
+        ContextCompacting(Compacting) = "budget.context.compacting",
+        /// See [`Compacted`].
+        ContextCompacted(Compacted) = "budget.context.compacted",
+        /// See [`CompactionFailed`].
+        ContextCompactionFailed(CompactionFailed) = "budget.context.compaction_failed",
     }
 }

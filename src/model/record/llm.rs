@@ -1,9 +1,9 @@
-//! What the session did about faults on the way to the model.
+//! What was done about faults on the way to a model: by a session, and by a gateway for all of them.
 
 use serde::{Deserialize, Serialize};
 
 use super::facts;
-use crate::model::{fault::Fault, id::Attempt, time::Timestamp};
+use crate::model::{fault::Fault, id::Attempt, time::Timestamp, usage::Usage};
 
 /// `llm.retried`: the same model is asked again, after a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub struct Retried {
     pub fault: Fault,
     /// Not before this.
     pub not_before: Timestamp,
+    /// What the failed try cost all the same, as far as that is known.
+    #[serde(default, skip_serializing_if = "Usage::is_none")]
+    pub usage: Usage,
 }
 
 /// `llm.failed_over`: the next model of the chain is asked.
@@ -27,6 +30,33 @@ pub struct FailedOver {
     pub from: String,
     /// The model asked instead.
     pub to: String,
+    /// What the failed try cost all the same, as far as that is known.
+    #[serde(default, skip_serializing_if = "Usage::is_none")]
+    pub usage: Usage,
+}
+
+/// `llm.circuit_opened`: a provider, or one of its models, is not asked for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CircuitOpened {
+    /// The provider.
+    pub provider: String,
+    /// The model; none for the provider as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The code of the last fault that counted.
+    pub why: String,
+    /// For how long, in milliseconds; then one call is let through.
+    pub cool_down_ms: u64,
+}
+
+/// `llm.circuit_closed`: it answered, and is asked again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CircuitClosed {
+    /// The provider.
+    pub provider: String,
+    /// The model; none for the provider as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 facts! {
@@ -36,5 +66,41 @@ facts! {
         Retried(Retried) = "llm.retried",
         /// See [`FailedOver`].
         FailedOver(FailedOver) = "llm.failed_over",
+        /// See [`CircuitOpened`].
+        CircuitOpened(CircuitOpened) = "llm.circuit_opened",
+        /// See [`CircuitClosed`].
+        CircuitClosed(CircuitClosed) = "llm.circuit_closed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::{Record, codec};
+
+    #[test]
+    fn what_a_gateway_tells_reads_back_as_it_was() {
+        let opened = |model: Option<&str>| {
+            LlmFact::CircuitOpened(CircuitOpened {
+                provider: "openai".into(),
+                model: model.map(str::to_owned),
+                why: "server_error".into(),
+                cool_down_ms: 5_000,
+            })
+        };
+        let closed = LlmFact::CircuitClosed(CircuitClosed {
+            provider: "openai".into(),
+            model: None,
+        });
+        for fact in [opened(None), opened(Some("openai/small")), closed] {
+            let record = Record {
+                at: Timestamp::from_millis(1_767_225_600_000),
+                query: None,
+                turn: None,
+                fact: fact.into(),
+            };
+            let written = codec::encode(&record).unwrap();
+            assert_eq!(codec::decode(&written).unwrap(), record, "{written}");
+        }
     }
 }

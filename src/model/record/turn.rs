@@ -37,6 +37,10 @@ pub struct Started {
     /// What the runtime says to the model before this turn, in order.
     #[serde(default)]
     pub guidance: Vec<String>,
+    /// About how many tokens are sent, before calibration: prompt, conversation, tool list. None where the
+    /// model's context window is not known, and nothing is measured by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_estimate: Option<u64>,
 }
 
 /// Why a turn's call is made anew.

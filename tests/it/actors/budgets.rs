@@ -219,7 +219,7 @@ async fn configured(
     change: impl FnOnce(&mut Config),
 ) -> (System, SessionHandle) {
     let mut config = Config::default();
-    config.model.chain = ModelChain::new(["scripted/test"]).unwrap();
+    config.model.chain = Some(ModelChain::new(["scripted/test"]).unwrap());
     change(&mut config);
     let system = Oracle::builder()
         .config(config)

@@ -15,12 +15,22 @@ use oracle_agent::{
 pub(super) struct Family {
     parent: Scripted,
     children: BTreeMap<&'static str, Probe<Scripted>>,
+    /// Whoever is asked for a summary.
+    summaries: Scripted,
 }
+
+/// What every summary says.
+const SUMMARY: &str = "[user] asked where a is. [tool look, ok] a is there.";
 
 impl Family {
     pub(super) fn new(parent: Scripted) -> Self {
         let children = BTreeMap::new();
-        Self { parent, children }
+        let summaries = Scripted::new().reply(SUMMARY);
+        Self {
+            parent,
+            children,
+            summaries,
+        }
     }
 
     pub(super) fn child(mut self, scope: &'static str, script: Scripted) -> Self {
@@ -28,8 +38,18 @@ impl Family {
         self
     }
 
+    /// With somebody else to ask for summaries.
+    pub(super) fn summarising(mut self, summaries: Scripted) -> Self {
+        self.summaries = summaries;
+        self
+    }
+
     pub(super) const fn parent(&self) -> &Scripted {
         &self.parent
+    }
+
+    pub(super) const fn summaries(&self) -> &Scripted {
+        &self.summaries
     }
 
     pub(super) fn of(&self, scope: &str) -> &Probe<Scripted> {
@@ -43,6 +63,9 @@ impl Backend for Family {
     }
 
     fn call(&self, request: Request) -> DeltaStream {
+        if request.system.starts_with("You compact conversations.") {
+            return self.summaries.call(request);
+        }
         let first: String = request.messages[0].texts().collect();
         match self.children.get(first.as_str()) {
             Some(child) => child.call(request),

@@ -177,7 +177,7 @@ async fn a_full_queue_refuses_with_a_hint_and_the_call_is_made_later() {
     let class = FaultClass::Overloaded {
         after_ms: Some(1_000),
     };
-    assert_eq!((fault.class, fault.code.as_str()), (class, "overloaded"));
+    assert_eq!((fault.class, fault.code.as_str()), (class, "queue_full"));
 }
 
 #[tokio::test(start_paused = true)]

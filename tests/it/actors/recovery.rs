@@ -1,15 +1,21 @@
 //! The process ends in the middle of queries: the next one goes on with them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::Recovery,
+    journal::{Append, Journal, Standing},
     llm::Scripted,
-    model::Submission,
-    testkit::{Probe, TestOracle, let_pass},
+    model::{
+        Limits, ProfileName, QueryId, Record, SessionKey, SessionName, Submission, Timestamp,
+        record::{Accepted, Opened, Place, QueryFact, SessionFact},
+    },
+    testkit::{Probe, Silence, TestOracle, TestSystem, TestTool, let_pass},
 };
 
 use super::{HOUR, answered, counts, done, end, memory};
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 fn silent() -> Scripted {
     (0..40).fold(Scripted::new(), |script, _| script.stall("Half an"))
@@ -55,6 +61,124 @@ async fn what_was_cut_off_comes_back_at_the_start_a_few_at_a_time() {
         assert_eq!(counts(&session, kinds).await, [1, 1, 1], "{name}");
     }
     assert!(model.most() <= 4, "{} at once", model.most());
+}
+
+/// Sessions with a question that nobody has begun to answer.
+async fn open_queries(journal: &dyn Journal, many: usize) {
+    for number in 0..many {
+        let key = SessionKey::local(SessionName::new(&format!("s{number}")).unwrap());
+        let claim = journal.claim(key.clone()).await.unwrap();
+        let record = |query, fact| {
+            Arc::new(Record {
+                at: Timestamp::from_millis(1_767_225_600_000),
+                query,
+                turn: None,
+                fact,
+            })
+        };
+        let opened = SessionFact::Opened(Opened {
+            key,
+            profile: ProfileName::oracle(),
+            parent: None,
+        });
+        let accepted = QueryFact::Accepted(Accepted {
+            text: "what is it?".into(),
+            limits: Limits::default(),
+            idempotency_key: None,
+            continues: None,
+            place: Place::Back,
+        });
+        let append = Append {
+            sid: claim.sid,
+            epoch: claim.epoch,
+            after: claim.last,
+            records: vec![
+                record(None, opened.into()),
+                record(Some(QueryId(1)), accepted.into()),
+            ],
+            leaves: Standing::Busy,
+        };
+        journal.append(append).await.unwrap();
+    }
+}
+
+/// A host whose model never says anything, and nobody minds.
+async fn silent_host(
+    journal: Arc<dyn Journal>,
+    concurrency: usize,
+) -> (TestSystem, Probe<Silence<Scripted>>) {
+    let model = Probe::new(Silence::new(usize::MAX, Scripted::new()));
+    let oracle = TestOracle::new(model.clone())
+        .journal(journal)
+        .settings(|settings| {
+            settings.gateway.concurrency = 10_000;
+            settings.gateway.first_token = 10 * HOUR;
+            settings.gateway.total = 10 * HOUR;
+            settings.stall_limit = 10 * HOUR;
+            settings.recovery = Recovery::AtStart { concurrency };
+        });
+    (oracle.start().await.unwrap(), model)
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_open_queries_do_not_fall_upon_a_slow_model() {
+    let journal = memory();
+    open_queries(&*journal, 10_000).await;
+    let (oracle, model) = silent_host(journal, 32).await;
+    let_pass(10 * MINUTE).await;
+    assert_eq!((model.opened(), model.open()), (32, 32));
+    assert_eq!(oracle.oracle().running(), 32);
+}
+
+#[tokio::test(start_paused = true)]
+async fn queries_that_hang_do_not_hold_back_all_others_for_ever() {
+    let journal = memory();
+    open_queries(&*journal, 12).await;
+    let (_oracle, model) = silent_host(journal, 4).await;
+    let_pass(14 * MINUTE).await;
+    assert_eq!(model.opened(), 4);
+    let_pass(2 * MINUTE).await;
+    assert_eq!(model.opened(), 8, "a quarter of an hour is long enough");
+    let_pass(12 * MINUTE).await;
+    assert_eq!(model.opened(), 8);
+    let_pass(3 * MINUTE).await;
+    assert_eq!(model.opened(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_is_brought_back_whatever_else_runs() {
+    let journal = memory();
+    open_queries(&*journal, 3).await;
+    let (oracle, model) = silent_host(journal, 1).await;
+    let others = 5;
+    for number in 0..others {
+        let session = oracle.session(&format!("new-{number}")).unwrap();
+        session.submit(Submission::new("and this?")).await.unwrap();
+    }
+    let_pass(14 * MINUTE).await;
+    assert_eq!(model.opened(), others + 1);
+    let_pass(15 * MINUTE).await;
+    assert_eq!(model.opened(), others + 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_person_takes_nobodys_place() {
+    let journal = memory();
+    open_queries(&*journal, 12).await;
+    let tool = TestTool::new("deploy").needs_approval();
+    let script = (0..12).fold(Scripted::new(), |script, _| {
+        script.calls("Shall I?", [("deploy", serde_json::json!({}))])
+    });
+    let oracle = TestOracle::new(script)
+        .tool(tool)
+        .journal(journal)
+        .settings(|settings| settings.recovery = Recovery::AtStart { concurrency: 4 });
+    let oracle = oracle.start().await.unwrap();
+    let_pass(10 * MINUTE).await;
+    for number in 0..12 {
+        let session = oracle.session(&format!("s{number}")).unwrap();
+        assert_eq!(counts(&session, ["approval.requested"]).await, [1]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

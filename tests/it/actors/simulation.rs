@@ -71,6 +71,11 @@ impl Undisturbed {
         fates
     }
 
+    fn records(&self, kind: &str) -> usize {
+        let kinds = self.appends.iter().flat_map(|(_, kinds)| kinds);
+        kinds.filter(|found| **found == kind).count()
+    }
+
     fn same_as(&self, came: &Came, name: &str) {
         assert_eq!(came.ends, self.came.ends, "{name}");
         for (tool, runs) in &self.came.runs {
@@ -118,6 +123,9 @@ fn named(scenario: &Scenario, fates: &[Fate]) -> String {
 async fn cut_off_at_any_record_a_scenario_comes_to_the_same_end() {
     for scenario in scenario::all() {
         let undisturbed = undisturbed(&scenario).await;
+        let compacted = undisturbed.records("budget.context.compacted");
+        let compacts = scenario.name.starts_with("a compaction");
+        assert_eq!(compacted, usize::from(compacts), "{}", scenario.name);
         for fate in undisturbed.fates() {
             let name = named(&scenario, std::slice::from_ref(&fate));
             let came = play(&scenario, memory(), &[fate], &name).await;

@@ -147,6 +147,7 @@ async fn a_place_in_a_queue_is_no_stall_whatever_else_the_session_is_told() {
             settings.gateway.concurrency = 1;
             settings.gateway.idle = HOUR;
             settings.gateway.total = 20 * HOUR;
+            settings.gateway.queue_deadline = 20 * HOUR;
         })
         .start()
         .await

@@ -224,6 +224,7 @@ fn a_closed_standard_input_asks_nothing() {
     let script = format!("exec '{}' ask <&-", env!("CARGO_BIN_EXE_oracle"));
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(place.path("."));
+    place.isolate(&mut shell);
     let output = shell.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     let empty = "oracle: the question is empty: say what you want to know\n";

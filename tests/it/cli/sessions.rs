@@ -8,13 +8,14 @@ use std::{
 };
 
 use oracle_agent::{
-    journal::{Append, Journal, Sqlite, Standing},
+    journal::{Append, Journal, Said, Sqlite, Standing, shared::Shared},
     model::{
         ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
         record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
     },
 };
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::{
     Place,
@@ -72,6 +73,45 @@ fn sessions_are_listed_the_last_used_first() {
     let said = String::from_utf8(limited.stderr).unwrap();
     assert!(limited.stdout.starts_with(b"a\t"));
     assert_eq!(said, "oracle: 2 more sessions: see more with --limit\n");
+}
+
+#[test]
+fn what_was_used_is_added_up_from_what_is_kept() {
+    let place = place();
+    let [all] = &objects(&place, "usage --json")[..] else {
+        panic!("one tenant");
+    };
+    assert_eq!(
+        (&all["by"], &all["of"]),
+        (&json!("tenant"), &json!("default"))
+    );
+    let sessions = objects(&place, "usage --by session --json");
+    let names: Vec<_> = sessions.iter().map(|row| row["of"].clone()).collect();
+    assert_eq!(names, ["a", "b", "shop-1"]);
+    let sum = |field: &str| -> u64 {
+        let each = sessions
+            .iter()
+            .map(|row| row["usage"][field].as_u64().unwrap());
+        each.sum()
+    };
+    assert_eq!(all["usage"]["input_tokens"], sum("input_tokens"));
+    assert!(sum("output_tokens") > 0);
+    let [model] = &objects(&place, "usage --by model --json")[..] else {
+        panic!("one model");
+    };
+    assert!(
+        model["of"].as_str().unwrap().starts_with("offline"),
+        "{model}"
+    );
+    assert_eq!(model["usage"], all["usage"]);
+    let row = out(&place, "usage");
+    assert_eq!(row.split('\t').count(), 6, "{row}");
+    let empty = Place::new(&[]).oracle("usage").output();
+    assert_eq!(empty.status.code(), Some(0));
+    assert_eq!(
+        empty.stderr,
+        b"oracle: no calls of models are recorded yet\n"
+    );
 }
 
 #[test]
@@ -387,8 +427,15 @@ fn what_cannot_be_looked_at_is_said() {
 async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
     let folder = place.data.path().join("oracle");
     let journal = Sqlite::open(&folder, Box::new(|_| ())).unwrap();
-    let key = SessionKey::local(SessionName::new(session).unwrap());
-    let claim = journal.claim(key).await.unwrap();
+    add(&journal, session, facts).await;
+}
+
+fn name(session: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(session).unwrap())
+}
+
+async fn add(journal: &dyn Journal, session: &str, facts: Vec<Fact>) {
+    let claim = journal.claim(name(session)).await.unwrap();
     let record = |fact| Record {
         // Later than whatever the program writes.
         at: Timestamp::from_millis(4_000_000_000_000),
@@ -419,17 +466,18 @@ fn opened(session: &str, parent: Option<&str>) -> Fact {
     }))
 }
 
+fn started(child: &str) -> Fact {
+    Fact::from(AgentFact::DelegationStarted(ChildStart {
+        child: SessionName::new(child).unwrap(),
+        scope: "look".into(),
+        max_tokens: None,
+        max_cost: None,
+    }))
+}
+
 #[tokio::test]
 async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session() {
     let place = place();
-    let started = |child: &str| {
-        Fact::from(AgentFact::DelegationStarted(ChildStart {
-            child: SessionName::new(child).unwrap(),
-            scope: "look".into(),
-            max_tokens: None,
-            max_cost: None,
-        }))
-    };
     append(
         &place,
         "p",
@@ -454,6 +502,45 @@ async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session
         "the one that never began is not counted"
     );
     assert_eq!(objects(&place, "sessions list --json").len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sub_agent_that_is_started_while_its_parent_is_deleted_goes_too() {
+    let place = Place::new(&[]);
+    let folder = place.data.path().join("oracle");
+    fs::create_dir_all(&folder).unwrap();
+    // A process that has the parent, and starts another sub-agent before it lets go.
+    let works = Shared::open(&folder, |why| panic!("{why}")).await.unwrap();
+    add(&works, "p", vec![opened("p", None)]).await;
+    let mut letters = works.letters().unwrap().receive();
+    let works_on = works.clone();
+    let mut reader = JoinSet::new();
+    reader.spawn(async move {
+        while let Some(letter) = letters.recv().await {
+            if works_on.find(name("p.1.1")).await.unwrap().is_none() {
+                add(&works_on, "p", vec![started("p.1.1")]).await;
+                add(&works_on, "p.1.1", vec![opened("p.1.1", Some("p"))]).await;
+            }
+            works_on.letters().unwrap().let_go(&letter.key);
+            letter.answer.send(Said::NotHere).unwrap();
+        }
+    });
+    let (told, place) = tokio::task::spawn_blocking(move || {
+        let told = out(&place, "sessions delete p --yes --force --json");
+        (told, place)
+    })
+    .await
+    .unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (&told["records"], &told["sub_agents"]),
+        (&json!(2), &json!(1))
+    );
+    for gone in ["p", "p.1.1"] {
+        assert_eq!(works.find(name(gone)).await, Ok(None), "{gone}");
+    }
+    drop(reader);
+    drop(place);
 }
 
 #[tokio::test]

@@ -136,6 +136,7 @@ fn closed_streams_are_like_empty_ones() {
         let script = format!("exec '{}' {line}", env!("CARGO_BIN_EXE_oracle"));
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(place.path("."));
+        place.isolate(&mut shell);
         let output = shell.stdin(Stdio::null()).output().unwrap();
         let got = String::from_utf8(output.stdout).unwrap();
         assert_eq!(

@@ -12,10 +12,32 @@ fn the_documented_file_is_the_default() {
     assert_eq!(load(&Sources::default()).unwrap().config, Config::default());
 }
 
+/// The documented file with all its examples.
+fn with_examples() -> String {
+    let example = |line: &str| match line.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
+        _ => format!("{line}\n"),
+    };
+    DOCUMENTED.lines().map(example).collect()
+}
+
+/// The lines of a part of the documented file, and behind them what explains the keys that it must have.
+fn explains(place: &str, body: &str, key: &str, mark: &str) {
+    let line = format!("{mark}{key} = ");
+    let lines: Vec<&str> = body.lines().collect();
+    let at = lines.iter().position(|found| found.starts_with(&line));
+    let at = at.unwrap_or_else(|| panic!("{place} has no `{line}`"));
+    assert!(
+        at > 0 && lines[at - 1].starts_with("# "),
+        "{place} {key}: not explained"
+    );
+}
+
 #[test]
 fn the_documented_file_names_every_key_with_a_word_about_it() {
     // Unlike TOML, JSON shows optional keys that are not set.
-    let all = serde_json::to_value(Config::default()).unwrap();
+    let mut all = serde_json::to_value(Config::default()).unwrap();
+    all.as_object_mut().unwrap().remove("providers");
     let mut keys = 0;
     for (section, values) in all.as_object().unwrap() {
         let head = format!("\n[{section}]\n");
@@ -25,14 +47,7 @@ fn the_documented_file_names_every_key_with_a_word_about_it() {
         let body = body.split("\n[").next().unwrap();
         for (key, value) in values.as_object().unwrap() {
             let mark = if value.is_null() { "#" } else { "" };
-            let line = format!("{mark}{key} = ");
-            let lines: Vec<&str> = body.lines().collect();
-            let at = lines.iter().position(|found| found.starts_with(&line));
-            let at = at.unwrap_or_else(|| panic!("[{section}] has no `{line}`"));
-            assert!(
-                at > 0 && lines[at - 1].starts_with("# "),
-                "[{section}] {key}: not explained"
-            );
+            explains(section, body, key, mark);
             keys += 1;
         }
     }
@@ -41,25 +56,53 @@ fn the_documented_file_names_every_key_with_a_word_about_it() {
             .split_once(" = ")
             .is_some_and(|(key, _)| !key.contains(' '))
     };
-    assert_eq!(
-        DOCUMENTED.lines().filter(set).count(),
-        keys,
-        "a key too many"
-    );
+    let (sections, _) = DOCUMENTED.split_once("#[[providers]]").unwrap();
+    assert_eq!(sections.lines().filter(set).count(), keys, "a key too many");
+}
+
+#[test]
+fn the_documented_providers_have_every_key_with_a_word_about_it() {
+    let (_, body) = DOCUMENTED.split_once("#[[providers]]").unwrap();
+    let (own, of_models) = body.split_once("#[[providers.models]]").unwrap();
+    // A wrong key is told with all that there are.
+    for (head, text, keys) in [
+        ("[[providers]]\nname = 'x'", own, 13),
+        (
+            "[[providers]]\nname = 'x'\n[[providers.models]]",
+            of_models,
+            6,
+        ),
+    ] {
+        let file = format!("{head}\nxyzzy = 1\n");
+        let said = super::problems(&sources(&file, &[], &[])).join("\n");
+        let (_, known) = said.split_once("]]` has ").unwrap();
+        let known = known.lines().next().unwrap().split(", ");
+        let known: Vec<&str> = known.filter(|key| *key != "models").collect();
+        for key in &known {
+            let place = if text.contains(&format!("\n#{key} = ")) {
+                text
+            } else {
+                body
+            };
+            explains(head, place, key, "#");
+        }
+        assert_eq!(
+            known.len(),
+            keys - usize::from(head.ends_with("'x'")),
+            "{known:?}"
+        );
+    }
 }
 
 #[test]
 fn the_examples_of_optional_keys_are_good() {
-    let example = |line: &str| match line.strip_prefix('#') {
-        Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
-        _ => format!("{line}\n"),
-    };
-    let text: String = DOCUMENTED.lines().map(example).collect();
-    let shown = serde_json::to_string(&from_file(&text).config).unwrap();
+    let config = from_file(&with_examples()).config;
+    let shown = serde_json::to_string(&config).unwrap();
     assert!(
         !shown.contains("null"),
         "an optional key has no example: {shown}"
     );
+    assert_eq!(config.providers.len(), 2);
 }
 
 #[test]
@@ -87,7 +130,8 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Remind);
     assert_eq!(config.prompt.token_budget.get(), 8_000);
     assert_eq!(config.delegation.max_depth.get(), 1);
-    assert_eq!(config.model.chain.models(), ["offline/offline"]);
+    assert_eq!(config.model.chain, None);
+    assert_eq!(config.choice(&[]).chain.models(), ["offline/offline"]);
     assert_eq!(config.supervisor.max_crashes.get(), 3);
     assert_eq!(config.supervisor.max_process_deaths.get(), 10);
     assert_eq!(config.validate(), Ok(()));
@@ -119,8 +163,55 @@ fn what_is_shown_can_be_used_as_a_file_and_says_where_values_come_from() {
 }
 
 #[test]
+fn providers_are_shown_like_sections() {
+    let loaded = from_file(&with_examples());
+    let shown = loaded.show().unwrap();
+    assert_eq!(from_file(&shown).config, loaded.config);
+    let at = |text: &str| {
+        let (before, _) = DOCUMENTED
+            .split_once(text)
+            .unwrap_or_else(|| panic!("{text}"));
+        before.lines().count() + 1
+    };
+    for line in [
+        format!(
+            "\n[[providers]]\nname = \"vllm\" # oracle.toml:{}\n",
+            at("#name = \"vllm\"")
+        ),
+        "# key_file is not set\n".into(),
+        format!(
+            "headers = {{ X-Title = \"Oracle\" }} # oracle.toml:{}\n",
+            at("#headers = ")
+        ),
+        format!(
+            "\n[[providers.models]]\nname = \"qwen3-32b\" # oracle.toml:{}\n",
+            at("#name = \"qwen3")
+        ),
+        format!("cached = 0.02 # oracle.toml:{}\n", at("#cached = ")),
+        format!(
+            "\n[[providers]]\nname = \"claude-gateway\" # oracle.toml:{}\n",
+            at("#name = \"claude-g")
+        ),
+        "# key_env is not set\n".into(),
+        "stream = \"always\" # default\n".into(),
+    ] {
+        assert!(shown.contains(&line), "no {line:?} in\n{shown}");
+    }
+}
+
+#[test]
+fn a_chain_that_was_chosen_is_shown_with_the_reason() {
+    let loaded = load(&sources("", &[("OPENAI_API_KEY", "sk-canary")], &[])).unwrap();
+    let shown = loaded.show().unwrap();
+    let line = "[model]\n# chain is not set: openai/gpt-4.1, because OPENAI_API_KEY is set\n";
+    assert!(shown.contains(line), "{shown}");
+    assert_eq!(from_file(&shown).config, loaded.config);
+    assert!(!shown.contains("canary"));
+}
+
+#[test]
 fn a_configuration_round_trips_through_serde() {
-    let config = from_file("[model]\nchain = 'a/b'\n[data]\ndir = 'x'").config;
+    let config = from_file(&with_examples()).config;
     let text = toml::to_string(&config).unwrap();
     assert_eq!(toml::from_str::<Config>(&text).unwrap(), config);
     let unknown = toml::from_str::<Config>("[oracle]\nmax_turn = 1").unwrap_err();

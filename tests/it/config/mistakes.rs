@@ -122,7 +122,7 @@ fn mistakes_are_told_in_one_line_each() {
         (
             "a secret in the wrong place",
             "[model]\napi_key = 'sk-123'",
-            "oracle.toml:2: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, first_token_deadline, idle_deadline, total_deadline",
+            "oracle.toml:2: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, connect_deadline, headers_deadline, first_token_deadline, idle_deadline, total_deadline",
         ),
         (
             "a section almost right",
@@ -132,7 +132,7 @@ fn mistakes_are_told_in_one_line_each() {
         (
             "a section like no other",
             "[colours]",
-            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, model, session, supervisor, actors, data",
+            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, model, session, supervisor, actors, data and [[providers]]",
         ),
         (
             "a value for a section",
@@ -187,7 +187,7 @@ fn mistakes_in_variables_and_options_name_them() {
             "a secret",
             &[("ORACLE_MODEL__API_KEY", "sk-123")],
             &[],
-            "environment variable ORACLE_MODEL__API_KEY: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, first_token_deadline, idle_deadline, total_deadline",
+            "environment variable ORACLE_MODEL__API_KEY: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, connect_deadline, headers_deadline, first_token_deadline, idle_deadline, total_deadline",
         ),
         (
             "a long name for a short one",
@@ -326,6 +326,7 @@ fn a_configuration_made_in_code_can_be_checked() {
     assert_eq!(
         lines,
         [
+            "set in code: `model.headers_deadline` is `1m`, allowed is less than `supervisor.stall_limit`, which is 45s",
             "set in code: `model.first_token_deadline` is `1m`, allowed is less than `supervisor.stall_limit`, which is 45s",
             "set in code: `model.idle_deadline` is `1m`, allowed is less than `supervisor.stall_limit`, which is 45s",
             "set in code: `model.total_deadline` is `10m`, allowed is less than `supervisor.stall_limit`, which is 45s",

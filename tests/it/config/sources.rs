@@ -202,7 +202,7 @@ fn every_kind_of_value_is_read_from_the_environment() {
     assert_eq!(config.prompt.dir.unwrap().as_path(), "5");
     assert_eq!(
         config.model.chain,
-        ModelChain::new(["openai/gpt-x", "offline/offline"]).unwrap()
+        Some(ModelChain::new(["openai/gpt-x", "offline/offline"]).unwrap())
     );
     assert_eq!(
         config.model.idle_deadline.get(),

@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("journal", 2),
     ("config", 2),
     ("actor", 3),
+    ("mock", 3),
     ("http", 4),
     ("control", 4),
     ("cli", 4),
@@ -38,7 +39,14 @@ const CONFIG: (&str, &str) = ("config", "model");
 const BACK_ENDS: &[(&str, &[&str])] = &[
     (
         "llm",
-        &["openai", "anthropic", "offline", "scripted", "genai"],
+        &[
+            "openai",
+            "anthropic",
+            "remote",
+            "offline",
+            "scripted",
+            "genai",
+        ],
     ),
     ("journal", &["memory", "sqlite", "postgres"]),
 ];

@@ -9,7 +9,10 @@ use oracle_agent::{
     kernel::{Effect, Phase, Policy, Resting, Session},
     model::{
         Attempt, CallId, Message, Part, QueryId, Record, Role, SessionName, Timestamp, Turn, Usage,
-        record::{AgentFact, ControlFact, Fact, QueryFact, TurnFact, codec},
+        record::{
+            AgentFact, BudgetFact, ControlFact, Fact, LlmFact, QueryFact, TurnFact, TurnStarted,
+            codec,
+        },
     },
     signal::{self, Finding},
 };
@@ -18,11 +21,15 @@ use oracle_agent::{
 #[derive(Debug, Clone, Default)]
 struct Seen {
     finished: bool,
+    question: String,
     /// Replies so far, inherited ones included.
     turns: u32,
     /// The turns that it is allowed.
     allowed: u32,
     attempt: Attempt,
+    /// Compactions begun, and the last try of any.
+    compactions: u32,
+    compaction: Attempt,
     /// Of the replies and of the children, what was inherited included.
     usage: Usage,
     /// The child that works for it.
@@ -65,6 +72,9 @@ impl Audit {
         assert_eq!(&self.replayed, live, "replay is the same after {line}");
         assert!(record.at >= self.last, "time does not run backwards");
         self.last = record.at;
+        if let Fact::Turn(TurnFact::Started(started)) = &record.fact {
+            measured(started, live);
+        }
         self.number(record);
     }
 
@@ -78,6 +88,7 @@ impl Audit {
                 turns: from.map_or(0, |from| from.turns),
                 usage: from.map_or_else(Usage::default, |from| from.usage),
                 allowed: accepted.limits.max_turns,
+                question: accepted.text.clone(),
                 ..Seen::default()
             };
             self.queries.insert(id, seen);
@@ -103,6 +114,33 @@ impl Audit {
                 assert_eq!(replied.attempt, seen.attempt, "only the last try counts");
                 seen.turns += 1;
                 seen.usage += replied.usage;
+            }
+            Fact::Budget(BudgetFact::ContextCompacting(compacting)) => {
+                assert_eq!(record.turn, Some(Turn(seen.turns)), "before a turn");
+                assert_eq!(compacting.attempt, seen.compaction.next(), "tries count on");
+                assert!(compacting.number <= 2, "twice a query at most");
+                assert!(!compacting.messages.is_empty());
+                seen.compaction = compacting.attempt;
+                let again = compacting.again.is_some();
+                let number = seen.compactions + u32::from(!again);
+                assert_eq!(compacting.number, number, "compactions count on");
+                seen.compactions = number;
+            }
+            Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
+                assert_eq!(
+                    compacted.attempt, seen.compaction,
+                    "only the last try counts"
+                );
+                seen.usage += compacted.usage;
+            }
+            Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => {
+                assert_eq!(failed.attempt, seen.compaction, "only the last try counts");
+                seen.usage += failed.usage;
+            }
+            Fact::Llm(LlmFact::Retried(retried)) => seen.usage += retried.usage,
+            Fact::Llm(LlmFact::FailedOver(failed)) => seen.usage += failed.usage,
+            Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_)) => {
+                panic!("of a provider, not of a session");
             }
             Fact::Control(ControlFact::BudgetSet(set)) => {
                 seen.allowed = set.limits.max_turns;
@@ -141,7 +179,16 @@ impl Audit {
             | Fact::Signal(_)
             | Fact::Tool(_)
             | Fact::Approval(_)
-            | Fact::Budget(_)
+            | Fact::Budget(
+                BudgetFact::IterationWarning(_)
+                | BudgetFact::IterationExceeded(_)
+                | BudgetFact::TokensWarning(_)
+                | BudgetFact::TokensExceeded(_)
+                | BudgetFact::CostWarning(_)
+                | BudgetFact::CostExceeded(_)
+                | BudgetFact::ContextWarning(_)
+                | BudgetFact::ContextExceeded(_),
+            )
             | Fact::Agent(
                 AgentFact::LoopDetected(_)
                 | AgentFact::FallbackTriggered(_)
@@ -149,7 +196,6 @@ impl Audit {
                 | AgentFact::DelegationRecommended(_)
                 | AgentFact::EscalationRaised(_),
             )
-            | Fact::Llm(_)
             | Fact::Supervisor(_)
             | Fact::Control(
                 ControlFact::Paused(_)
@@ -189,6 +235,7 @@ impl Audit {
         let calls = effects.iter().filter(|effect| match effect {
             Effect::CallModel { .. } => true,
             Effect::Prepare { .. }
+            | Effect::Compact { .. }
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
             | Effect::RunTool { .. }
@@ -197,7 +244,14 @@ impl Audit {
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();
-        assert!(calls <= 1, "one call of a model at a time: {effects:?}");
+        let summaries = effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Compact { .. }));
+        let both = calls + summaries.count();
+        assert!(both <= 1, "one call of a model at a time: {effects:?}");
+        if let Phase::Running(query) = live.phase() {
+            question_is_there(messages, &self.queries[&query.id()].question);
+        }
         if calls == 1 {
             let last = messages.last().map(|message| message.role);
             assert_ne!(last, Some(Role::Assistant), "the model has the last word");
@@ -238,6 +292,15 @@ fn conversation_is_whole(messages: &[Arc<Message>], live: &Session) {
     }
 }
 
+/// Whatever was compacted, the question that is worked on stands as it was asked.
+fn question_is_there(messages: &[Arc<Message>], question: &str) {
+    let question = signal::escape(question);
+    let asked = |message: &Arc<Message>| {
+        message.role == Role::User && message.texts().any(|text| *text == *question)
+    };
+    assert!(messages.iter().any(asked), "{question:?} is gone");
+}
+
 fn open_calls(messages: &[Arc<Message>]) -> Vec<&CallId> {
     let last = messages.last().into_iter();
     last.flat_map(|message| message.calls().map(|call| &call.id))
@@ -253,6 +316,21 @@ fn foreign_text_is_data(messages: &[Arc<Message>]) {
             assert!(matches!(finding, Finding::Nothing), "a signal in {text:?}");
         }
     }
+}
+
+/// What a turn is said to send is what it sends, whatever was decided along with it: the prompt of 100
+/// tokens, the tools, the conversation. Only what is escaped on its way in may differ a little.
+fn measured(started: &TurnStarted, live: &Session) {
+    let Some(estimate) = started.token_estimate else {
+        return;
+    };
+    let tools = live.policy().tools.iter().map(|tool| {
+        (format!("{}{}{}", tool.name, tool.description, tool.schema))
+            .chars()
+            .count()
+    });
+    let sent = live.transcript().token_estimate() + 100 + tools.sum::<usize>() as u64 / 4;
+    assert!(estimate.abs_diff(sent) < 30, "{estimate}, and it is {sent}");
 }
 
 fn estimate_is_right(messages: &[Arc<Message>], live: &Session) {

@@ -307,13 +307,18 @@ fn the_context_window_warns_at_seventy_percent_and_then_fails_the_query() {
             ..policy()
         }
     };
-    // The prompt is 100 tokens, the question under 50.
+    // The prompt is 100 tokens, the tools are 36, the question is under 50.
     let mut play = Play::asked(window(400));
     assert!(budget_facts(&play).is_empty());
-    play.uses("", call("c1", "search"), &"x".repeat(600));
+    let finds = |play: &mut Play, id: &str, found: &str| {
+        play.replies(uncounted(reply("", vec![call(id, "search")])));
+        play.ok(id, found);
+    };
+    // Too little for a summary to be worth it.
+    finds(&mut play, "c1", &"x".repeat(450));
     assert_eq!(play.count("budget.context.warning"), 1);
     assert_eq!(play.end(), None);
-    play.uses("", call("c2", "search"), &"y".repeat(600));
+    finds(&mut play, "c2", &"y".repeat(600));
     assert_eq!(play.count("budget.context.warning"), 1, "once");
     assert_eq!(play.count("budget.context.exceeded"), 1);
     assert_eq!(play.end(), Some(("failed", "context")));

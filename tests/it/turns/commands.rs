@@ -29,7 +29,12 @@ fn is_usable(play: &mut Play, name: &str) {
     if play.session.is_paused() {
         play.command(Command::Resume).unwrap();
     }
-    play.ask(QUESTION).says(&format!("Good. {}", done()));
+    play.ask(QUESTION);
+    if name.starts_with("compacting") {
+        // What was too long is so still.
+        play.summarises("They read it.");
+    }
+    play.says(&format!("Good. {}", done()));
     assert_eq!(
         (play.end(), play.answer()),
         (Some(("answered", "")), "Good."),
@@ -43,6 +48,9 @@ fn cancel_ends_the_query_in_every_step() {
         let expected = match name {
             "calling" => vec![Effect::AbortModel {
                 token: play.token(),
+            }],
+            "compacting" => vec![Effect::AbortModel {
+                token: play.compaction_token(),
             }],
             "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
             "delegating" => vec![Effect::CancelChild {
@@ -150,6 +158,14 @@ fn go_on(play: &mut Play, name: &str) {
             let token = play.token();
             play.report(Report::RetryDue { token });
         }
+        "compacting" => {
+            play.summarises("They read it.");
+        }
+        "compacting, later" => {
+            let token = play.compaction_token();
+            play.report(Report::RetryDue { token });
+            play.summarises("They read it.");
+        }
         "tools" => {
             play.ok("w", "written").ok("s", "found");
         }
@@ -191,6 +207,21 @@ fn what_ends_during_a_pause_is_recorded_and_starts_nothing() {
                     "owed again"
                 );
                 paused.report(Report::RetryDue { token });
+            }
+            "compacting" => {
+                paused.summarises("They read it.");
+                assert_eq!(paused.kinds(), ["budget.context.compacted"]);
+                paused.command(Command::Resume).unwrap();
+                assert_eq!(paused.kinds(), ["control.resumed", "turn.started"]);
+            }
+            "compacting, later" => {
+                let token = paused.compaction_token();
+                paused.report(Report::RetryDue { token });
+                assert!(paused.kinds().is_empty(), "no new call");
+                paused.command(Command::Resume).unwrap();
+                paused.report(Report::RetryDue { token });
+                assert_eq!(paused.kinds(), ["budget.context.compacting"]);
+                paused.summarises("They read it.");
             }
             "tools" => {
                 paused.ok("w", "written").ok("s", "found");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    kernel::{Effect, ModelChoice, Policy, Report},
+    kernel::{Effect, ModelChoice, Policy, Report, Trial},
     model::{
         Fault, FaultClass, Timestamp,
         record::{Fact, TurnFact, TurnRestartCause},
@@ -15,6 +15,53 @@ use super::{play::Play, script::*};
 fn chain(names: &[&str]) -> Policy {
     let models = names.iter().map(|name| ModelChoice::new(name)).collect();
     Policy { models, ..policy() }
+}
+
+fn trial(play: &Play) -> Option<Trial> {
+    play.effects.iter().find_map(|effect| match effect {
+        Effect::CallModel { trial, .. } => Some(*trial),
+        _ => None,
+    })
+}
+
+fn full(after_ms: Option<u64>) -> Fault {
+    let class = FaultClass::Overloaded { after_ms };
+    Fault { class, ..busy() }
+}
+
+#[test]
+fn what_was_not_even_sent_is_asked_of_the_next_model_at_once() {
+    let mut play = Play::asked(chain(&["p/one", "p/two"]));
+    play.fails(full(Some(60_000)));
+    assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
+    assert_eq!((play.model(), play.token().attempt.0), ("p/two", 2));
+    // There is none after that, so that one is waited for.
+    play.fails(full(Some(60_000)));
+    assert_eq!(play.kinds(), ["llm.retried"]);
+    let at = play.now().at.plus(Duration::from_secs(60));
+    let token = play.token();
+    assert_eq!(play.effects, [Effect::RetryAt { token, at }]);
+    due(&mut play);
+    assert_eq!(play.model(), "p/two");
+    play.says(&done());
+    assert_eq!(play.end(), Some(("answered", "")));
+}
+
+#[test]
+fn a_call_repeats_one_that_failed_or_it_does_not() {
+    let mut play = Play::asked(chain(&["p/one", "p/two"]));
+    assert_eq!(trial(&play), Some(Trial::First));
+    play.fails(busy());
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::Retry), "it had been sent");
+    play.fails(Fault::permanent("retry_budget", "too many"));
+    assert_eq!(trial(&play), Some(Trial::First), "the next model");
+    play.fails(full(None));
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::First), "it was refused unsent");
+    play.fails(busy());
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::Retry));
 }
 
 fn due(play: &mut Play) {

@@ -34,6 +34,8 @@ pub(super) struct Play {
     step: usize,
     now: i64,
     call: Option<(CallToken, TurnMode, Arc<str>)>,
+    /// The last try at a summary: which, of which model, of what text.
+    compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
 }
 
 impl Play {
@@ -57,6 +59,7 @@ impl Play {
             step: 0,
             now: 0,
             call: None,
+            compaction: None,
         };
         play.command(Command::Open(opened)).unwrap();
         play
@@ -111,8 +114,17 @@ impl Play {
         self.effects = decision.effects;
         self.audit.step(&self.session, &self.effects);
         for effect in &self.effects {
-            if let Effect::CallModel { token, model, mode } = effect {
+            if let Effect::CallModel {
+                token, model, mode, ..
+            } = effect
+            {
                 self.call = Some((*token, *mode, Arc::clone(model)));
+            }
+            if let Effect::Compact {
+                token, model, text, ..
+            } = effect
+            {
+                self.compaction = Some((*token, Arc::clone(model), Arc::clone(text)));
             }
         }
     }
@@ -120,7 +132,10 @@ impl Play {
     /// A paused session starts no call, no tool and no child (spec 8).
     fn nothing_starts(&self) {
         let starts = self.effects.iter().any(|effect| match effect {
-            Effect::CallModel { .. } | Effect::RunTool { .. } | Effect::StartChild { .. } => true,
+            Effect::CallModel { .. }
+            | Effect::Compact { .. }
+            | Effect::RunTool { .. }
+            | Effect::StartChild { .. } => true,
             Effect::Prepare { .. }
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
@@ -235,6 +250,22 @@ impl Play {
         self.report(Report::ModelFailed { token, fault })
     }
 
+    /// The summary that was asked for.
+    pub(super) fn summarises(&mut self, text: &str) -> &mut Self {
+        self.summarised(script::reply(text, Vec::new()))
+    }
+
+    pub(super) fn summarised(&mut self, reply: Reply) -> &mut Self {
+        let token = self.compaction_token();
+        self.report(Report::Compacted { token, reply })
+    }
+
+    /// It is not to be had, this time.
+    pub(super) fn no_summary(&mut self, fault: Fault) -> &mut Self {
+        let token = self.compaction_token();
+        self.report(Report::CompactionFailed { token, fault })
+    }
+
     pub(super) fn ok(&mut self, call: &str, content: &str) -> &mut Self {
         self.ends(call, ToolStatus::Ok, content)
     }
@@ -290,6 +321,17 @@ impl Play {
 
     pub(super) fn model(&self) -> &str {
         &self.call.as_ref().expect("a call").2
+    }
+
+    /// The last try at a summary.
+    pub(super) fn compaction_token(&self) -> CallToken {
+        self.compaction.as_ref().expect("a compaction").0
+    }
+
+    /// Which model was asked for it, and for what of.
+    pub(super) fn compaction(&self) -> (&str, &str) {
+        let (_, model, text) = self.compaction.as_ref().expect("a compaction");
+        (model, text)
     }
 
     /// The types of the last step's records.

@@ -77,8 +77,8 @@ fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Policy {
         .iter()
         .map(|name| ModelChoice::new(name))
         .collect();
-    if chain > 200 {
-        models[0].context_window = Some(900);
+    if chain > 128 {
+        models[0].context_window = Some(u64::from(chain - 100) * 20);
     }
     let limits = Limits {
         max_turns: u32::from(max_turns % 12) + 1,
@@ -192,6 +192,16 @@ fn advance(play: &mut Play, a: u8, b: u8) {
         Step::Calling { .. } => {
             play.replies(some_reply(a, b));
         }
+        Step::Compacting { pause: None, .. } if a < 48 => {
+            play.no_summary(fault(b));
+        }
+        Step::Compacting { pause: None, .. } => {
+            play.summarised(some_reply(a, b));
+        }
+        Step::Compacting { pause: Some(_), .. } => {
+            let token = play.compaction_token();
+            play.report(Report::RetryDue { token });
+        }
         Step::BackingOff { .. } => {
             let token = play.token();
             play.report(Report::RetryDue { token });
@@ -301,7 +311,15 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         answer: texts(a),
         usage: usage(1, 1, 1),
     };
-    play.report(match b % 5 {
+    play.report(match b % 7 {
+        5 => Report::Compacted {
+            token,
+            reply: some_reply(a, b),
+        },
+        6 => Report::CompactionFailed {
+            token,
+            fault: fault(b),
+        },
         0 => Report::ModelReplied {
             token,
             reply: some_reply(a, b),
@@ -373,8 +391,9 @@ fn call_id(a: u8) -> CallId {
 }
 
 fn fault(b: u8) -> Fault {
-    match b % 3 {
+    match b % 4 {
         0 => Fault::permanent("http_401", "no key"),
+        1 => Fault::permanent("context", "too long"),
         _ => Fault::retryable("http_503", "busy"),
     }
 }

@@ -15,6 +15,7 @@ fn owed(play: &Play) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
         Effect::Prepare { .. } => "prepare",
         Effect::CallModel { .. } => "call",
+        Effect::Compact { .. } => "compact",
         Effect::AbortModel { .. } => "abort model",
         Effect::RetryAt { .. } => "retry",
         Effect::RunTool { .. } => "run",
@@ -31,7 +32,8 @@ fn each_step_owes_what_it_waits_for() {
         let expected: (&[&str], &[&str]) = match name {
             "preparing" => (&[], &["prepare"]),
             "calling" => (&["turn.restarted"], &["call"]),
-            "backing off" => (&[], &["retry"]),
+            "backing off" | "compacting, later" => (&[], &["retry"]),
+            "compacting" => (&["budget.context.compacting"], &["compact"]),
             "tools" => (&["tool.finished"], &["run"]),
             "delegating" => (&[], &["child"]),
             "approval" | "ready, paused" | "between turns, paused" => (&[], &[]),

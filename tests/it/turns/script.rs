@@ -120,6 +120,14 @@ pub(super) fn reply(text: &str, calls: Vec<ToolCall>) -> Reply {
     }
 }
 
+/// A reply of which the provider does not say how long its question was.
+pub(super) fn uncounted(reply: Reply) -> Reply {
+    Reply {
+        usage: usage(0, 100, 1_000),
+        ..reply
+    }
+}
+
 pub(super) fn stopped(stop: StopReason, reply: Reply) -> Reply {
     Reply { stop, ..reply }
 }

@@ -2,7 +2,7 @@
 
 use oracle_agent::{
     kernel::{Command, DelegationPolicy, ModelChoice, Policy, Report},
-    model::{BusyPolicy, Fault, QueryType, Submission, record::RestartCause},
+    model::{BusyPolicy, Fault, QueryType, Reply, Submission, Usage, record::RestartCause},
 };
 
 use super::{play::Play, script::*};
@@ -48,9 +48,39 @@ pub(super) fn each() -> Vec<(&'static str, Play)> {
         ("tools", tools),
         ("approval", approval),
         ("delegating", delegating()),
+        ("compacting", compacting()),
+        ("compacting, later", compacting_later()),
         ("ready, paused", ready),
         ("between turns, paused", ended),
     ]
+}
+
+/// A query that waits for a summary of its first turn before its third one.
+pub(super) fn compacting() -> Play {
+    let small = ModelChoice {
+        context_window: Some(1_000),
+        ..ModelChoice::new("p/one")
+    };
+    let models = [small, ModelChoice::new("p/two")].into();
+    let mut play = Play::asked(Policy {
+        models,
+        ..generous()
+    });
+    play.replies(uncounted(reply("Words.", vec![call("s", "search")])));
+    play.ok("s", &"line\n".repeat(400));
+    play.replies(Reply {
+        usage: Usage::default(),
+        ..reply("", vec![call("r", "read")])
+    });
+    play.ok("r", &"other line\n".repeat(12));
+    play
+}
+
+/// The same in a pause before it is asked for again.
+pub(super) fn compacting_later() -> Play {
+    let mut play = compacting();
+    play.no_summary(Fault::retryable("http_503", "busy"));
+    play
 }
 
 /// A query whose sub-agent `talk.1.1` is at work.

@@ -225,3 +225,61 @@ fn what_follows_is_by_what_was_found_and_how_far_it_was() {
         );
     }
 }
+
+#[test]
+fn a_stall_replaces_nothing_that_is_yet_to_be_recorded() {
+    let restart = |cause, detail: &str| Activation::Restart {
+        cause,
+        detail: detail.into(),
+    };
+    let stall = || restart(RestartCause::Stall, "no progress");
+    let over = |detail: &str| Activation::BudgetViolated {
+        query: QueryId(1),
+        detail: detail.into(),
+    };
+    let aside = || Activation::Quarantine {
+        reason: "it crashed while idle".into(),
+    };
+    let crash = || restart(RestartCause::Crash, "boom");
+    let unwritable = || Activation::Unwritable {
+        query: QueryId(1),
+        detail: "too large".into(),
+    };
+    for (name, at, was_for, found, expected) in [
+        ("a crash", Stage::Waking, crash(), stall(), crash()),
+        ("a budget", Stage::Waking, over("4"), stall(), over("4")),
+        (
+            "a refusal",
+            Stage::Waking,
+            unwritable(),
+            stall(),
+            unwritable(),
+        ),
+        ("a quarantine", Stage::Waking, aside(), stall(), aside()),
+        (
+            "nothing",
+            Stage::Waking,
+            Activation::Orphaned,
+            stall(),
+            stall(),
+        ),
+        ("it is recorded", Stage::Busy, crash(), stall(), stall()),
+        (
+            "not for a stall",
+            Stage::Waking,
+            crash(),
+            over("5"),
+            over("5"),
+        ),
+    ] {
+        assert_eq!(kill_for(at, &was_for, found), expected, "{name}");
+    }
+    let (at, was_for) = (Stage::Waking, aside());
+    let Activation::Quarantine { reason } = aside() else {
+        panic!("it is one");
+    };
+    assert_eq!(
+        next(Found::Crash, at, &was_for, Some(aside()), "killed"),
+        Next::Quarantine { reason }
+    );
+}

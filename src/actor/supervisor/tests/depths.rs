@@ -182,7 +182,7 @@ async fn a_model_call_that_finds_a_full_gateway_is_made_again() {
 /// Whether a call was refused for want of room.
 async fn retried(parts: &Parts) -> bool {
     let events = session(parts, "s").events(Seq(0)).await.unwrap();
-    let fault = |event: &crate::model::Event| event.payload["fault"]["code"] == "overloaded";
+    let fault = |event: &crate::model::Event| event.payload["fault"]["code"] == "queue_full";
     events
         .iter()
         .any(|event| event.kind == "llm.retried" && fault(event))

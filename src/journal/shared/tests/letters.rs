@@ -9,9 +9,10 @@ use tokio_util::bytes::Bytes;
 use super::{key, one, open};
 use crate::{
     journal::{
-        Append, Claim, Delivery, Error, Journal, Posted, Sqlite, Standing,
+        Append, Claim, Delivery, Error, Journal, LETTERS, Posted, Said, Sqlite, Standing,
         shared::{
             Shared,
+            office::{Office, Party},
             wire::{PROTOCOL, codec},
         },
     },
@@ -52,7 +53,7 @@ async fn letters_find_the_process_that_has_the_session_and_its_answers_come_back
         let _reader = reading(has, |letter| {
             assert_eq!(letter.key, key("s"));
             let answer = [b"heard: ", &letter.body[..]].concat();
-            letter.answer.send(Some(answer)).unwrap();
+            letter.answer.send(Said::Answer(answer)).unwrap();
         });
         let answered = Posted::Answered(b"heard: hi".to_vec());
         assert_eq!(post(asks, "hi").await, answered);
@@ -73,7 +74,7 @@ async fn a_session_is_free_when_its_process_has_it_no_more_or_is_gone() {
     let owner = open(folder.path()).await;
     let guest = open(folder.path()).await;
     guest.claim(key("s")).await.unwrap();
-    let not_here = reading(&guest, |letter| letter.answer.send(None).unwrap());
+    let not_here = reading(&guest, |letter| letter.answer.send(Said::NotHere).unwrap());
     assert_eq!(post(&owner, "hi").await, Posted::Nobody);
     owner.claim(key("s")).await.unwrap();
     drop(not_here);
@@ -113,6 +114,33 @@ async fn who_does_not_answer_a_letter_is_named() {
 }
 
 #[tokio::test]
+async fn who_has_too_many_letters_is_not_taken_for_silent() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = open(folder.path()).await;
+    let guest = open(folder.path()).await;
+    let third = open(folder.path()).await;
+    for (has, asks) in [(&owner, &guest), (&guest, &owner)] {
+        has.claim(key("s")).await.unwrap();
+        // They arrive, and nobody reads them.
+        let unread = has.letters().unwrap().receive();
+        let mut waiting = JoinSet::new();
+        for _ in 0..LETTERS {
+            let asks = asks.clone();
+            waiting.spawn(async move { post(&asks, "hi").await });
+        }
+        while unread.len() < LETTERS {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(post(&third, "one more").await, Posted::Full);
+        drop(unread);
+        has.letters().unwrap().let_go(&key("s"));
+        has.find(key("s")).await.unwrap();
+        let came = waiting.join_all().await;
+        assert!(came.iter().all(|came| *came == Posted::Lost), "{came:?}");
+    }
+}
+
+#[tokio::test]
 async fn sessions_stay_with_their_processes_when_the_journal_changes_hands() {
     let folder = tempfile::tempdir().unwrap();
     let owner = open(folder.path()).await;
@@ -133,6 +161,27 @@ async fn sessions_stay_with_their_processes_when_the_journal_changes_hands() {
     assert_eq!(users[1].claim(key("a")).await, elsewhere);
     let third = open(folder.path()).await;
     assert_eq!(third.claim(key("a")).await, elsewhere);
+}
+
+#[test]
+fn of_two_that_say_they_have_a_session_it_is_the_one_that_claimed_it_last() {
+    let claim = |sid, epoch| Claim {
+        sid: Sid(sid),
+        epoch: Epoch(epoch),
+        last: Seq(0),
+    };
+    // Claimed again by another; deleted, and made anew by another.
+    for (old, new) in [((1, 3), (1, 4)), ((1, 3), (2, 1))] {
+        let (old, new) = (claim(old.0, old.1), claim(new.0, new.1));
+        let (loses, wins) = (Party::Guest(1), Party::Guest(2));
+        for said in [[(loses, old), (wins, new)], [(wins, new), (loses, old)]] {
+            let office = Office::new(Arc::default(), Duration::ZERO);
+            for (by, claim) in said {
+                office.hold(by, [(key("s"), claim)]);
+            }
+            assert_eq!(office.holder(&key("s")).map(|held| held.by), Some(wins));
+        }
+    }
 }
 
 #[tokio::test]

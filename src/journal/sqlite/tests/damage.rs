@@ -77,6 +77,36 @@ async fn a_flipped_bit_in_a_record_stops_its_session_alone() {
 }
 
 #[tokio::test]
+async fn a_damaged_record_that_a_snapshot_stands_for_stops_only_those_who_read_it() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let claims = three(&directory).await;
+    flip(&directory, "First of b");
+    let journal = open(&directory);
+    let b = claims[1].sid;
+    // As a session comes to life: the snapshot, and what follows it.
+    let kept = journal.snapshot(b).await.unwrap().unwrap();
+    assert_eq!((kept.seq, &*kept.body), (Seq(2), &b"State of b"[..]));
+    let rest = journal.read(b, kept.seq, usize::MAX).await.unwrap();
+    assert_eq!(rest[0].record.said(), Some("Third of b"));
+    let by = journal.claim(key("b")).await.unwrap();
+    say(&journal, by, &["Fourth of b"]).await;
+    // As its events are shown or exported.
+    let unreadable = Error::Unreadable {
+        sid: b,
+        seq: Seq(1),
+        why: "its checksum does not fit".into(),
+    };
+    assert_eq!(texts(&journal, b).await, Err(unreadable));
+    assert_eq!(
+        told(&journal).await,
+        [format!(
+            "session `default/b` ({b}), record 1: its checksum does not fit"
+        )]
+    );
+}
+
+#[tokio::test]
 async fn a_damaged_snapshot_is_as_good_as_none() {
     let fresh = Fresh::new();
     let directory = fresh.directory();

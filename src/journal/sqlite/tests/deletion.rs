@@ -106,6 +106,30 @@ async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn what_a_crash_kept_from_being_erased_is_erased_at_the_next_opening() {
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    let (journal, secret) = filled(&directory, 20).await;
+    let reader = connection::reading(&directory.join("journal.db")).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT * FROM session;")
+        .unwrap();
+    journal.delete(secret.sid, secret.epoch).await.unwrap();
+    let crashed = fresh.crashed(&directory);
+    assert!(
+        !traces(&crashed, "zanzibarsecret").is_empty(),
+        "nothing was left to be erased"
+    );
+    let journal = open(&crashed);
+    for words in ["zanzibarsecret", "secret", "Zanzi0secret", "zanzi0secret"] {
+        assert_eq!(traces(&crashed, words), [""; 0], "{words}");
+    }
+    assert_eq!(journal.find(key("secret")).await, Ok(None));
+    let by = journal.claim(key("before")).await.unwrap();
+    assert_eq!(texts(&journal, by.sid).await.unwrap().len(), 20);
+}
+
+#[tokio::test]
 async fn a_session_with_a_damaged_record_can_be_deleted() {
     let fresh = Fresh::new();
     let directory = fresh.directory();

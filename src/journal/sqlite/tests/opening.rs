@@ -42,6 +42,32 @@ async fn everything_is_for_its_owner_alone() {
 }
 
 #[tokio::test]
+async fn in_a_directory_that_others_may_enter_the_files_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let fresh = Fresh::new();
+    let directory = fresh.directory();
+    fs::create_dir(&directory).unwrap();
+    let allow = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(&directory, 0o755);
+    let journal = open(&directory);
+    journal.claim(key("a")).await.unwrap();
+    let crashed = fresh.crashed(&directory);
+    for name in ["journal.db", "journal.db-wal"] {
+        assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
+        // As a copy may have them that somebody puts back.
+        allow(&crashed.join(name), 0o644);
+    }
+    assert_eq!(mode(&directory), 0o755, "it may be meant for other things");
+    let journal = open(&crashed);
+    journal.claim(key("b")).await.unwrap();
+    for name in ["journal.db", "journal.db-shm", "journal.db-wal"] {
+        assert_eq!(mode(&crashed.join(name)), 0o600, "{name}, put back");
+    }
+}
+
+#[tokio::test]
 async fn a_directory_has_one_owner_at_a_time() {
     let fresh = Fresh::new();
     let directory = fresh.directory();

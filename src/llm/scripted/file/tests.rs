@@ -39,6 +39,7 @@ async fn timed(script: &Scripted) -> Vec<(String, u128)> {
                 };
                 format!("done: {}", message.texts().collect::<String>())
             }
+            Ok(other) => format!("{other:?}"),
             Err(fault) => format!("fault: {}", fault.code),
         };
         (text, began.elapsed().as_millis())

@@ -6,7 +6,10 @@ use oracle_agent::{
     journal::{Entry, Journal, Known},
     model::{
         Message, QueryId, Role, Seq, TenantId, ToolStatus,
-        record::{AgentFact, Fact, QueryFact, RestartCause, SupervisorFact, ToolFact, TurnFact},
+        record::{
+            AgentFact, BudgetFact, Fact, QueryFact, RestartCause, SupervisorFact, ToolFact,
+            TurnFact,
+        },
     },
 };
 
@@ -48,6 +51,7 @@ struct Seen {
     counted: Counted,
     results: Vec<(u32, String)>,
     requested: usize,
+    compacted: u32,
     ended: Option<Ended>,
 }
 
@@ -122,6 +126,14 @@ pub(crate) fn audited(
             }
             Fact::Agent(AgentFact::DelegationFinished(end)) => {
                 seen.counted.tokens += end.usage.total_tokens();
+            }
+            Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
+                seen.compacted += 1;
+                assert_eq!(
+                    seen.compacted, compacted.number,
+                    "{at}: one summary for one"
+                );
+                seen.counted.tokens += compacted.usage.total_tokens();
             }
             Fact::Supervisor(SupervisorFact::Restarted(restarted)) => {
                 let counter = match restarted.cause {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    kernel::{Command, Policy},
+    kernel::{Command, ModelChoice, Policy},
     llm::Scripted,
     model::{
         BusyPolicy, CallId, Event, Fault, Limits, Submission, command::Author,
@@ -112,6 +112,15 @@ fn one() -> Vec<Act> {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// A window that holds the prompt and a little more than one long text.
+fn narrow(policy: &mut Policy) {
+    let models = policy.models.iter().map(|model| ModelChoice {
+        context_window: Some(6_500),
+        ..model.clone()
+    });
+    policy.models = models.collect();
+}
 
 /// All of them.
 pub(super) fn all() -> Vec<Scenario> {
@@ -272,6 +281,31 @@ pub(super) fn all() -> Vec<Scenario> {
                     order("query.finished", 1, Order::Continue(5)),
                 ]
             },
+            ..plain.clone()
+        },
+        Scenario {
+            name: "a compaction of what was before",
+            // Behind the summary the conversation is at the script's beginning again.
+            script: || Family::new(Scripted::new().reply(done(&"a is there. ".repeat(1_000)))),
+            policy: narrow,
+            acts: || vec![ask("k1", QUESTION), ask("k2", "and where is b?")],
+            ..plain.clone()
+        },
+        Scenario {
+            name: "a compaction of earlier turns",
+            script: || {
+                let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
+                let script = script.calls("Looking on.", [("peek", json!({}))]);
+                Family::new(script.reply(done("Found.")))
+            },
+            tools: || {
+                let long = "a is there. ".repeat(1_000);
+                vec![
+                    TestTool::new("look").answers(&long).repeatable(),
+                    TestTool::new("peek").answers("b is there").repeatable(),
+                ]
+            },
+            policy: narrow,
             ..plain.clone()
         },
         Scenario {

@@ -1,0 +1,355 @@
+//! What a gateway does with calls: refuses them, lets them wait, starts them, and learns from their ends.
+//!
+//! **Invariant:** whatever may let a waiting call start (an end, a limit told, a call that gives up, the
+//! time) leads to [`GatewayState::dispatch`], which starts all that may and sets the one alarm for
+//! the next.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use ractor::ActorRef;
+use tokio::time::Instant;
+
+use super::{
+    GatewayArgs, GatewayMsg,
+    breaker::{Breaker, Change, Pass},
+    health,
+    lane::{Lane, News, Running},
+    pace::Pace,
+    pump::{self, End, Teller},
+    retries::RetryBudget,
+    ticket::Ticket,
+    waiting::refuse_at_open_circuit,
+};
+use crate::{
+    actor::{
+        mailbox::{Counted, Mailbox},
+        task::Task,
+    },
+    kernel::Trial,
+    llm::RateLimits,
+    model::Fault,
+};
+
+pub(in crate::actor) struct GatewayState {
+    pub(super) args: GatewayArgs,
+    pub(super) me: Mailbox<GatewayMsg>,
+    /// Where times are counted from.
+    start: Instant,
+    next: u64,
+    running: HashMap<u64, Running>,
+    pub(super) lanes: HashMap<Arc<str>, Lane>,
+    /// The models, the one whose turn it is first.
+    round: VecDeque<Arc<str>>,
+    /// Of the provider as a whole, by the configuration.
+    pub(super) pace: Pace,
+    pub(super) breaker: Breaker,
+    retries: RetryBudget,
+    /// When the next waiting call may start, if it is time alone that it waits for.
+    alarm: Option<(Duration, Task)>,
+}
+
+impl GatewayState {
+    pub(super) fn new(me: ActorRef<Counted<GatewayMsg>>, args: GatewayArgs) -> Self {
+        let settings = &args.settings;
+        // Those that a gateway before this one lost come again, and not by their fault.
+        let lost = args.board.calls() as u64;
+        let state = Self {
+            me: Mailbox::new(me, args.depth.clone()),
+            start: Instant::now(),
+            next: 0,
+            running: HashMap::new(),
+            lanes: HashMap::new(),
+            round: VecDeque::new(),
+            pace: Pace::configured(settings),
+            breaker: Breaker::new(settings.breaker),
+            retries: RetryBudget::new(settings.retries, lost),
+            alarm: None,
+            args,
+        };
+        state.publish();
+        state.count();
+        state
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// A call comes in.
+    pub(super) fn admit(&mut self, ticket: Box<Ticket>) {
+        if !self.args.ledger.is_live(ticket.sid, ticket.token.query) {
+            let detail = "the supervisor knows of no such running query";
+            return ticket.refuse(Fault::permanent("not_live", detail));
+        }
+        let (now, model) = (self.now(), Arc::clone(&ticket.model));
+        self.know(&model);
+        if let Err(after) = self.circuit(&model, now) {
+            return refuse_at_open_circuit(*ticket, after);
+        }
+        let Some(lane) = self.lanes.get(&model) else {
+            return;
+        };
+        let (held, patience) = (lane.pace.held_for(now), self.args.settings.queue_deadline);
+        if held > patience {
+            let detail = format!(
+                "`{model}` is not to be called for {held:?}, and calls wait {patience:?} at most"
+            );
+            return ticket.refuse_until("queue_timeout", held, detail);
+        }
+        let tokens = lane.weigh(&ticket.request);
+        let at_once =
+            lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
+        if !at_once && self.waiting() >= self.args.settings.queue {
+            let (waiting, after) = (self.waiting(), self.hint(&model, now));
+            let detail = format!("{waiting} calls wait for this provider, and no more may");
+            return ticket.refuse_until("queue_full", after, detail);
+        }
+        match ticket.trial {
+            Trial::First => self.retries.call(now),
+            Trial::Retry if self.retries.retry(now) => {}
+            Trial::Retry => {
+                let detail = format!("too many calls of `{model}` fail to repeat this one too");
+                return ticket.refuse(Fault::permanent("retry_budget", detail));
+            }
+        }
+        if at_once {
+            self.begin(*ticket, &model, tokens, now);
+        } else {
+            self.wait(ticket, &model, tokens);
+            // Where time alone is in its way, somebody has to look at the clock.
+            self.dispatch();
+        }
+    }
+
+    /// The provider tells its limits, on the way of a call.
+    pub(super) fn told(&mut self, call: u64, limits: &RateLimits) {
+        let now = self.now();
+        let Some(run) = self.running.get_mut(&call) else {
+            return;
+        };
+        let Some(lane) = self.lanes.get_mut(&run.model) else {
+            return;
+        };
+        lane.heard(run);
+        let before = (lane.pace.limits(), lane.pace.held_for(now));
+        lane.pace.told(now, limits, lane.untold);
+        if before != (lane.pace.limits(), lane.pace.held_for(now)) {
+            self.publish();
+        }
+        self.dispatch();
+    }
+
+    /// A call is over.
+    pub(super) fn ended(&mut self, call: u64, end: &End) {
+        let now = self.now();
+        let Some(mut run) = self.running.remove(&call) else {
+            return;
+        };
+        let Some(lane) = self.lanes.get_mut(&run.model) else {
+            return;
+        };
+        lane.heard(&mut run);
+        let used = match end {
+            End::Answered(usage) => {
+                lane.answered(usage);
+                usage.total_tokens()
+            }
+            _ if health::cost_nothing(end) => 0,
+            End::Failed(_) | End::GaveUp | End::Lost => run.tokens,
+        };
+        // Not every server counts.
+        if used > 0 || health::cost_nothing(end) {
+            lane.pace.settle(run.tokens, used);
+            self.pace.settle(run.tokens, used);
+        }
+        if let End::Failed(fault) = end
+            && fault.code == health::RATE_LIMITED
+        {
+            lane.pace.refused(now, run.started, fault.class.after());
+            // It is the pace that keeps its repetition from doing harm.
+            self.retries.excuse();
+            self.publish();
+        }
+        self.learn(&run, end, now);
+        self.dispatch();
+    }
+
+    /// Starts all that may start now, and sets the alarm for the next.
+    pub(super) fn dispatch(&mut self) {
+        let now = self.now();
+        let mut next = None;
+        while self.has_room() {
+            match self.choose(now) {
+                Ok(model) => self.begin_first(&model, now),
+                Err(at) => {
+                    next = at;
+                    break;
+                }
+            }
+        }
+        self.set_alarm(next, now);
+        self.count();
+    }
+
+    /// The model whose first call may start now; else when one may.
+    fn choose(&mut self, now: Duration) -> Result<Arc<str>, Option<Duration>> {
+        let mut soonest: Option<Duration> = None;
+        for turn in 0..self.round.len() {
+            let model = Arc::clone(&self.round[turn]);
+            if let Err(after) = self.circuit(&model, now) {
+                self.send_away(&model, after);
+                continue;
+            }
+            let Some(lane) = self.lanes.get_mut(&model) else {
+                continue;
+            };
+            let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
+                continue;
+            };
+            let at = lane.pace.ready_at(tokens).max(self.pace.ready_at(tokens));
+            if at <= now {
+                let _ = self.round.remove(turn);
+                self.round.push_back(Arc::clone(&model));
+                return Ok(model);
+            }
+            soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
+        }
+        Err(soonest)
+    }
+
+    fn begin_first(&mut self, model: &Arc<str>, now: Duration) {
+        let waiter = self.lanes.get_mut(model).and_then(|lane| lane.queue.pop());
+        let Some(waiter) = waiter else {
+            return;
+        };
+        self.leaves_queue(&waiter.ticket);
+        if !waiter.ticket.deltas.is_closed() {
+            self.begin(*waiter.ticket, model, waiter.tokens, now);
+        }
+    }
+
+    fn begin(&mut self, ticket: Ticket, model: &Arc<str>, tokens: u64, now: Duration) {
+        let call = self.number();
+        let Some(lane) = self.lanes.get_mut(model) else {
+            return;
+        };
+        let of_model = lane.begins(now, tokens);
+        self.pace.take(now, tokens);
+        let of_provider = self.breaker.enter();
+        let teller = Teller {
+            gateway: self.me.clone(),
+            call,
+            end: End::Lost,
+        };
+        let backend = Arc::clone(&self.args.backend);
+        let (settings, clock) = (self.args.settings, self.args.clock.clone());
+        // Its pulse starts to count from here.
+        ticket.pulse.beat(clock.monotonic_millis());
+        let task = Task::spawn(async move {
+            let end = pump::run(&*backend, ticket, settings, &clock, &teller).await;
+            teller.over(end);
+        });
+        let run = Running {
+            _task: task,
+            model: Arc::clone(model),
+            started: now,
+            tokens,
+            news: News::Awaited,
+            of_provider,
+            of_model,
+        };
+        self.running.insert(call, run);
+        if Pass::Probe == of_model || Pass::Probe == of_provider {
+            self.publish();
+        }
+        self.count();
+    }
+
+    /// Whether calls of a model are let through; else when it is worth asking again.
+    fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
+        self.breaker.check(now)?;
+        self.lanes
+            .get(model)
+            .map_or(Ok(()), |lane| lane.breaker.check(now))
+    }
+
+    /// What the end of a call says of whom it asked.
+    fn learn(&mut self, run: &Running, end: &End, now: Duration) {
+        let why = match end {
+            End::Failed(fault) => fault.code.as_str(),
+            End::Answered(_) | End::GaveUp | End::Lost => "",
+        };
+        let of_provider = self
+            .breaker
+            .ended(now, run.of_provider, health::of_provider(end));
+        let lane = self.lanes.get_mut(&run.model);
+        let of_model = lane.and_then(|lane| {
+            let health = health::of_model(end);
+            lane.breaker.ended(now, run.of_model, health)
+        });
+        for (model, change) in [(None, of_provider), (Some(&run.model), of_model)] {
+            let Some(change) = change else { continue };
+            self.args.tell_circuit(model, change, why);
+            if let (Change::Opened(after), Some(model)) = (change, model) {
+                self.send_away(model, after);
+            }
+            if let (Change::Opened(after), None) = (change, model) {
+                for model in self.round.clone() {
+                    self.send_away(&model, after);
+                }
+            }
+            self.publish();
+        }
+    }
+
+    fn ready_at(&self, lane: &Lane, tokens: u64) -> Duration {
+        lane.pace.ready_at(tokens).max(self.pace.ready_at(tokens))
+    }
+
+    fn has_room(&self) -> bool {
+        self.running.len() < self.args.settings.concurrency
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A model comes into being with its first call.
+    fn know(&mut self, model: &Arc<str>) {
+        if !self.lanes.contains_key(model) {
+            let lane = Lane::new(self.args.settings.breaker);
+            self.lanes.insert(Arc::clone(model), lane);
+            self.round.push_back(Arc::clone(model));
+            self.publish();
+        }
+    }
+
+    fn set_alarm(&mut self, at: Option<Duration>, now: Duration) {
+        let Some(at) = at else {
+            self.alarm = None;
+            return;
+        };
+        if self
+            .alarm
+            .as_ref()
+            .is_some_and(|(set, _)| *set == at && at > now)
+        {
+            return;
+        }
+        let (me, due) = (self.me.clone(), self.start + at);
+        let task = Task::spawn(async move {
+            tokio::time::sleep_until(due).await;
+            let _ = me.cast(GatewayMsg::Due);
+        });
+        self.alarm = Some((at, task));
+    }
+
+    fn count(&self) {
+        self.args.board.count(self.running.len(), self.waiting());
+    }
+}

@@ -1,0 +1,95 @@
+//! What a gateway keeps of one model of its provider: who waits for it, its pace, its circuit.
+
+use std::time::Duration;
+
+use super::{
+    breaker::{Breaker, Pass},
+    pace::{InFlight, Pace},
+    queue::FairQueue,
+    settings::BreakerSettings,
+    ticket::{Ticket, tokens_of},
+};
+use crate::{actor::task::Task, llm::Request, model::Usage};
+use std::sync::Arc;
+
+/// Tokens of a reply, as long as nothing is known of the model.
+const REPLY: u64 = 500;
+
+/// See the module. There are as many as models are configured.
+pub(super) struct Lane {
+    pub queue: FairQueue<Waiter>,
+    pub pace: Pace,
+    pub breaker: Breaker,
+    /// Calls on their way of which the provider has not told its count yet.
+    pub untold: InFlight,
+    /// Tokens of a reply, lately.
+    reply: u64,
+}
+
+/// A call that waits for its turn.
+pub(super) struct Waiter {
+    pub ticket: Box<Ticket>,
+    /// Tokens that it is likely to take.
+    pub tokens: u64,
+    /// Sees that it gives up, or waits for too long.
+    pub _watch: Task,
+}
+
+/// A call that runs.
+pub(super) struct Running {
+    pub _task: Task,
+    pub model: Arc<str>,
+    pub started: Duration,
+    /// Tokens that were taken for it.
+    pub tokens: u64,
+    pub news: News,
+    pub of_provider: Pass,
+    pub of_model: Pass,
+}
+
+/// Whether the provider has told what is left since a call began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    Awaited,
+    Heard,
+}
+
+impl Lane {
+    pub(super) fn new(breaker: BreakerSettings) -> Self {
+        Self {
+            queue: FairQueue::default(),
+            pace: Pace::default(),
+            breaker: Breaker::new(breaker),
+            untold: InFlight::default(),
+            reply: REPLY,
+        }
+    }
+
+    /// Tokens that a call is likely to take.
+    pub(super) fn weigh(&self, request: &Request) -> u64 {
+        tokens_of(request) + self.reply
+    }
+
+    /// A call begins.
+    pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> Pass {
+        self.pace.take(now, tokens);
+        self.untold.requests += 1;
+        self.untold.tokens += tokens;
+        self.breaker.enter()
+    }
+
+    /// The provider has counted a call, or it is over.
+    pub(super) fn heard(&mut self, run: &mut Running) {
+        if run.news == News::Awaited {
+            run.news = News::Heard;
+            self.untold.requests = self.untold.requests.saturating_sub(1);
+            self.untold.tokens = self.untold.tokens.saturating_sub(run.tokens);
+        }
+    }
+
+    /// A call was answered.
+    pub(super) fn answered(&mut self, usage: &Usage) {
+        self.pace.answered();
+        self.reply = (self.reply * 7 + usage.output_tokens) / 8;
+    }
+}

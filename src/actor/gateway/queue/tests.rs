@@ -1,0 +1,126 @@
+//! Who comes when.
+
+use super::*;
+
+/// What waits is called by tenant, session and its number within the session: `a1.2`.
+#[derive(Default)]
+struct Line {
+    queue: FairQueue<String>,
+    next: u64,
+}
+
+impl Line {
+    fn push(&mut self, tenant: &str, sid: u64, calls: u64) {
+        for call in 1..=calls {
+            let name = format!("{tenant}{sid}.{call}");
+            let tenant = TenantId::new(tenant).unwrap();
+            self.queue.push(&tenant, Sid(sid), self.next, name);
+            self.next += 1;
+        }
+    }
+
+    fn of(waiting: &[(&str, u64, u64)]) -> Self {
+        let mut line = Self::default();
+        for (tenant, sid, calls) in waiting {
+            line.push(tenant, *sid, *calls);
+        }
+        line
+    }
+
+    fn rest(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.queue.pop()).collect()
+    }
+}
+
+#[test]
+fn tenants_take_turns_then_sessions_then_calls() {
+    for (name, waiting, order) in [
+        ("nobody", vec![], ""),
+        (
+            "one session keeps its order",
+            vec![("a", 1, 3)],
+            "a1.1 a1.2 a1.3",
+        ),
+        (
+            "sessions take turns",
+            vec![("a", 1, 3), ("a", 2, 2)],
+            "a1.1 a2.1 a1.2 a2.2 a1.3",
+        ),
+        (
+            "tenants take turns, however many sessions they have",
+            vec![("a", 1, 2), ("a", 2, 1), ("b", 3, 2)],
+            "a1.1 b3.1 a2.1 b3.2 a1.2",
+        ),
+        (
+            "sessions of one number in two tenants are two",
+            vec![("a", 1, 2), ("b", 1, 2)],
+            "a1.1 b1.1 a1.2 b1.2",
+        ),
+    ] {
+        assert_eq!(Line::of(&waiting).rest().join(" "), order, "{name}");
+    }
+}
+
+#[test]
+fn nobodys_first_waits_for_the_many_of_another() {
+    let mut line = Line::of(&[("a", 1, 1_000)]);
+    line.push("a", 2, 1);
+    let first: Vec<String> = (0..2).filter_map(|_| line.queue.pop()).collect();
+    assert_eq!(first, ["a1.1", "a2.1"], "another session");
+    for sid in 10..1_010 {
+        line.push("a", sid, 1);
+    }
+    line.push("b", 1, 1);
+    let first: Vec<String> = (0..2).filter_map(|_| line.queue.pop()).collect();
+    assert!(
+        first.contains(&"b1.1".to_owned()),
+        "another tenant: {first:?}"
+    );
+}
+
+#[test]
+fn who_gives_up_is_passed_over_and_leaves_nothing_behind() {
+    let mut line = Line::of(&[("a", 1, 3), ("a", 2, 1), ("b", 3, 1)]);
+    assert_eq!(line.queue.remove(1).as_deref(), Some("a1.2"));
+    assert_eq!(line.queue.remove(3).as_deref(), Some("a2.1"));
+    assert_eq!(line.queue.remove(3), None, "once");
+    assert_eq!(line.queue.len(), 3);
+    assert_eq!(line.queue.front().map(String::as_str), Some("a1.1"));
+    assert_eq!(line.rest().join(" "), "a1.1 b3.1 a1.3");
+    assert!(line.queue.is_empty());
+    assert!(line.queue.tenants.is_empty() && line.queue.round.is_empty());
+    assert_eq!(line.queue.sessions, 0);
+}
+
+#[test]
+fn those_who_come_and_give_up_while_nobody_is_served_do_not_pile_up() {
+    let mut line = Line::of(&[("z", 1, 1)]);
+    for sid in 0..10_000 {
+        let (tenant, id) = (format!("t{}", sid % 7), line.next);
+        line.push(&tenant, sid, 1);
+        line.queue.remove(id);
+        // One that comes again and again keeps one place.
+        let id = line.next;
+        line.push("y", 1, 1);
+        line.queue.remove(id);
+    }
+    assert!(
+        line.queue.sessions <= 2 + SPARE + 1,
+        "{}",
+        line.queue.sessions
+    );
+    let places: usize = line.queue.tenants.values().map(|one| one.round.len()).sum();
+    assert_eq!(places, line.queue.sessions);
+    assert_eq!(line.rest(), ["z1.1"]);
+}
+
+#[test]
+fn all_can_be_sent_away() {
+    let mut line = Line::of(&[("a", 1, 2), ("b", 2, 1)]);
+    let mut all = line.queue.take_all();
+    all.sort();
+    assert_eq!(all, ["a1.1", "a1.2", "b2.1"]);
+    assert_eq!((line.queue.len(), line.queue.front()), (0, None));
+    line.push("a", 1, 1);
+    assert_eq!(line.rest(), ["a1.1"]);
+}

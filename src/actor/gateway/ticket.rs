@@ -1,0 +1,94 @@
+//! A call on its way to a model, and what it is likely to take.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::{
+    actor::{mailbox::Full, pulse::Pulse},
+    kernel::{CallToken, Trial},
+    llm::{Delta, Request},
+    model::{Fault, FaultClass, Part, SessionKey, Sid},
+};
+
+/// Tokens that a tool takes in a request, about: its schema is not walked for an estimate that is
+/// settled by the truth anyway.
+const TOKENS_OF_A_TOOL: u64 = 100;
+
+/// One call on its way to a model.
+pub(in crate::actor) struct Ticket {
+    /// Whose.
+    pub sid: Sid,
+    /// The same, outside.
+    pub key: SessionKey,
+    /// Which try.
+    pub token: CallToken,
+    /// Whether it repeats one that failed.
+    pub trial: Trial,
+    /// As `provider/model`.
+    pub model: Arc<str>,
+    /// All that the model sees.
+    pub request: Request,
+    /// Where the reply goes, piece by piece. Closed without an end: the call is lost.
+    pub deltas: mpsc::Sender<Result<Delta, Fault>>,
+    /// The session's sign of life.
+    pub pulse: Arc<Pulse>,
+}
+
+impl Ticket {
+    /// Answers with a fault; whoever waited may have gone, which is its right.
+    pub(in crate::actor) fn refuse(self, fault: Fault) {
+        let _ = self.deltas.try_send(Err(fault));
+    }
+
+    /// The same for one call too many.
+    pub(in crate::actor) fn refuse_for_now(self, full: Full) {
+        self.refuse(full.fault("queue_full", "this model"));
+    }
+
+    /// Nothing was sent, and nothing is wrong with the call.
+    pub(super) fn refuse_until(self, code: &str, after: std::time::Duration, detail: String) {
+        let after_ms = u64::try_from(after.as_millis()).ok();
+        self.refuse(Fault {
+            class: FaultClass::Overloaded { after_ms },
+            code: code.to_owned(),
+            detail,
+        });
+    }
+}
+
+/// Tokens that a request has, roughly and at once: a quarter of its bytes, without looking at them.
+pub(super) fn tokens_of(request: &Request) -> u64 {
+    let of = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.content.len(),
+        Part::Opaque(opaque) => opaque.body.len(),
+    };
+    let messages = request.messages.iter().flat_map(|message| &message.parts);
+    let bytes = request.system.len() + messages.map(of).sum::<usize>();
+    bytes as u64 / 4 + request.tools.len() as u64 * TOKENS_OF_A_TOOL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        llm::ToolChoice,
+        model::{Message, Role},
+    };
+
+    #[test]
+    fn a_request_is_weighed_by_its_bytes() {
+        let request = |system: &str, messages: Vec<Arc<Message>>| Request {
+            model: "m".into(),
+            system: system.into(),
+            messages: Arc::new(messages),
+            tools: Arc::default(),
+            tool_choice: ToolChoice::Auto,
+        };
+        assert_eq!(tokens_of(&request("", Vec::new())), 0);
+        let said = Message::text(Role::User, "a question of 28 characters.");
+        assert_eq!(tokens_of(&request("eight by", vec![said.into()])), 9);
+    }
+}

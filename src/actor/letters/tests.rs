@@ -1,0 +1,93 @@
+//! What a session says that another process needs, and what keeps others off.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    actor::{Oracle, System},
+    journal::{Memory, shared::Shared},
+    llm::Scripted,
+    model::{SessionName, Submission},
+    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, let_pass},
+};
+
+const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
+                    <confidence>0.9</confidence></signal>";
+
+fn key() -> SessionKey {
+    SessionKey::local(SessionName::new("s").unwrap())
+}
+
+async fn left(oracle: &Oracle, anyway: bool) -> Result<(), AskError> {
+    oracle.router.leave(&key(), anyway).await.map(drop)
+}
+
+async fn presence(oracle: &Oracle) -> Presence {
+    oracle.router.presence(&key()).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_set_aside_leaves_for_another_process() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = TestOracle::new(Scripted::new().reply(DONE))
+        .journal(Arc::new(journal.clone()))
+        .settings(|settings| settings.idle_timeout = Duration::ZERO);
+    let system = System::start(oracle.args().unwrap()).await.unwrap();
+    let oracle = system.oracle();
+    let session = oracle.session(key());
+    session.answer(Submission::new("hi")).await.unwrap();
+    let_pass(Duration::from_secs(60)).await;
+    let sid = journal.find(key()).await.unwrap().unwrap().sid;
+    journal.set(Obstacle::Unreadable(sid));
+    // It finds out when it comes to life, and says so from then on.
+    let came_to_life = session.answer(Submission::new("and?")).await;
+    assert!(came_to_life.is_err());
+    let refused = session.answer(Submission::new("and?")).await.unwrap_err();
+    assert!(
+        matches!(refused, AskError::Refused(Refusal::Quarantined { .. })),
+        "{refused}"
+    );
+    assert_eq!(presence(oracle).await, Presence::Here);
+    left(oracle, false).await.unwrap();
+    assert_eq!(presence(oracle).await, Presence::Away);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_waits_to_be_brought_back_leaves_if_it_has_to() {
+    let panics = Panics::times(1);
+    let oracle = TestOracle::new(Scripted::new().reply(DONE))
+        .policy(move |policy| policy.turn = Arc::new(Shaky(panics)))
+        .settings(|settings| settings.restart_pause = Duration::from_secs(3_600));
+    let system = System::start(oracle.args().unwrap()).await.unwrap();
+    let oracle = system.oracle();
+    oracle
+        .session(key())
+        .submit(Submission::new("hi"))
+        .await
+        .unwrap();
+    let_pass(Duration::from_secs(60)).await;
+    let busy = left(oracle, false).await.unwrap_err();
+    assert!(matches!(busy, AskError::Refused(Refusal::Busy)), "{busy}");
+    assert_eq!(presence(oracle).await, Presence::Here);
+    left(oracle, true).await.unwrap();
+    assert_eq!(presence(oracle).await, Presence::Away);
+}
+
+#[tokio::test]
+async fn what_is_kept_is_not_taken_by_who_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Shared::open(folder.path(), |why| panic!("{why}"));
+    let (mine, other) = (open().await.unwrap(), open().await.unwrap());
+    let kept = keep_off(&mine);
+    take(&mine, &key(), Take::AtRest).await.unwrap();
+    for letter in [Letter::Ask, Letter::Leave { anyway: true }] {
+        let until = Instant::now() + LEAVE;
+        let came = post(&other, &key(), &letter, until).await.unwrap();
+        assert!(matches!(came, Came::Answer(Answer::Later)));
+        let process = Some(std::process::id());
+        let elsewhere = Err(journal::Error::Elsewhere { process });
+        assert_eq!(other.claim(key()).await, elsewhere);
+    }
+    drop(kept);
+    take(&other, &key(), Take::AtRest).await.unwrap();
+}

@@ -1,0 +1,168 @@
+//! A gateway that is handed more than sessions would: many calls of one session, calls that outlive it.
+
+use super::*;
+use crate::{
+    model::{FaultClass, TenantId},
+    testkit::Probe,
+};
+
+/// A call of a session that the books know.
+fn call(parts: &Parts, tenant: &str, sid: u64) -> (Box<Ticket>, Pieces) {
+    let (mut ticket, pieces) = ticket(Sid(sid), 0);
+    let name = SessionName::new(&format!("s{sid}")).unwrap();
+    let tenant = TenantId::new(tenant).unwrap();
+    ticket.key = SessionKey { tenant, name };
+    let ledger = &parts.services.router.ledger;
+    ledger.open(Sid(sid), &ticket.key, QueryId(1), 9);
+    ticket.request.system = format!("{}", ticket.key).into();
+    (ticket, pieces)
+}
+
+fn send(parts: &Parts, ticket: Box<Ticket>) {
+    let gateway = parts.gateways["scripted"].any().unwrap();
+    gateway.cast(GatewayMsg::Call(ticket)).unwrap();
+}
+
+/// How it ended.
+async fn end(mut pieces: Pieces) -> Result<(), String> {
+    loop {
+        match pieces.recv().await {
+            Some(Ok(Delta::Done(_))) => return Ok(()),
+            Some(Ok(_)) => {}
+            Some(Err(fault)) => return Err(fault.code),
+            None => return Err("lost".to_owned()),
+        }
+    }
+}
+
+async fn waiting(parts: &Parts, calls: usize) {
+    while parts.oracle.providers()[0].waiting != calls {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_many_calls_of_one_session_or_tenant_delay_nobody_elses_first() {
+    let script = Scripted::new().reply(DONE).slowly(Duration::from_secs(1));
+    let oracle = TestOracle::new(script.clone());
+    let parts = parts(oracle.settings(|settings| settings.gateway.concurrency = 1)).await;
+    let mut calls = Vec::new();
+    let mut push = |tenant: &str, sid| {
+        let (ticket, pieces) = call(&parts, tenant, sid);
+        send(&parts, ticket);
+        calls.push(Task::spawn(end(pieces)));
+    };
+    (0..100).for_each(|_| push("many", 1));
+    (100..200).for_each(|sid| push("many", sid));
+    push("few", 900);
+    waiting(&parts, 200).await;
+    let_pass(Duration::from_secs(5)).await;
+    let asked: Vec<String> = script
+        .requests()
+        .iter()
+        .map(|request| request.system.to_string())
+        .collect();
+    let place = |name: &str| asked.iter().position(|asked| asked == name);
+    assert!(
+        place("few/s900").is_some_and(|place| place <= 2),
+        "{asked:?}"
+    );
+    assert!(
+        place("many/s100").is_some_and(|place| place <= 3),
+        "{asked:?}"
+    );
+    let again = asked.iter().filter(|asked| *asked == "many/s1").count();
+    assert!(again <= 2, "{asked:?}");
+    drop(calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_call_that_gives_up_makes_room_at_once() {
+    let backend = Probe::new(Scripted::new().stall("Half an ans"));
+    let oracle = TestOracle::new(backend.clone()).settings(|settings| {
+        (settings.gateway.concurrency, settings.gateway.queue) = (1, 1);
+        settings.gateway.queue_deadline = Duration::from_secs(5);
+    });
+    let parts = parts(oracle).await;
+    let [first, second, third, fourth] = [1, 2, 3, 4].map(|sid| call(&parts, "default", sid));
+    let running = first.1;
+    send(&parts, first.0);
+    send(&parts, second.0);
+    waiting(&parts, 1).await;
+    send(&parts, third.0);
+    assert_eq!(end(third.1).await, Err("queue_full".to_owned()));
+    drop(second.1);
+    waiting(&parts, 0).await;
+    send(&parts, fourth.0);
+    assert_eq!(end(fourth.1).await, Err("queue_timeout".to_owned()));
+    waiting(&parts, 0).await;
+    assert_eq!((backend.opened(), backend.open()), (1, 1));
+    drop(running);
+    while backend.open() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(backend.dropped(), 1, "its connection was closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_calls_end_when_the_gateway_is_replaced_and_none_is_counted_as_a_repetition() {
+    let script = Scripted::new().reply(DONE).slowly(Duration::from_secs(1));
+    let oracle = TestOracle::new(script).settings(|settings| {
+        settings.gateway.concurrency = 1;
+        (
+            settings.gateway.retries.percent,
+            settings.gateway.retries.reserve,
+        ) = (0, 0);
+    });
+    let parts = parts(oracle).await;
+    let calls = (1..40).map(|sid| call(&parts, "default", sid));
+    let pieces: Vec<Pieces> = calls
+        .map(|(ticket, pieces)| {
+            send(&parts, ticket);
+            pieces
+        })
+        .collect();
+    waiting(&parts, 38).await;
+    parts.gateways.values().for_each(kill);
+    for pieces in pieces {
+        assert_eq!(end(pieces).await, Err("lost".to_owned()));
+    }
+    let again = |sid| {
+        let (mut ticket, pieces) = call(&parts, "default", sid);
+        ticket.trial = Trial::Retry;
+        send(&parts, ticket);
+        end(pieces)
+    };
+    while parts.gateways["scripted"].is_closed() {
+        tokio::task::yield_now().await;
+    }
+    let ends = futures_util::future::join_all((1..40).map(again)).await;
+    assert!(ends.iter().all(Result::is_ok), "{ends:?}");
+    assert_eq!(again(1).await, Err("retry_budget".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_says_when_to_come_again_by_its_pace() {
+    let oracle = TestOracle::new(Scripted::new().stall("Half")).settings(|settings| {
+        settings.gateway.queue = 10;
+        settings.gateway.requests_per_minute = Some(30);
+    });
+    let parts = parts(oracle).await;
+    let mut kept = Vec::new();
+    for sid in 1..12 {
+        let (ticket, pieces) = call(&parts, "default", sid);
+        send(&parts, ticket);
+        kept.push(pieces);
+    }
+    waiting(&parts, 10).await;
+    let (ticket, mut pieces) = call(&parts, "default", 99);
+    send(&parts, ticket);
+    let fault = pieces.recv().await.unwrap().unwrap_err();
+    let after_ms = Some(22_000);
+    assert_eq!(fault.code, "queue_full");
+    assert_eq!(
+        fault.class,
+        FaultClass::Overloaded { after_ms },
+        "eleven, at thirty a minute"
+    );
+}

@@ -1,0 +1,161 @@
+//! The log of what belongs to no session: the reserved session `system` (spec 9).
+//!
+//! A task, owned by the supervisor, writes it; nobody waits for that. What does not fit into its queue, or
+//! cannot be written, is told to the program's own log and otherwise lost: it is news for people, and no
+//! decision hangs on it. Several processes may share a journal: whoever has something to write claims the
+//! session, and claims it anew if another has done so since.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::mpsc;
+
+use super::{bus::BusHandle, clock::Clock, replay::within, task::Task};
+use crate::{
+    journal::{Append, Claim, Entry, Error, Journal, Standing},
+    model::{
+        ProfileName, Record, Seq, SessionKey, SessionName,
+        record::{Fact, Opened, SessionFact},
+    },
+};
+
+/// Facts that may wait to be written.
+const CAPACITY: usize = 256;
+/// How often one is tried to be written, where others claim the session at the same time.
+const TRIES: u32 = 5;
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Where to write. Cheap to clone; never waits.
+#[derive(Debug, Clone)]
+pub(super) struct SystemLog {
+    facts: mpsc::Sender<Record>,
+    clock: Clock,
+}
+
+impl SystemLog {
+    /// Begins to write, for as long as the task is held.
+    pub(super) fn start(
+        journal: Arc<dyn Journal>,
+        bus: BusHandle,
+        clock: Clock,
+        deadline: Duration,
+    ) -> (Self, Task) {
+        let (facts, waiting) = mpsc::channel(CAPACITY);
+        let writer = Writer {
+            key: SessionKey::local(SessionName::system()),
+            journal,
+            bus,
+            clock: clock.clone(),
+            deadline,
+            claim: None,
+        };
+        (Self { facts, clock }, Task::spawn(writer.run(waiting)))
+    }
+
+    /// Writes down what happened.
+    pub(super) fn note(&self, fact: impl Into<Fact>) {
+        let record = record(&self.clock, fact);
+        if let Err(lost) = self.facts.try_send(record) {
+            let record = lost.into_inner();
+            tracing::warn!(
+                kind = record.fact.kind(),
+                "too much is to be written: it is not in the system's log"
+            );
+        }
+    }
+}
+
+fn record(clock: &Clock, fact: impl Into<Fact>) -> Record {
+    Record {
+        at: clock.now(),
+        query: None,
+        turn: None,
+        fact: fact.into(),
+    }
+}
+
+struct Writer {
+    key: SessionKey,
+    journal: Arc<dyn Journal>,
+    bus: BusHandle,
+    clock: Clock,
+    deadline: Duration,
+    /// The right to write, and where the log ends.
+    claim: Option<Claim>,
+}
+
+impl Writer {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Record>) {
+        while let Some(record) = waiting.recv().await {
+            let record = Arc::new(record);
+            let mut tries = 1;
+            while let Err(error) = self.write(&record).await {
+                // Whatever it was, how the log stands is not known any more.
+                self.claim = None;
+                self.let_go();
+                let held = matches!(error, Error::Elsewhere { .. });
+                if tries == TRIES || !claimed_by_another(&error) {
+                    let kind = record.fact.kind();
+                    tracing::warn!(%error, kind, "it is not in the system's log");
+                    break;
+                }
+                tries += 1;
+                if held {
+                    // Another process is writing, and lets go of it when it has.
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            self.let_go();
+        }
+    }
+
+    /// Any process may have it between two records.
+    fn let_go(&self) {
+        if let Some(letters) = self.journal.letters() {
+            letters.let_go(&self.key);
+        }
+    }
+
+    async fn write(&mut self, record: &Arc<Record>) -> Result<(), Error> {
+        let claim = match self.claim {
+            Some(claim) => claim,
+            None => within(self.deadline, self.journal.claim(self.key.clone())).await?,
+        };
+        let mut records = vec![Arc::clone(record)];
+        if claim.last == Seq(0) {
+            let opened = SessionFact::Opened(Opened {
+                key: self.key.clone(),
+                profile: ProfileName::oracle(),
+                parent: None,
+            });
+            records.insert(0, Arc::new(self::record(&self.clock, opened)));
+        }
+        let append = Append {
+            sid: claim.sid,
+            epoch: claim.epoch,
+            after: claim.last,
+            records: records.clone(),
+            leaves: Standing::Resting,
+        };
+        let last = within(self.deadline, self.journal.append(append)).await?;
+        self.claim = Some(Claim { last, ..claim });
+        let numbered = (claim.last.0 + 1..).map(Seq).zip(records);
+        let entries = numbered.map(|(seq, record)| Entry { seq, record });
+        self.bus.publish(&self.key, entries.collect());
+        Ok(())
+    }
+}
+
+/// Whether to claim it anew is worth a try.
+const fn claimed_by_another(error: &Error) -> bool {
+    match error {
+        Error::Fenced { .. }
+        | Error::Conflict { .. }
+        | Error::Unknown { .. }
+        | Error::Elsewhere { .. } => true,
+        Error::Empty | Error::Unreadable { .. } | Error::Unavailable(_) | Error::Broken(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

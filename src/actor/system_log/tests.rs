@@ -1,0 +1,83 @@
+//! The log of the system, alone, shared, and where it cannot be written.
+
+use super::*;
+use crate::{
+    actor::pool::Pool,
+    journal::Memory,
+    model::{
+        Event, Timestamp,
+        record::{CircuitClosed, LlmFact},
+    },
+};
+
+fn fact(provider: &str) -> LlmFact {
+    LlmFact::CircuitClosed(CircuitClosed {
+        provider: provider.to_owned(),
+        model: None,
+    })
+}
+
+fn start(journal: &Arc<dyn Journal>) -> (SystemLog, Task) {
+    let bus = BusHandle(Pool::new(1, 16));
+    let clock = Clock::from(Timestamp::from_millis(0));
+    SystemLog::start(Arc::clone(journal), bus, clock, Duration::from_secs(1))
+}
+
+/// The log, as soon as it has as many events.
+async fn events(journal: &Arc<dyn Journal>, many: usize) -> Vec<String> {
+    let key = SessionKey::local(SessionName::system());
+    loop {
+        tokio::task::yield_now().await;
+        let Some(known) = journal.find(key.clone()).await.unwrap() else {
+            continue;
+        };
+        let log = journal.read(known.sid, Seq(0), 1_000).await.unwrap();
+        if log.len() >= many {
+            let line = |entry: &Entry| {
+                let event = Event::of(&key.name, entry.seq, &entry.record);
+                let provider = event.payload["provider"].as_str().unwrap_or_default();
+                format!("{} {} {provider}", event.seq, event.kind)
+                    .trim_end()
+                    .to_owned()
+            };
+            return log.iter().map(line).collect();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_belongs_to_no_session_is_in_the_reserved_one_whoever_writes_it() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let (one, _writes) = start(&journal);
+    one.note(fact("a"));
+    events(&journal, 2).await;
+    // Another process, which claims it, and the first one again.
+    let (other, _writes_too) = start(&journal);
+    other.note(fact("b"));
+    events(&journal, 3).await;
+    one.note(fact("c"));
+    one.note(fact("d"));
+    let kind = "llm.circuit_closed";
+    let expected = [
+        "1 session.opened".to_owned(),
+        format!("2 {kind} a"),
+        format!("3 {kind} b"),
+        format!("4 {kind} c"),
+        format!("5 {kind} d"),
+    ];
+    assert_eq!(events(&journal, 5).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_begins_anew_where_it_was_deleted() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let (log, _writes) = start(&journal);
+    log.note(fact("a"));
+    events(&journal, 2).await;
+    let key = SessionKey::local(SessionName::system());
+    let claim = journal.claim(key).await.unwrap();
+    journal.delete(claim.sid, claim.epoch).await.unwrap();
+    log.note(fact("b"));
+    let expected = ["1 session.opened", "2 llm.circuit_closed b"];
+    assert_eq!(events(&journal, 2).await, expected);
+}

@@ -1,0 +1,103 @@
+//! From the chain to the back ends that serve it: those of the host, the offline model, scripts, servers.
+//!
+//! Only what the chain names is built: a start that asks nobody over the network sets nothing up for it.
+
+use std::sync::Arc;
+
+use super::{BuildError, Builder, prices, providers::Providers};
+use crate::{
+    config::{ModelChain, Prices},
+    kernel::ModelChoice,
+    llm::{Backend, Remote, scripted::Scripts},
+};
+
+impl Builder {
+    /// The models that are asked.
+    fn chain(&self) -> ModelChain {
+        self.config.choice(self.environment.pairs()).chain
+    }
+
+    /// Those of the host, the built-in ones and those that the chain names, scripts read.
+    pub(super) fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BuildError> {
+        let named = self.named_backends().into_iter();
+        let named = named.collect::<Result<Vec<_>, _>>()?;
+        let backends = self.backends.iter().cloned().chain(named);
+        #[cfg(feature = "testkit")]
+        let backends = backends.map(|backend| match &self.dies {
+            Some(point) => point.in_stream(backend),
+            None => backend,
+        });
+        Ok(backends.collect())
+    }
+
+    /// Those that the chain names and that are not there yet, each by itself.
+    pub(super) fn named_backends(&self) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
+        let chain = self.chain();
+        let missing = chain.providers().into_iter();
+        let missing = missing.filter(|provider| !serves(&self.backends, provider));
+        missing
+            .filter_map(|name| self.named_backend(name, &chain).transpose())
+            .collect()
+    }
+
+    /// Scripts or a server; none if nobody knows it.
+    fn named_backend(
+        &self,
+        name: &str,
+        chain: &ModelChain,
+    ) -> Result<Option<Arc<dyn Backend>>, BuildError> {
+        let models = models_of(chain, name);
+        if name == Scripts::PROVIDER {
+            return Ok(Some(Arc::new(Scripts::read(models)?)));
+        }
+        // A price list that is not in order is told where prices are needed.
+        let prices = prices(&self.config).or_else(|_| Prices::builtin())?;
+        let providers = Providers::new(&self.config, &self.environment, &prices);
+        let Some(provider) = providers.find(name)? else {
+            return Ok(None);
+        };
+        let settings = providers.settings(&provider, &models)?;
+        Ok(Some(Arc::new(Remote::new(settings)?)))
+    }
+
+    /// The chain, with what decisions need to know of each model.
+    pub(super) fn models(
+        &self,
+        backends: &[Arc<dyn Backend>],
+    ) -> Result<Vec<ModelChoice>, BuildError> {
+        let (chain, prices) = (self.chain(), prices(&self.config)?);
+        let providers = Providers::new(&self.config, &self.environment, &prices);
+        let choice = |full: &String| {
+            let (provider, model) = full.split_once('/').unwrap_or((full, ""));
+            if serves(backends, provider) {
+                return Ok(providers.choice(provider, model));
+            }
+            let own = self.backends.iter();
+            let own = own.map(|backend| backend.provider().to_owned());
+            let known = own
+                .chain(["scripted/FILE".to_owned()])
+                .chain(providers.names());
+            let mut known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+            known.sort_unstable();
+            known.dedup();
+            Err(BuildError::UnknownModel {
+                model: full.clone(),
+                known: known.join(", "),
+            })
+        };
+        chain.models().iter().map(choice).collect()
+    }
+}
+
+fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
+    let mut backends = backends.iter();
+    backends.any(|backend| backend.provider() == provider)
+}
+
+/// The models of one provider.
+fn models_of<'a>(chain: &'a ModelChain, provider: &str) -> Vec<&'a str> {
+    let parts = chain.models().iter();
+    let parts = parts.filter_map(|model| model.split_once('/'));
+    let of_provider = parts.filter(|(name, _)| *name == provider);
+    of_provider.map(|(_, model)| model).collect()
+}

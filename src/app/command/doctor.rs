@@ -1,0 +1,235 @@
+//! `oracle doctor`: tries what a question would need, from the key to the signal, and says what to do
+//! about what does not work.
+//!
+//! Each model of the chain is asked three short questions through its [`Backend`], within a deadline;
+//! that is little, but it costs. What is local is looked at without asking anybody.
+
+use std::{path::Path, time::Duration};
+
+use tokio::time::{Instant, timeout};
+
+use super::run::on_runtime;
+use crate::{
+    app::{self, BuildError, providers::Providers},
+    cli::{
+        Args, Environment, Stop,
+        doctor::{Finding, Report},
+        terminal::Terminal,
+    },
+    config::{Config, Loaded, Provider},
+    llm::{Backend, Remote, scripted::Scripts},
+    model::{Fault, Price},
+    prompt::Variables,
+};
+
+mod local;
+mod probe;
+mod remedy;
+
+use remedy::remedy;
+
+/// How long a server may take to list its models.
+const LISTING: Duration = Duration::from_secs(15);
+/// How long a try may take: a local server may have to load the model first.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// `oracle doctor`.
+pub(super) fn doctor(
+    args: &Args,
+    loaded: &Loaded,
+    file: Option<&Path>,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let config = &loaded.config;
+    let mut report = Report::new(args.options.json, terminal);
+    report.about("here")?;
+    local::check(args, loaded, file, environment, &mut report)?;
+    let facts = app::prices(config)?;
+    let providers = Providers::new(config, environment, &facts);
+    let name = app::project_name(&args.options.project);
+    let variables = app::variables(config, name, std::iter::empty())?;
+    let mut patient = Patient {
+        config,
+        providers: &providers,
+        variables,
+        report,
+    };
+    on_runtime(Box::pin(async {
+        for model in loaded.choice.chain.models() {
+            patient.report.about(model)?;
+            Box::pin(patient.check(model)).await?;
+        }
+        patient.report.finish()
+    }))
+}
+
+/// What models are looked at with.
+struct Patient<'a> {
+    config: &'a Config,
+    providers: &'a Providers<'a>,
+    variables: Variables,
+    report: Report<'a>,
+}
+
+impl Patient<'_> {
+    /// All checks of one model; those that cannot succeed any more are left out.
+    async fn check(&mut self, full: &str) -> Result<(), Stop> {
+        let (name, model) = full.split_once('/').unwrap_or((full, ""));
+        let provider = match name {
+            "offline" => return self.built_in(),
+            Scripts::PROVIDER => return self.script(model),
+            name => match self.providers.find(name) {
+                Ok(Some(provider)) => provider,
+                Ok(None) => return self.unknown(name),
+                Err(error) => return self.no_good("provider", &error),
+            },
+        };
+        let remote = self.providers.settings(&provider, &[model]);
+        let remote = remote.map_err(BuildError::from);
+        let remote = match remote.and_then(|settings| Ok(Remote::new(settings)?)) {
+            Ok(remote) => remote,
+            Err(error) => return self.no_good("key", &error),
+        };
+        let server = self.providers.server(&provider);
+        self.report.add(Finding::ok("key", server.key.told()))?;
+        if !self.connect(&remote, &provider, model).await? {
+            return Ok(());
+        }
+        let price = self.providers.choice(name, model).price;
+        self.talk(&remote, &provider, model, price).await
+    }
+
+    /// Nothing can be tried.
+    fn no_good(&mut self, check: &'static str, error: &dyn std::error::Error) -> Result<(), Stop> {
+        self.report
+            .add(Finding::fail(check, error.to_string(), LEFT_OUT))
+    }
+
+    fn built_in(&mut self) -> Result<(), Stop> {
+        let seen = "built in, needs no key and no network";
+        self.report.add(Finding::ok("provider", seen))
+    }
+
+    fn script(&mut self, file: &str) -> Result<(), Stop> {
+        self.report.add(match Scripts::read(std::iter::once(file)) {
+            Ok(_) => Finding::ok("provider", "a script that can be played"),
+            Err(error) => Finding::fail("provider", error.to_string(), "see docs/scripts.md"),
+        })
+    }
+
+    fn unknown(&mut self, name: &str) -> Result<(), Stop> {
+        let known = self.providers.names().join(", ");
+        let mend = format!("known are {known}, offline and scripted; `[[providers]]` adds others");
+        let seen = format!("there is no provider `{name}`");
+        self.report.add(Finding::fail("provider", seen, mend))
+    }
+
+    /// Lists the models, which shows whether the server is there and takes the key. Whether more can be
+    /// tried.
+    async fn connect(
+        &mut self,
+        remote: &Remote,
+        provider: &Provider,
+        model: &str,
+    ) -> Result<bool, Stop> {
+        const CHECK: &str = "connection";
+        self.report.waiting("connecting");
+        let (began, url) = (Instant::now(), &provider.base_url);
+        let listed = timeout(LISTING, remote.list_models())
+            .await
+            .unwrap_or_else(|_| {
+                Err(Fault::retryable(
+                    "headers_timeout",
+                    format!(
+                        "{url} did not list its models within {} s",
+                        LISTING.as_secs()
+                    ),
+                ))
+            });
+        let took = began.elapsed().as_millis();
+        match listed {
+            Ok(listed) => {
+                let seen = format!("{url} answered in {took} ms");
+                self.report.add(Finding::ok(CHECK, seen))?;
+                let names = listed.iter().map(|model| model.name.as_str());
+                let names: Vec<&str> = names.collect();
+                self.report.add(is_listed(&names, model))?;
+                Ok(true)
+            }
+            Err(fault) if probe::is_final(&fault) => {
+                let mend = format!("{}; {LEFT_OUT}", remedy(&fault, provider));
+                self.report
+                    .add(Finding::fail(CHECK, fault.to_string(), mend))?;
+                Ok(false)
+            }
+            // Some servers list nothing and answer all the same.
+            Err(fault) => {
+                let seen = format!("{url} does not list its models: {fault}");
+                let mend = "no harm if the rest works";
+                self.report.add(Finding::warn(CHECK, seen, mend))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Three short questions.
+    async fn talk(
+        &mut self,
+        backend: &dyn Backend,
+        provider: &Provider,
+        model: &str,
+        price: Option<Price>,
+    ) -> Result<(), Stop> {
+        let longest = self.config.model.total_deadline.get().min(LONGEST);
+        self.report.waiting("a short reply");
+        let heard = probe::call(backend, probe::counting(model), longest, price).await;
+        self.report.used(heard.used);
+        let mut alive = false;
+        for finding in probe::of_reply(&heard, provider) {
+            alive |=
+                finding.check == "reply" && finding.verdict != crate::cli::doctor::Verdict::Fail;
+            self.report.add(finding)?;
+        }
+        if !alive {
+            return Ok(());
+        }
+        self.report.waiting("a tool call");
+        let heard = probe::call(backend, probe::calling(model), longest, price).await;
+        self.report.used(heard.used);
+        self.report.add(probe::of_call(&heard, provider))?;
+        self.report.waiting("the signal protocol");
+        let prompt = app::composer(self.config)?.compose(&probe::small_talk(&self.variables));
+        let prompt = prompt.map_err(BuildError::from)?;
+        let heard = probe::call(
+            backend,
+            probe::asking(model, prompt.content),
+            longest,
+            price,
+        )
+        .await;
+        self.report.used(heard.used);
+        self.report.add(probe::of_signal(&heard, provider))
+    }
+}
+
+/// What is said where further checks make no sense.
+const LEFT_OUT: &str = "the other checks were left out";
+
+fn is_listed(names: &[&str], model: &str) -> Finding {
+    const CHECK: &str = "model";
+    // Gemini lists its models with a folder before their names, which calls may leave out.
+    let same = |name: &&&str| name.strip_prefix("models/").unwrap_or(name) == model;
+    if names.iter().any(|name| same(&name)) {
+        return Finding::ok(
+            CHECK,
+            format!("one of the {} that the server lists", names.len()),
+        );
+    }
+    let seen = format!("not one of the {} that the server lists", names.len());
+    Finding::warn(
+        CHECK,
+        seen,
+        "choose one of those that `oracle models` shows",
+    )
+}

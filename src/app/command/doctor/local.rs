@@ -1,0 +1,110 @@
+//! What can be looked at without asking anybody.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    process,
+};
+
+use super::super::data;
+use crate::{
+    actor::Oracle,
+    app,
+    cli::{
+        Args, Environment, Stop,
+        doctor::{Finding, Report},
+    },
+    config::Loaded,
+    journal::sqlite::OpenError,
+};
+
+/// Configuration, project, data directory and journal.
+pub(super) fn check(
+    args: &Args,
+    loaded: &Loaded,
+    file: Option<&Path>,
+    environment: &Environment,
+    report: &mut Report<'_>,
+) -> Result<(), Stop> {
+    let config = &loaded.config;
+    let file = file.map_or("no file".into(), |file| {
+        format!("file `{}`", file.display())
+    });
+    let (chain, why) = (
+        loaded.choice.chain.models().join(", "),
+        loaded.why_these_models(),
+    );
+    let seen = format!("{file}; asked are {chain}, {why}");
+    report.add(Finding::ok("config", seen))?;
+    let builder = Oracle::builder().config(config.clone());
+    let parts = [
+        builder.project(&args.options.project).registry().map(drop),
+        app::classifier(config).map(drop),
+        app::composer(config).map(drop),
+        app::project_context(config).map(drop),
+    ];
+    let mut problems = parts.into_iter().filter_map(Result::err).peekable();
+    if problems.peek().is_none() {
+        report.add(Finding::ok(
+            "parts",
+            "project folder, lexicon and prompts are in order",
+        ))?;
+    }
+    for problem in problems {
+        let mend = "`oracle config check` looks at all of it";
+        report.add(Finding::fail("parts", problem.to_string(), mend))?;
+    }
+    let folder = match data::directory(config, environment) {
+        Ok(folder) => folder,
+        Err(stop) => {
+            return report.add(Finding::fail("data", stop.to_string(), "or use --data-dir"));
+        }
+    };
+    report.add(writable(&folder))?;
+    report.waiting("checking the journal");
+    report.add(journal(&folder))
+}
+
+/// Whether a file can be made in the folder, or in the one in which it would be made.
+fn writable(folder: &Path) -> Finding {
+    let mut existing = folder.ancestors().filter(|ancestor| ancestor.is_dir());
+    let existing = existing.next().unwrap_or_else(|| Path::new("."));
+    let shown = folder.display();
+    match try_to_write(existing) {
+        Ok(()) if existing == folder => Finding::ok("data", format!("`{shown}` can be written")),
+        Ok(()) => Finding::ok("data", format!("`{shown}` is made with the first question")),
+        Err(error) => {
+            let seen = format!(
+                "nothing can be written to `{}`: {error}",
+                existing.display()
+            );
+            Finding::fail("data", seen, "change its permissions, or use --data-dir")
+        }
+    }
+}
+
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    let probe = folder.join(format!(".oracle-doctor-{}", process::id()));
+    File::create_new(&probe)?;
+    fs::remove_file(&probe)
+}
+
+fn journal(folder: &Path) -> Finding {
+    const CHECK: &str = "journal";
+    let inspection = match data::inspect(folder) {
+        Ok(inspection) => inspection,
+        Err(OpenError::Absent { .. }) => return Finding::ok(CHECK, "there is none yet"),
+        Err(error) => {
+            return Finding::fail(CHECK, error.to_string(), "or use another --data-dir");
+        }
+    };
+    match inspection.verify() {
+        Ok(problems) if problems.is_empty() => Finding::ok(CHECK, "as it was written"),
+        Ok(problems) => {
+            let seen = format!("{} records are not as they were written", problems.len());
+            Finding::fail(CHECK, seen, "`oracle journal verify` names them")
+        }
+        Err(error) => Finding::fail(CHECK, error.to_string(), "check the disk"),
+    }
+}

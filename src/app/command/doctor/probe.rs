@@ -1,0 +1,282 @@
+//! The questions that a model is asked, and what its replies say about it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::StreamExt;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use super::remedy::remedy;
+use crate::{
+    cli::doctor::Finding,
+    config::{Provider, Stream},
+    llm::{Backend, Delta, Request, ToolChoice, estimate_usage},
+    model::{
+        Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolCall,
+        ToolSpec, Usage,
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+    },
+    prompt::{ComposeInput, Variables},
+    signal::{self, Finding as Read},
+};
+
+/// The tool that the model is to call.
+const TOOL: &str = "note_number";
+/// With this.
+const NUMBER: u64 = 7;
+
+/// How a call went.
+pub(super) struct Heard {
+    reply: Result<Reply, Fault>,
+    /// Pieces of text and reasoning.
+    pieces: usize,
+    whole: Duration,
+    /// Whether its usage is what would be estimated anyway: then the server did not say.
+    estimated: bool,
+    /// What it cost.
+    pub(super) used: Usage,
+}
+
+/// Makes one call and hears it to its end.
+pub(super) async fn call(
+    backend: &dyn Backend,
+    request: Request,
+    longest: Duration,
+    price: Option<Price>,
+) -> Heard {
+    let began = Instant::now();
+    let mut stream = backend.call(request.clone());
+    let mut pieces = 0;
+    let reply = loop {
+        match timeout_at(began + longest, stream.next()).await {
+            Ok(Some(Ok(Delta::Text(_) | Delta::Reasoning(_)))) => pieces += 1,
+            Ok(Some(Ok(Delta::Alive | Delta::Limits(_)))) => {}
+            Ok(Some(Ok(Delta::Done(reply)))) => break Ok(reply),
+            Ok(Some(Err(fault))) => break Err(fault),
+            Ok(None) => {
+                break Err(Fault::retryable(
+                    "cut",
+                    "the reply broke off without an end",
+                ));
+            }
+            Err(_) => {
+                let detail = format!("the reply was not complete within {} s", longest.as_secs());
+                break Err(Fault::retryable("total_timeout", detail));
+            }
+        }
+    };
+    let mut used = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+    if used.cost.0 == 0 {
+        used.cost = price.map(|price| price.of(&used)).unwrap_or_default();
+    }
+    let guess = |reply: &Reply| estimate_usage(&request, &reply.parts);
+    let same = |one: Usage, other: Usage| {
+        (one.input_tokens, one.output_tokens) == (other.input_tokens, other.output_tokens)
+    };
+    Heard {
+        estimated: reply
+            .as_ref()
+            .is_ok_and(|reply| same(reply.usage, guess(reply))),
+        reply,
+        pieces,
+        whole: began.elapsed(),
+        used,
+    }
+}
+
+/// Whether nothing else can work after this fault.
+pub(super) fn is_final(fault: &Fault) -> bool {
+    const FINAL: [&str; 6] = [
+        "connect",
+        "dns",
+        "tls",
+        "headers_timeout",
+        "unauthorized",
+        "forbidden",
+    ];
+    FINAL.contains(&fault.code.as_str())
+}
+
+fn request(model: &str, system: Arc<str>, question: &str, tools: Vec<ToolSpec>) -> Request {
+    let tool_choice = if tools.is_empty() {
+        ToolChoice::None
+    } else {
+        ToolChoice::Auto
+    };
+    Request {
+        model: model.into(),
+        system,
+        messages: Arc::new(vec![Arc::new(Message::text(Role::User, question))]),
+        tools: tools.into(),
+        tool_choice,
+    }
+}
+
+/// Long enough to come in pieces, and cheap.
+pub(super) fn counting(model: &str) -> Request {
+    let question = "Count from one to twenty, in words.";
+    request(model, "You answer briefly.".into(), question, Vec::new())
+}
+
+/// Asks for a call of a trivial tool.
+pub(super) fn calling(model: &str) -> Request {
+    let tool = ToolSpec {
+        name: TOOL.into(),
+        description: "Notes a number.".into(),
+        schema: json!({
+            "type": "object",
+            "properties": { "number": { "type": "integer" } },
+            "required": ["number"],
+        }),
+        serves: ToolNeed::General,
+        effect: ToolEffect::ReadOnly,
+        repeat: ToolRepeat::Safe,
+        approval: ToolApproval::NotNeeded,
+    };
+    let question = format!("Call the tool {TOOL} with the number {NUMBER}. Do nothing else.");
+    request(
+        model,
+        "You use the tools that you have.".into(),
+        &question,
+        vec![tool],
+    )
+}
+
+/// What the prompt of the last question is composed for.
+pub(super) fn small_talk(variables: &Variables) -> ComposeInput {
+    let prepared = Arc::new(variables.clone().prepare());
+    ComposeInput::new(prepared, QueryType::Conversational)
+}
+
+/// A question under Oracle's own prompt.
+pub(super) fn asking(model: &str, prompt: Arc<str>) -> Request {
+    request(model, prompt, "What is 17 + 25?", Vec::new())
+}
+
+fn failed(check: &'static str, fault: &Fault, provider: &Provider) -> Finding {
+    let seen = format!("{fault} ({})", fault.code);
+    Finding::fail(check, seen, remedy(fault, provider))
+}
+
+fn text(reply: &Reply) -> String {
+    let texts = reply.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => None,
+    });
+    texts.collect()
+}
+
+/// Whether there was a reply, whether it came in pieces, and whether its tokens were told.
+pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
+    let reply = match &heard.reply {
+        Ok(reply) => reply,
+        Err(fault) => return vec![failed("reply", fault, provider)],
+    };
+    let (text, ms) = (text(reply), heard.whole.as_millis());
+    let first = if text.trim().is_empty() {
+        let seen = match reply.stop {
+            StopReason::MaxTokens => "the output limit cut the reply before it had any text",
+            StopReason::EndTurn
+            | StopReason::ToolCalls
+            | StopReason::Refusal
+            | StopReason::ContentFilter => "the reply has no text",
+        };
+        Finding::warn(
+            "reply",
+            seen,
+            "choose a model that is made for conversations",
+        )
+    } else {
+        Finding::ok(
+            "reply",
+            format!("{} characters in {ms} ms", text.chars().count()),
+        )
+    };
+    let pieces = heard.pieces;
+    let streaming = match provider.stream {
+        Stream::Never => Finding::ok("streaming", "not wanted: `stream` is \"never\""),
+        Stream::Always if pieces > 1 => Finding::ok("streaming", format!("in {pieces} pieces")),
+        Stream::Always => Finding::warn(
+            "streaming",
+            "the reply came in one piece",
+            "it works, but is seen late; check whether something before the server collects replies",
+        ),
+    };
+    let Usage {
+        input_tokens,
+        output_tokens,
+        ..
+    } = reply.usage;
+    let usage = if input_tokens > 0 && output_tokens > 0 && !heard.estimated {
+        Finding::ok(
+            "usage",
+            format!("{input_tokens} tokens sent, {output_tokens} received"),
+        )
+    } else {
+        let mend = "budgets of tokens and money go by an estimate";
+        Finding::warn(
+            "usage",
+            "the server does not say how many tokens it used",
+            mend,
+        )
+    };
+    vec![first, streaming, usage]
+}
+
+/// Whether the tool was called as it should be.
+pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
+    const CHECK: &str = "tools";
+    let reply = match &heard.reply {
+        Ok(reply) => reply,
+        Err(fault) => return failed(CHECK, fault, provider),
+    };
+    let mut calls = reply.parts.iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        Part::Text { .. } | Part::ToolResult(_) | Part::Opaque(_) => None,
+    });
+    let Some(call) = calls.next() else {
+        let mend = "choose a model that can call tools, and switch it on where the server needs \
+                    that; without it no files are searched";
+        return Finding::fail(
+            CHECK,
+            "the model did not call the tool it was told to call",
+            mend,
+        );
+    };
+    if is_right(call) {
+        return Finding::ok(CHECK, "called as told");
+    }
+    let seen = format!("called `{}` with `{}`", call.name, call.arguments);
+    Finding::warn(CHECK, seen, "a larger model calls tools more reliably")
+}
+
+fn is_right(call: &ToolCall) -> bool {
+    let number = call
+        .parsed()
+        .ok()
+        .and_then(|arguments| arguments["number"].as_u64());
+    call.name == TOOL && number == Some(NUMBER)
+}
+
+/// Whether the reply ended with a signal.
+pub(super) fn of_signal(heard: &Heard, provider: &Provider) -> Finding {
+    const CHECK: &str = "signals";
+    let reply = match &heard.reply {
+        Ok(reply) => reply,
+        Err(fault) => return failed(CHECK, fault, provider),
+    };
+    let mend = "Oracle reminds it, which takes turns; a larger model keeps the protocol better, and \
+                `turn.on_missing_signal = \"finish\"` takes such replies as answers";
+    match signal::read(&text(reply), Timestamp::default()).finding {
+        Read::Signal(signal) => {
+            let (kind, confidence) = (signal.kind(), signal.confidence);
+            Finding::ok(CHECK, format!("{kind} with confidence {confidence}"))
+        }
+        Read::Rejection(rejection) => Finding::warn(
+            CHECK,
+            format!("a signal that does not count: {}", rejection.reason),
+            mend,
+        ),
+        Read::Nothing => Finding::warn(CHECK, "the reply ends without a signal", mend),
+    }
+}

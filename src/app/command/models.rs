@@ -1,0 +1,186 @@
+//! `oracle models`: asks all providers at the same time what they have.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::run::on_runtime;
+use crate::{
+    app::providers::Providers,
+    cli::{
+        Environment, Stop, exit,
+        models::{self, Listed, ListedModel, Overview},
+        terminal::Terminal,
+    },
+    config::{Choice, Loaded, PRESETS, Provider},
+    llm::{ModelSettings, Remote},
+};
+
+/// How long a provider may take to list what it has.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The preset that needs no key: whether it is there shows only when it is asked.
+const LOCAL: &str = "ollama";
+
+/// `oracle models`.
+pub(super) fn models(
+    loaded: &Loaded,
+    json: bool,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let facts = crate::app::prices(&loaded.config)?;
+    let providers = Providers::new(&loaded.config, environment, &facts);
+    let asking = Asking {
+        providers: &providers,
+        choice: &loaded.choice,
+    };
+    let names: Vec<String> = providers
+        .names()
+        .into_iter()
+        .filter(|name| asking.concerns(name))
+        .collect();
+    terminal.status(&format!("asking {}", names.join(", ")));
+    let listed = on_runtime(Box::pin(async {
+        let listed = names.iter().map(|name| asking.list(name));
+        Ok::<_, Stop>(join_all(listed).await)
+    }))?;
+    terminal.clear_status();
+    let mut listed: Vec<Listed> = listed.into_iter().flatten().collect();
+    let nobody = listed.iter().all(|provider| provider.problem.is_some());
+    listed.push(asking.offline());
+    let overview = Overview {
+        chain: loaded.choice.chain.models().to_vec(),
+        because: loaded.why_these_models(),
+        providers: listed,
+        advice: if nobody { advice() } else { Vec::new() },
+    };
+    models::print(&overview, json, terminal)?;
+    Ok(exit::DONE)
+}
+
+struct Asking<'a> {
+    providers: &'a Providers<'a>,
+    choice: &'a Choice,
+}
+
+impl Asking<'_> {
+    fn is_chosen(&self, name: &str) -> bool {
+        self.choice.chain.providers().contains(&name)
+    }
+
+    /// Whether there is anything to say of a provider: somebody set it up, or it may be there.
+    fn concerns(&self, name: &str) -> bool {
+        self.is_chosen(name)
+            || self.providers.is_configured(name)
+            || self.providers.has_key(name)
+            || name == LOCAL
+    }
+
+    /// None of a preset that nobody wants and that is not there.
+    async fn list(&self, name: &str) -> Option<Listed> {
+        let mut listed = Listed {
+            name: name.to_owned(),
+            server: None,
+            problem: None,
+            models: Vec::new(),
+        };
+        let provider = match self.providers.find(name) {
+            Ok(found) => found?,
+            Err(error) => {
+                listed.problem = Some(error.to_string());
+                return Some(listed);
+            }
+        };
+        listed.server = Some(self.providers.server(&provider));
+        let told = self.ask(&provider).await;
+        let wanted = self.is_chosen(name) || self.providers.is_configured(name);
+        let told = match told {
+            Ok(told) => told,
+            Err(_) if name == LOCAL && !wanted => return None,
+            Err(problem) => {
+                listed.problem = Some(problem);
+                Vec::new()
+            }
+        };
+        let known = provider.models.iter().map(|model| model.name.to_string());
+        let mut names: Vec<String> = known.collect();
+        for model in self.choice.chain.models() {
+            let own = model.split_once('/').filter(|(of, _)| *of == name);
+            names.extend(own.map(|(_, model)| model.to_owned()));
+        }
+        names.extend(told.iter().map(|model| model.name.clone()));
+        names.sort_unstable();
+        names.dedup();
+        listed.models = names
+            .into_iter()
+            .map(|model| self.model(name, &model, &told))
+            .collect();
+        Some(listed)
+    }
+
+    /// What a provider says that it has, or why it cannot be asked.
+    async fn ask(&self, provider: &Provider) -> Result<Vec<ModelSettings>, String> {
+        let settings = self.providers.settings(provider, &[]);
+        let settings = settings.map_err(|error| error.to_string())?;
+        let remote = Remote::new(settings).map_err(|error| error.to_string())?;
+        match timeout(PATIENCE, remote.list_models()).await {
+            Ok(told) => told.map_err(|fault| fault.to_string()),
+            Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        }
+    }
+
+    /// What is configured wins over what the server says, and that over what is known.
+    fn model(&self, provider: &str, name: &str, told: &[ModelSettings]) -> ListedModel {
+        let choice = self.providers.choice(provider, name);
+        let told = told.iter().find(|model| model.name == name);
+        let said = told.and_then(|model| model.context_window);
+        let configured = self.providers.configured_window(provider, name);
+        let known = self.providers.max_output(provider, name);
+        ListedModel {
+            name: name.to_owned(),
+            context_window: configured.or(said).or(choice.context_window),
+            max_output: known.or(told.and_then(|model| model.max_output)),
+            price: choice.price,
+            choice: self.place(provider, name),
+        }
+    }
+
+    fn place(&self, provider: &str, name: &str) -> Option<usize> {
+        let full = format!("{provider}/{name}");
+        let mut models = self.choice.chain.models().iter();
+        models.position(|model| *model == full).map(|at| at + 1)
+    }
+
+    /// What needs nobody.
+    fn offline(&self) -> Listed {
+        let name = "offline";
+        Listed {
+            name: name.to_owned(),
+            server: None,
+            problem: None,
+            models: vec![ListedModel {
+                name: name.to_owned(),
+                context_window: None,
+                max_output: None,
+                price: None,
+                choice: self.place(name, name),
+            }],
+        }
+    }
+}
+
+/// What to do where nobody can be asked.
+fn advice() -> Vec<String> {
+    let keys = PRESETS
+        .iter()
+        .filter(|preset| preset.default_model.is_some());
+    let keys = keys.filter_map(|preset| preset.provider().key_env);
+    let keys: Vec<String> = keys.map(|key| key.to_string()).collect();
+    vec![
+        "No provider can be asked but the built-in model. To ask another one:".to_owned(),
+        format!("  set one of {};", keys.join(", ")),
+        "  or start Ollama and choose one of its models: --model ollama/NAME;".to_owned(),
+        "  or name any compatible server under [[providers]] in the configuration file.".to_owned(),
+    ]
+}

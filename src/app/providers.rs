@@ -1,0 +1,342 @@
+//! From what the configuration says of a provider to one that can be called: presets, addresses and keys
+//! from the environment, keys from files.
+//!
+//! **Invariant:** no error here and nothing that `Debug` prints holds a key, only where it was looked for.
+
+use std::{fs, io, path::PathBuf};
+
+use secrecy::SecretString;
+
+use crate::{
+    cli::{
+        Environment,
+        models::{KeyFrom, Server},
+    },
+    config::{
+        BaseUrl, Config, Dialect, HeaderName, PRESETS, Preset, Prices, Provider, Stream,
+        VariableName,
+    },
+    kernel::ModelChoice,
+    llm::{self, ModelSettings, ProviderSettings, Streaming},
+};
+
+/// Why a provider cannot be called. Each text says what is wrong and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// The variable of its key is not set, or empty.
+    #[error(
+        "the provider `{provider}` has no key: set the environment variable {variable}, or choose \
+         another model by `model.chain` or `--model`"
+    )]
+    NoKey {
+        /// Whose.
+        provider: String,
+        /// Where it was looked for.
+        variable: String,
+    },
+    /// The variable of one of its secret headers is not set, or empty.
+    #[error(
+        "the provider `{provider}` has no value for its header `{header}`: set the environment \
+         variable {variable}, or take the header out of `header_env`"
+    )]
+    NoHeader {
+        /// Whose.
+        provider: String,
+        /// Which.
+        header: String,
+        /// Where its value was looked for.
+        variable: String,
+    },
+    /// The file of its key cannot be read.
+    #[error(
+        "the key of the provider `{provider}` cannot be read from `{path}`: {source}; check `key_file`"
+    )]
+    KeyFile {
+        /// Whose.
+        provider: String,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was found is no key or value of a header.
+    #[error(
+        "what {place} holds for the provider `{provider}` is no key or header: it has to be one line \
+         of visible ASCII, not empty"
+    )]
+    NoSecret {
+        /// Whose.
+        provider: String,
+        /// Where it was found.
+        place: String,
+    },
+    /// The variable with the address holds something else.
+    #[error("the environment variable {variable} holds no address; allowed is {allowed}")]
+    Address {
+        /// Which.
+        variable: &'static str,
+        /// What would be one.
+        allowed: String,
+    },
+}
+
+/// All that is known of providers.
+pub(super) struct Providers<'a> {
+    config: &'a Config,
+    environment: &'a Environment,
+    facts: &'a Prices,
+}
+
+impl<'a> Providers<'a> {
+    pub(super) const fn new(
+        config: &'a Config,
+        environment: &'a Environment,
+        facts: &'a Prices,
+    ) -> Self {
+        Self {
+            config,
+            environment,
+            facts,
+        }
+    }
+
+    /// The names of those that are configured, and then of the presets.
+    pub(super) fn names(&self) -> Vec<String> {
+        let configured = self.config.providers.iter();
+        let configured = configured.map(|provider| provider.name.to_string());
+        let mut names: Vec<String> = configured.collect();
+        let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+        let more: Vec<String> = presets.filter(|name| !names.contains(name)).collect();
+        names.extend(more);
+        names
+    }
+
+    /// Whether the file has a provider of this name.
+    pub(super) fn is_configured(&self, name: &str) -> bool {
+        let mut configured = self.config.providers.iter();
+        configured.any(|provider| provider.name.as_str() == name)
+    }
+
+    /// A provider with the address that counts. A preset at an address of the user's own needs no key:
+    /// that may be a server on this machine.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Provider>, ProviderError> {
+        let Some(mut provider) = self.config.provider(name) else {
+            return Ok(None);
+        };
+        let preset = Preset::named(name).filter(|_| !self.is_configured(name));
+        if let Some(variable) = preset.and_then(|preset| preset.url_variable)
+            && let Some(address) = self.text(variable)
+        {
+            let address = if variable == "OLLAMA_HOST" {
+                ollama(&address)
+            } else {
+                address
+            };
+            provider.base_url =
+                BaseUrl::new(address).map_err(|allowed| ProviderError::Address {
+                    variable,
+                    allowed: allowed.to_string(),
+                })?;
+            let keyed = |key: &VariableName| self.text(key.as_str()).is_some();
+            provider.key_env = provider.key_env.filter(keyed);
+        }
+        Ok(Some(provider))
+    }
+
+    /// Whether the key of a provider is there.
+    pub(super) fn has_key(&self, name: &str) -> bool {
+        let provider = self.config.provider(name);
+        let variable = provider.and_then(|provider| provider.key_env);
+        variable.is_some_and(|variable| self.text(variable.as_str()).is_some())
+    }
+
+    /// Where a provider is and where its key is from.
+    pub(super) fn server(&self, provider: &Provider) -> Server {
+        let variable = provider.key_env.as_ref();
+        let variable = variable.map(|name| KeyFrom::Variable(name.to_string()));
+        let file = provider.key_file.as_ref();
+        let file = file.map(|path| KeyFrom::File(path.as_path().to_path_buf()));
+        Server {
+            dialect: provider.dialect.as_str(),
+            base_url: provider.base_url.to_string(),
+            key: variable.or(file).unwrap_or(KeyFrom::Nowhere),
+        }
+    }
+
+    /// The context window that is configured for a model.
+    pub(super) fn configured_window(&self, provider: &str, model: &str) -> Option<u64> {
+        let provider = self.config.provider(provider)?;
+        let window = provider.model(model)?.context_window?;
+        Some(window.get().into())
+    }
+
+    /// Most tokens of one reply of a model, as configured, else as known.
+    pub(super) fn max_output(&self, provider: &str, model: &str) -> Option<u64> {
+        let provider = self.config.provider(provider)?;
+        self.model(&provider, model).max_output
+    }
+
+    /// All that calls need; `models` are those that will be asked.
+    pub(super) fn settings(
+        &self,
+        provider: &Provider,
+        models: &[&str],
+    ) -> Result<ProviderSettings, ProviderError> {
+        let known = provider.models.iter().map(|model| model.name.as_str());
+        let mut names: Vec<&str> = known.chain(models.iter().copied()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let deadlines = &self.config.model;
+        Ok(ProviderSettings {
+            name: provider.name.to_string(),
+            dialect: match provider.dialect {
+                Dialect::OpenAi => llm::Dialect::OpenAi,
+                Dialect::Anthropic => llm::Dialect::Anthropic,
+            },
+            base_url: provider.base_url.as_str().trim_end_matches('/').to_owned(),
+            key: self.key(provider)?.map(Into::into),
+            headers: self.headers(provider)?,
+            streaming: match provider.stream {
+                Stream::Always => Streaming::Always,
+                Stream::Never => Streaming::Never,
+            },
+            models: names
+                .into_iter()
+                .map(|name| self.model(provider, name))
+                .collect(),
+            connect: deadlines.connect_deadline.get(),
+            first_byte: deadlines.headers_deadline.get(),
+        })
+    }
+
+    /// A model with its sizes, as configured, else as known.
+    fn model(&self, provider: &Provider, name: &str) -> ModelSettings {
+        let full = format!("{}/{name}", provider.name);
+        let configured = provider.model(name);
+        let window = configured.and_then(|model| model.context_window);
+        let output = configured.and_then(|model| model.max_output_tokens);
+        ModelSettings {
+            name: name.to_owned(),
+            context_window: window
+                .map(|window| window.get().into())
+                .or_else(|| self.facts.context_window(&full)),
+            max_output: output
+                .map(|output| output.get().into())
+                .or_else(|| self.facts.max_output_tokens(&full)),
+        }
+    }
+
+    /// What decisions need to know of a model.
+    pub(super) fn choice(&self, provider: &str, model: &str) -> ModelChoice {
+        let full = format!("{provider}/{model}");
+        let known = self.config.provider(provider);
+        let configured = known.as_ref().and_then(|provider| provider.model(model));
+        let window = known.as_ref().map(|provider| self.model(provider, model));
+        ModelChoice {
+            context_window: window
+                .and_then(|model| model.context_window)
+                .or_else(|| self.facts.context_window(&full)),
+            price: configured
+                .and_then(|model| model.price())
+                .or_else(|| self.facts.of(&full)),
+            ..ModelChoice::new(&full)
+        }
+    }
+
+    fn key(&self, provider: &Provider) -> Result<Option<String>, ProviderError> {
+        let name = || provider.name.to_string();
+        if let Some(variable) = &provider.key_env {
+            let missing = || ProviderError::NoKey {
+                provider: name(),
+                variable: variable.to_string(),
+            };
+            return self
+                .secret(provider, variable)?
+                .ok_or_else(missing)
+                .map(Some);
+        }
+        let Some(path) = &provider.key_file else {
+            return Ok(None);
+        };
+        let path = path.as_path().to_path_buf();
+        let place = format!("the file `{}`", path.display());
+        let text = fs::read_to_string(&path).map_err(|source| ProviderError::KeyFile {
+            provider: name(),
+            path,
+            source,
+        })?;
+        clean(provider, &text, place).map(Some)
+    }
+
+    fn headers(&self, provider: &Provider) -> Result<Vec<(String, SecretString)>, ProviderError> {
+        let open = provider.headers.iter();
+        let open = open.map(|(name, value)| Ok((name.to_string(), value.to_string().into())));
+        let secret = |(name, variable): (&HeaderName, &VariableName)| {
+            let missing = || ProviderError::NoHeader {
+                provider: provider.name.to_string(),
+                header: name.to_string(),
+                variable: variable.to_string(),
+            };
+            let value = self.secret(provider, variable)?.ok_or_else(missing)?;
+            Ok((name.to_string(), value.into()))
+        };
+        open.chain(provider.header_env.iter().map(secret)).collect()
+    }
+
+    /// The secret in a variable; none if it is not set or empty.
+    fn secret(
+        &self,
+        provider: &Provider,
+        variable: &VariableName,
+    ) -> Result<Option<String>, ProviderError> {
+        let set = self.environment.get(variable.as_str());
+        let Some(value) = set.filter(|value| !value.to_string_lossy().trim().is_empty()) else {
+            return Ok(None);
+        };
+        let place = format!("the environment variable {variable}");
+        clean(provider, &value.to_string_lossy(), place).map(Some)
+    }
+
+    /// A variable that is set and not empty.
+    fn text(&self, variable: &str) -> Option<String> {
+        let value = self.environment.get(variable)?.to_string_lossy();
+        let value = value.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+}
+
+/// A key as it can be sent.
+fn clean(provider: &Provider, text: &str, place: String) -> Result<String, ProviderError> {
+    let text = text.trim();
+    // A space may stand in the value of a header, such as `Bearer x`.
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic() || c == ' ') {
+        return Ok(text.to_owned());
+    }
+    Err(ProviderError::NoSecret {
+        provider: provider.name.to_string(),
+        place,
+    })
+}
+
+/// The address for clients in what `OLLAMA_HOST` says to the server: `host`, `host:port`, with or without
+/// `http://`; 0.0.0.0 is where it listens, not where it can be reached.
+fn ollama(host: &str) -> String {
+    let (scheme, rest) = match host.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest),
+        None => ("http", host),
+    };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !authority.ends_with(']') => (name, port),
+        _ if scheme == "https" => (authority, "443"),
+        _ => (authority, "11434"),
+    };
+    let name = match name {
+        "" | "0.0.0.0" | "[::]" => "127.0.0.1",
+        name => name,
+    };
+    format!("{scheme}://{name}:{port}/v1")
+}
+
+#[cfg(test)]
+mod tests;

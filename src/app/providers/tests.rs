@@ -1,0 +1,249 @@
+//! Where addresses and keys come from, and what is said where there is none.
+
+use secrecy::ExposeSecret;
+
+use super::*;
+use crate::config::{File, Sources, load};
+
+fn config(file: &str) -> Config {
+    let file = File {
+        path: "oracle.toml".into(),
+        text: file.into(),
+    };
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    load(&sources).unwrap().config
+}
+
+/// The address and the key that a provider would be called with, or what is wrong.
+fn called(file: &str, variables: &[(&str, &str)], name: &str) -> Result<(String, String), String> {
+    let config = config(file);
+    let pair = |&(name, value): &(&str, &str)| (name.into(), value.into());
+    let environment = Environment::new(variables.iter().map(pair));
+    let facts = Prices::builtin().unwrap();
+    let providers = Providers::new(&config, &environment, &facts);
+    let provider = providers.find(name).map_err(|error| error.to_string())?;
+    let settings = providers.settings(&provider.unwrap(), &[]);
+    let settings = settings.map_err(|error| error.to_string())?;
+    let key = settings
+        .key
+        .as_ref()
+        .map(|key| key.expose_secret().to_owned());
+    Ok((settings.base_url, key.unwrap_or_default()))
+}
+
+#[test]
+fn presets_take_addresses_and_keys_from_the_environment() {
+    let no_key = "the provider `openai` has no key: set the environment variable OPENAI_API_KEY, or choose another model by `model.chain` or `--model`";
+    let no_url = "the environment variable OPENAI_BASE_URL holds no address; allowed is an address that begins with http:// or https://, without user, password, `?` and `#`";
+    let no_text = "what the environment variable OPENAI_API_KEY holds for the provider `openai` is no key or header: it has to be one line of visible ASCII, not empty";
+    let (url, key) = ("OPENAI_BASE_URL", "OPENAI_API_KEY");
+    for (name, variables, provider, want) in [
+        (
+            "a key",
+            &[(key, " k\n")][..],
+            "openai",
+            Ok(("https://api.openai.com/v1", "k")),
+        ),
+        ("no key", &[], "openai", Err(no_key)),
+        ("an empty key", &[(key, " ")], "openai", Err(no_key)),
+        (
+            "a key of two lines",
+            &[(key, "canary\ncanary")],
+            "openai",
+            Err(no_text),
+        ),
+        (
+            "an address",
+            &[(url, "http://h/v1/"), (key, "k")],
+            "openai",
+            Ok(("http://h/v1", "k")),
+        ),
+        (
+            "an address without key",
+            &[(url, "http://h/v1")],
+            "openai",
+            Ok(("http://h/v1", "")),
+        ),
+        (
+            "an empty address",
+            &[(url, ""), (key, "k")],
+            "openai",
+            Ok(("https://api.openai.com/v1", "k")),
+        ),
+        (
+            "a bad address",
+            &[(url, "http://me:canary@h"), (key, "k")],
+            "openai",
+            Err(no_url),
+        ),
+        (
+            "anthropic",
+            &[
+                ("ANTHROPIC_BASE_URL", "https://h"),
+                ("ANTHROPIC_API_KEY", "k"),
+            ],
+            "anthropic",
+            Ok(("https://h", "k")),
+        ),
+        (
+            "gemini",
+            &[("GEMINI_API_KEY", "k")],
+            "gemini",
+            Ok((
+                "https://generativelanguage.googleapis.com/v1beta/openai",
+                "k",
+            )),
+        ),
+        (
+            "openrouter",
+            &[("OPENROUTER_API_KEY", "k")],
+            "openrouter",
+            Ok(("https://openrouter.ai/api/v1", "k")),
+        ),
+        (
+            "ollama",
+            &[],
+            "ollama",
+            Ok(("http://127.0.0.1:11434/v1", "")),
+        ),
+        (
+            "ollama elsewhere",
+            &[("OLLAMA_HOST", "box:99")],
+            "ollama",
+            Ok(("http://box:99/v1", "")),
+        ),
+    ] {
+        let want = want.map(|(url, key)| (url.to_owned(), key.to_owned()));
+        let want = want.map_err(str::to_owned);
+        assert_eq!(called("", variables, provider), want, "{name}");
+    }
+}
+
+#[test]
+fn the_address_of_ollama_is_that_for_clients() {
+    for (host, url) in [
+        ("box", "http://box:11434/v1"),
+        ("box:80", "http://box:80/v1"),
+        ("http://box", "http://box:11434/v1"),
+        ("https://box", "https://box:443/v1"),
+        ("http://box:80/", "http://box:80/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        (":1", "http://127.0.0.1:1/v1"),
+        ("[::]:1", "http://127.0.0.1:1/v1"),
+        ("[::1]", "http://[::1]:11434/v1"),
+    ] {
+        assert_eq!(ollama(host), url, "{host}");
+    }
+}
+
+#[test]
+fn a_configured_provider_takes_its_key_from_where_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("good"), "from-file\n").unwrap();
+    std::fs::write(path("empty"), "\n").unwrap();
+    let own = "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n";
+    let file = |name: &str| format!("{own}key_file = '{}'", path(name));
+    let variables = &[
+        ("MINE", "from-variable"),
+        ("OPENAI_API_KEY", "not this"),
+        ("OPENAI_BASE_URL", "http://not-this"),
+    ];
+    let missing = format!(
+        "the key of the provider `openai` cannot be read from `{}`: No such file or directory (os error 2); check `key_file`",
+        path("none")
+    );
+    let empty = format!(
+        "what the file `{}` holds for the provider `openai` is no key or header: it has to be one line of visible ASCII, not empty",
+        path("empty")
+    );
+    for (name, text, want) in [
+        ("none", own.to_owned(), Ok("")),
+        (
+            "variable",
+            format!("{own}key_env = 'MINE'"),
+            Ok("from-variable"),
+        ),
+        ("file", file("good"), Ok("from-file")),
+        ("no file", file("none"), Err(missing.as_str())),
+        ("an empty file", file("empty"), Err(empty.as_str())),
+        (
+            "no variable",
+            format!("{own}key_env = 'OTHER'"),
+            Err(
+                "the provider `openai` has no key: set the environment variable OTHER, or choose another model by `model.chain` or `--model`",
+            ),
+        ),
+        (
+            "no variable of a header",
+            format!("{own}header_env = {{ X-A = 'OTHER' }}"),
+            Err(
+                "the provider `openai` has no value for its header `X-A`: set the environment variable OTHER, or take the header out of `header_env`",
+            ),
+        ),
+    ] {
+        let want = want.map(|key| ("http://h".to_owned(), key.to_owned()));
+        assert_eq!(
+            called(&text, variables, "openai"),
+            want.map_err(str::to_owned),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn models_have_sizes_and_prices_as_configured_or_as_known() {
+    let config = config(
+        "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n\
+         [[providers.models]]\nname = 'gpt-4.1'\ncontext_window = 1000\ninput = 1\noutput = 2\n\
+         [[providers.models]]\nname = 'mine'\nmax_output_tokens = 10\n",
+    );
+    let (environment, facts) = (Environment::default(), Prices::builtin().unwrap());
+    let providers = Providers::new(&config, &environment, &facts);
+    let provider = providers.find("openai").unwrap().unwrap();
+    let settings = providers
+        .settings(&provider, &["gpt-4o", "gpt-4.1"])
+        .unwrap();
+    let got: Vec<_> = settings
+        .models
+        .iter()
+        .map(|model| (model.name.as_str(), model.context_window, model.max_output))
+        .collect();
+    let want = [
+        ("gpt-4.1", Some(1_000), Some(32_768)),
+        ("gpt-4o", Some(128_000), Some(16_384)),
+        ("mine", None, Some(10)),
+    ];
+    assert_eq!(got, want);
+    for (model, window, input) in [
+        ("gpt-4.1", Some(1_000), Some(1_000_000_000)),
+        ("gpt-4o", Some(128_000), Some(2_500_000_000)),
+        ("mine", None, None),
+    ] {
+        let choice = providers.choice("openai", model);
+        let price = choice.price.map(|price| price.input.0);
+        assert_eq!((choice.context_window, price), (window, input), "{model}");
+    }
+}
+
+#[test]
+fn secrets_are_not_seen_in_what_is_made_of_them() {
+    let config = config(
+        "[[providers]]\nname = 'mine'\ndialect = 'openai'\nbase_url = 'http://h'\n\
+         key_env = 'KEY'\nheader_env = { X-Token = 'KEY' }\nheaders = { X-Title = 'open' }\n",
+    );
+    let environment = Environment::from([("KEY", "sk-canary")]);
+    let facts = Prices::builtin().unwrap();
+    let providers = Providers::new(&config, &environment, &facts);
+    let provider = providers.find("mine").unwrap().unwrap();
+    let settings = providers.settings(&provider, &[]).unwrap();
+    assert_eq!(settings.headers.len(), 2);
+    let shown = format!(
+        "{settings:?} {provider:?} {:?}",
+        llm::Remote::new(settings.clone()).unwrap()
+    );
+    assert!(!shown.contains("canary"), "{shown}");
+}

@@ -1,0 +1,244 @@
+//! `oracle usage`: what all calls of models have used, added up from the journal.
+//!
+//! Reads session by session and page by page, so that no more is held than the sums. A sub-agent's
+//! calls stand in its own session and are counted there, not once more where its parent says what it
+//! came to. What was deleted is not counted, for nobody knows of it.
+
+use std::{collections::BTreeMap, io::Write as _};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::{Stop, terminal::Terminal};
+use crate::{
+    journal::{self, Journal, Known},
+    model::{
+        Record, Seq, TenantId, Usage,
+        record::{BudgetFact, Fact, LlmFact, TurnFact},
+    },
+};
+
+/// Sessions, and records of one, read at a time.
+const PAGE: usize = 512;
+
+/// `oracle usage`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct UsageArgs {
+    /// What is added up apart from one another
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Tenant)]
+    pub by: By,
+}
+
+/// What is added up apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// Whose sessions they are
+    Tenant,
+    /// The session, sub-agents apart
+    Session,
+    /// The model that answered
+    Model,
+    /// The day, in UTC
+    Day,
+}
+
+impl By {
+    const fn head(self) -> &'static str {
+        match self {
+            Self::Tenant => "TENANT",
+            Self::Session => "SESSION",
+            Self::Model => "MODEL",
+            Self::Day => "DAY",
+        }
+    }
+}
+
+/// What was used of something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+struct Sum {
+    turns: u64,
+    compactions: u64,
+    usage: Usage,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.turns += other.turns;
+        self.compactions += other.compactions;
+        self.usage += other.usage;
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    by: By,
+    of: &'a str,
+    #[serde(flatten)]
+    sum: Sum,
+}
+
+/// Adds up what is kept.
+///
+/// # Errors
+/// When the journal cannot be read or standard output cannot be written. A session that cannot be read is
+/// named and left out.
+pub async fn usage(
+    journal: &dyn Journal,
+    args: &UsageArgs,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let (by, tenant) = (args.by, TenantId::local());
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    let (mut rows, mut all, mut after) = (0_u64, Sum::default(), None);
+    if !json && terminal.out_is_terminal() {
+        let names = ["TURNS", "SENT", "OF IT CACHED", "RECEIVED", "COST"];
+        written(by.head(), names.map(str::to_owned), terminal)?;
+    }
+    loop {
+        let page = journal.list(tenant.clone(), after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.name.clone());
+        for known in &page {
+            let read = of_session(journal, known, by, &mut sums).await;
+            if let Err(error) = read {
+                let name = &known.key.name;
+                terminal
+                    .err
+                    .say(format_args!("session {name} is left out: {error}"));
+            }
+            // There may be very many of these, and no two of a name.
+            if by == By::Session {
+                for (of, sum) in std::mem::take(&mut sums) {
+                    rows += 1;
+                    all.add(sum);
+                    row(by, &of, sum, json, terminal)?;
+                }
+            }
+        }
+    }
+    for (of, sum) in &sums {
+        rows += 1;
+        all.add(*sum);
+        row(by, of, *sum, json, terminal)?;
+    }
+    if rows > 1 && !json && terminal.out_is_terminal() {
+        row(by, "all together", all, json, terminal)?;
+    }
+    if rows == 0 {
+        nothing_kept(terminal);
+    }
+    Ok(())
+}
+
+/// What is said where no model was ever called.
+pub fn nothing_kept(terminal: &mut Terminal) {
+    terminal.err.say("no calls of models are recorded yet");
+}
+
+/// Adds one session's records, or nothing of it if it cannot be read to its end.
+async fn of_session(
+    journal: &dyn Journal,
+    known: &Known,
+    by: By,
+    sums: &mut BTreeMap<String, Sum>,
+) -> Result<(), journal::Error> {
+    let mut own: BTreeMap<String, Sum> = BTreeMap::new();
+    let (mut asked, mut after) = (String::new(), Seq(0));
+    loop {
+        let page = journal.read(known.sid, after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        for entry in &page {
+            let Some((model, sum)) = used(&entry.record, &mut asked) else {
+                continue;
+            };
+            let of = match by {
+                By::Tenant => known.key.tenant.to_string(),
+                By::Session => known.key.name.to_string(),
+                By::Model => model,
+                By::Day => entry.record.at.to_string().chars().take(10).collect(),
+            };
+            own.entry(of).or_default().add(sum);
+        }
+    }
+    for (of, sum) in own {
+        sums.entry(of).or_default().add(sum);
+    }
+    Ok(())
+}
+
+/// What a record says was used, and of which model. `asked` is the model that was asked last.
+fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
+    let of = |model: &str, turns, compactions, usage| {
+        let sum = Sum {
+            turns,
+            compactions,
+            usage,
+        };
+        (sum != Sum::default()).then(|| (model.to_owned(), sum))
+    };
+    match &record.fact {
+        Fact::Turn(TurnFact::Started(started)) => asked.clone_from(&started.model),
+        Fact::Turn(TurnFact::Restarted(restarted)) => asked.clone_from(&restarted.model),
+        Fact::Budget(BudgetFact::ContextCompacting(what)) => asked.clone_from(&what.model),
+        Fact::Turn(TurnFact::Replied(replied)) => return of(&replied.model, 1, 0, replied.usage),
+        Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
+            return of(&compacted.model, 0, 1, compacted.usage);
+        }
+        Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => {
+            return of(asked, 0, 0, failed.usage);
+        }
+        Fact::Llm(LlmFact::Retried(retried)) => return of(asked, 0, 0, retried.usage),
+        Fact::Llm(LlmFact::FailedOver(failed)) => return of(&failed.from, 0, 0, failed.usage),
+        // What a sub-agent used stands in its own session.
+        Fact::Agent(_)
+        | Fact::Session(_)
+        | Fact::Query(_)
+        | Fact::Signal(_)
+        | Fact::Tool(_)
+        | Fact::Approval(_)
+        | Fact::Budget(_)
+        | Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
+        | Fact::Supervisor(_)
+        | Fact::Control(_) => {}
+    }
+    None
+}
+
+fn row(by: By, of: &str, sum: Sum, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    if json {
+        return terminal.out.json(&Row { by, of, sum });
+    }
+    let Usage {
+        input_tokens,
+        cached_tokens,
+        output_tokens,
+        cost,
+    } = sum.usage;
+    let figures = [sum.turns, input_tokens, cached_tokens, output_tokens];
+    let [turns, sent, cached, received] = figures.map(|figure| figure.to_string());
+    written(
+        of,
+        [turns, sent, cached, received, cost.to_string()],
+        terminal,
+    )
+}
+
+/// Columns for a person, and tabs for a program.
+fn written(of: &str, figures: [String; 5], terminal: &mut Terminal) -> Result<(), Stop> {
+    if terminal.out_is_terminal() {
+        let [turns, sent, cached, received, cost] = figures;
+        writeln!(
+            terminal.out,
+            "{of:<28}  {turns:>7}  {sent:>13}  {cached:>13}  {received:>13}  {cost:>14}"
+        )?;
+    } else {
+        writeln!(terminal.out, "{of}\t{}", figures.join("\t"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

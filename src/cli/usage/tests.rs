@@ -1,0 +1,183 @@
+//! What is added up, and how it reads.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    cli::terminal::{Device, Recording, Style},
+    journal::{Append, Memory, Standing},
+    model::{
+        Attempt, Fault, Message, NanoUsd, Outcome, QueryId, Role, SessionKey, SessionName,
+        StopReason, Timestamp, Turn,
+        record::{
+            AgentFact, ChildEnd, Compacted, CompactedPart, FailedOver, MessageRange, Replied,
+            SignalPresence,
+        },
+    },
+};
+
+const DAY: i64 = 86_400_000;
+const START: i64 = 1_767_225_600_000;
+
+fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
+    Usage {
+        input_tokens,
+        cached_tokens: input_tokens / 10,
+        output_tokens,
+        cost: NanoUsd(nano),
+    }
+}
+
+fn record(day: i64, fact: impl Into<Fact>) -> Arc<Record> {
+    Arc::new(Record {
+        at: Timestamp::from_millis(START + day * DAY),
+        query: Some(QueryId(1)),
+        turn: Some(Turn(0)),
+        fact: fact.into(),
+    })
+}
+
+fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
+    let fact = TurnFact::Replied(Replied {
+        attempt: Attempt(1),
+        message: Arc::new(Message::text(Role::Assistant, "So.")),
+        text: "So.".into(),
+        signal: SignalPresence::Absent,
+        stop: StopReason::EndTurn,
+        usage,
+        model: model.into(),
+    });
+    record(day, fact)
+}
+
+async fn keep(journal: &Memory, name: &str, records: Vec<Arc<Record>>) {
+    let key = SessionKey::local(SessionName::new(name).unwrap());
+    let claim = journal.claim(key).await.unwrap();
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: claim.last,
+        records,
+        leaves: Standing::Resting,
+    };
+    journal.append(append).await.unwrap();
+}
+
+/// Two sessions and a sub-agent over two days, with two models.
+async fn kept() -> Memory {
+    let journal = Memory::new();
+    let compacted = BudgetFact::ContextCompacted(Compacted {
+        number: 1,
+        attempt: Attempt(1),
+        model: "p/one".into(),
+        part: CompactedPart::History,
+        messages: MessageRange { from: 0, to: 2 },
+        summary: "Short.".into(),
+        usage: usage_of(500, 50, 5_000),
+        before: 900,
+        after: 100,
+    });
+    let failed = LlmFact::FailedOver(FailedOver {
+        attempt: Attempt(1),
+        fault: Fault::permanent("content_filter", "no"),
+        from: "p/one".into(),
+        to: "p/two".into(),
+        usage: usage_of(10, 0, 0),
+    });
+    let child = AgentFact::DelegationFinished(ChildEnd {
+        child: "a.1.1".parse().unwrap(),
+        outcome: Outcome::Answered,
+        answer: "Left.".into(),
+        usage: usage_of(70, 7, 700),
+    });
+    let records = vec![
+        replied(0, "p/one", usage_of(1_000, 100, 2_000_000)),
+        record(0, child),
+        record(1, compacted),
+        record(1, failed),
+        replied(1, "p/two", usage_of(200, 20, 0)),
+    ];
+    keep(&journal, "a", records).await;
+    keep(
+        &journal,
+        "a.1.1",
+        vec![replied(0, "p/one", usage_of(70, 7, 700))],
+    )
+    .await;
+    // More than a page.
+    let many = (0..600).map(|_| replied(1, "p/two", usage_of(1, 1, 0)));
+    keep(&journal, "b", many.collect()).await;
+    keep(&journal, "c", vec![record(0, TurnFact::Started(started()))]).await;
+    journal
+}
+
+fn started() -> crate::model::record::TurnStarted {
+    crate::model::record::TurnStarted {
+        attempt: Attempt(1),
+        mode: crate::model::record::TurnMode::Normal,
+        model: "p/one".into(),
+        guidance: Vec::new(),
+        token_estimate: None,
+    }
+}
+
+async fn said(by: By, json: bool, device: Device) -> String {
+    let (mut terminal, recording) = Recording::terminal("", device);
+    let journal = kept().await;
+    usage(&journal, &UsageArgs { by }, json, &mut terminal)
+        .await
+        .unwrap();
+    assert_eq!(recording.err(), "");
+    recording.out()
+}
+
+#[tokio::test]
+async fn each_call_counts_once_however_it_is_added_up() {
+    for (by, rows) in [
+        (By::Tenant, "default\t603\t2380\t178\t777\t$0.002005\n"),
+        (
+            By::Session,
+            "a\t2\t1710\t171\t170\t$0.002005\na.1.1\t1\t70\t7\t7\t$0.000000\nb\t600\t600\t0\t600\t$0.000000\n",
+        ),
+        (
+            By::Model,
+            "p/one\t2\t1580\t158\t157\t$0.002005\np/two\t601\t800\t20\t620\t$0.000000\n",
+        ),
+        (
+            By::Day,
+            "2026-01-01\t2\t1070\t107\t107\t$0.002000\n2026-01-02\t601\t1310\t71\t670\t$0.000005\n",
+        ),
+    ] {
+        assert_eq!(said(by, false, Device::Other).await, rows, "{by:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_gets_columns_and_the_whole_and_a_program_objects() {
+    let device = Device::Terminal {
+        width: 120,
+        style: Style::Plain,
+    };
+    insta::assert_snapshot!(said(By::Model, false, device).await);
+    let json = said(By::Model, true, Device::Other).await;
+    assert_eq!(
+        json.lines().next(),
+        Some(
+            r#"{"by":"model","of":"p/one","turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"output_tokens":157,"cost":2005700}}"#
+        )
+    );
+}
+
+#[tokio::test]
+async fn where_nothing_was_called_that_is_said() {
+    let (mut terminal, recording) = Recording::terminal("", Device::Other);
+    let args = UsageArgs { by: By::Day };
+    usage(&Memory::new(), &args, true, &mut terminal)
+        .await
+        .unwrap();
+    assert_eq!(recording.out(), "");
+    assert_eq!(
+        recording.err(),
+        "oracle: no calls of models are recorded yet\n"
+    );
+}

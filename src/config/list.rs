@@ -1,0 +1,192 @@
+//! Tables of a list: `[[providers]]` and the models in them.
+//!
+//! Every key is checked by itself, as in the sections: a value is kept only if it makes a whole table
+//! together with a known good one, so each problem belongs to the one value that was refused. What may be
+//! a secret that was put in the wrong place is not printed.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::{
+    Origin, Problem, Provider, ProviderModel, keys,
+    load::Given,
+    problem::{plain, shown},
+};
+
+/// One table of a list, before it is checked.
+pub(super) struct Item {
+    /// Where it begins.
+    pub(super) origin: Origin,
+    /// Its keys, in order.
+    pub(super) keys: Vec<ItemKey>,
+}
+
+/// A key of a table of a list.
+pub(super) struct ItemKey {
+    pub(super) name: String,
+    /// As written.
+    pub(super) raw: String,
+    pub(super) value: ItemValue,
+    pub(super) origin: Origin,
+}
+
+/// What a key of a table of a list is set to.
+pub(super) enum ItemValue {
+    One(Given),
+    /// A list of tables itself.
+    List(Vec<Item>),
+}
+
+/// A table of a list, checked.
+pub(super) struct Checked<T> {
+    /// The table, if nothing in it was refused and nothing is missing.
+    pub(super) table: Option<T>,
+    /// By key; of a list in it by `list.number.key`.
+    pub(super) origins: BTreeMap<String, Origin>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// What the tables of a list have to be like.
+struct Shape {
+    /// As it stands in a file.
+    head: &'static str,
+    /// What stands before a key.
+    path: &'static str,
+    /// Keys that must be there, with a value that is good.
+    required: &'static [(&'static str, &'static str)],
+}
+
+const PROVIDER: Shape = Shape {
+    head: "[[providers]]",
+    path: "providers",
+    required: &[
+        ("name", "x"),
+        ("dialect", "openai"),
+        ("base_url", "http://x"),
+    ],
+};
+
+const MODEL: Shape = Shape {
+    head: "[[providers.models]]",
+    path: "providers.models",
+    required: &[("name", "x")],
+};
+
+/// Keys whose texts are never secrets.
+const OPEN: [&str; 3] = ["name", "dialect", "stream"];
+
+/// Checks a provider and its models.
+pub(super) fn provider(item: Item) -> Checked<Provider> {
+    const MODELS: &str = "models";
+    let (lists, keys): (Vec<_>, Vec<_>) = item
+        .keys
+        .into_iter()
+        .partition(|key| key.name == MODELS && matches!(key.value, ItemValue::List(_)));
+    let own = Item {
+        origin: item.origin,
+        keys,
+    };
+    let mut checked = check::<Provider>(&PROVIDER, own);
+    let items = lists.into_iter().flat_map(|key| match key.value {
+        ItemValue::List(items) => items,
+        ItemValue::One(_) => Vec::new(),
+    });
+    let mut models = Vec::new();
+    for (at, item) in items.enumerate() {
+        let model = check::<ProviderModel>(&MODEL, item);
+        let place = |(key, origin)| (format!("{MODELS}.{at}.{key}"), origin);
+        checked.origins.extend(model.origins.into_iter().map(place));
+        checked.problems.extend(model.problems);
+        models.extend(model.table);
+    }
+    if !checked.problems.is_empty() {
+        checked.table = None;
+    }
+    if let Some(table) = &mut checked.table {
+        table.models = models;
+    }
+    checked
+}
+
+fn check<T: DeserializeOwned>(shape: &Shape, item: Item) -> Checked<T> {
+    let names = keys::fields_of::<T>();
+    let good = shape.required.iter();
+    let mut table: Table = good
+        .map(|(key, value)| ((*key).to_owned(), Value::from(*value)))
+        .collect();
+    let mut origins = BTreeMap::new();
+    let mut problems = Vec::new();
+    for key in item.keys {
+        let ItemKey {
+            name,
+            raw,
+            value,
+            origin,
+        } = key;
+        let path = format!("{}.{}", shape.path, shown(&name));
+        if !names.contains(&name.as_str()) {
+            problems.push(Problem::UnknownKey {
+                origin,
+                key: path,
+                value: plain(&raw),
+                remedy: keys::item_remedy(shape.path, shape.head, names, &name),
+            });
+            continue;
+        }
+        // Also one that is refused: it is there.
+        origins.insert(name.clone(), origin.clone());
+        let with = |value: Value| {
+            let mut table = table.clone();
+            table.insert(name.clone(), value);
+            let whole = table.clone().try_into::<T>();
+            whole
+                .map(|_| table)
+                .map_err(|error| error.message().to_owned())
+        };
+        let laid = match value {
+            ItemValue::One(given) => given.fit(&with),
+            ItemValue::List(_) => with(Value::Array(Vec::new())).and_then(|_| with(Value::from(0))),
+        };
+        match laid {
+            Ok(with) => table = with,
+            Err(allowed) => problems.push(Problem::NotAllowed {
+                origin,
+                key: path,
+                value: value_of(&name, &raw),
+                allowed: allowed_for(&name, allowed),
+            }),
+        }
+    }
+    for (key, _) in shape.required {
+        if !origins.contains_key(*key) {
+            problems.push(Problem::Missing {
+                origin: item.origin.clone(),
+                place: shape.head.to_owned(),
+                key: (*key).to_owned(),
+            });
+        }
+    }
+    let whole = problems.is_empty().then(|| table.try_into::<T>().ok());
+    Checked {
+        table: whole.flatten(),
+        origins,
+        problems,
+    }
+}
+
+/// A refused value. An address may hold a user's password.
+fn value_of(key: &str, raw: &str) -> String {
+    let open = OPEN.contains(&key) || (key == "base_url" && !raw.contains(['@', '?', '#']));
+    if open { shown(raw) } else { plain(raw) }
+}
+
+/// Says of values with a structure what serde cannot know.
+fn allowed_for(key: &str, allowed: String) -> String {
+    match key {
+        "headers" | "header_env" => format!("a table of headers with {allowed}"),
+        "models" => format!("only a list: the line `{}` and keys below it", MODEL.head),
+        _ => allowed,
+    }
+}

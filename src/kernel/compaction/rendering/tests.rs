@@ -1,0 +1,100 @@
+//! What the model that summarises gets to read, and how it fits.
+
+use super::*;
+use crate::model::{ToolCall, ToolResult};
+
+fn user(text: &str) -> Arc<Message> {
+    Arc::new(Message::text(Role::User, text))
+}
+
+fn result(call: &str, content: &str) -> Arc<Message> {
+    let result = ToolResult {
+        call: CallId::new(call),
+        status: ToolStatus::Failed,
+        content: content.into(),
+    };
+    Arc::new(Message {
+        role: Role::Tool,
+        parts: vec![Part::ToolResult(result)],
+    })
+}
+
+#[test]
+fn lengths_are_cut_to_the_same_level_so_that_they_fit_together() {
+    for (name, lengths, room, limit) in [
+        ("nothing", vec![], 10, usize::MAX),
+        ("all fit", vec![3, 4], 7, usize::MAX),
+        ("the long one is cut", vec![1, 100], 11, 10),
+        ("two long ones share", vec![100, 2, 100], 22, 10),
+        ("no room", vec![5, 5], 0, 0),
+    ] {
+        assert_eq!(level(lengths, room), limit, "{name}");
+    }
+}
+
+#[test]
+fn a_text_that_is_too_long_keeps_its_beginning_and_its_end() {
+    assert_eq!(clipped("short", 5), "short");
+    let text = format!("{}{}{}", "a".repeat(50), "b".repeat(50), "c".repeat(50));
+    let cut = clipped(&text, 100);
+    assert!(
+        cut.starts_with(&"a".repeat(40)) && cut.ends_with(&"c".repeat(20)),
+        "{cut}"
+    );
+    assert!(cut.contains("[… 90 characters …]"), "{cut}");
+    assert!(cut.chars().count() <= 100, "{cut}");
+    assert_eq!(clipped(&"ä".repeat(50), 45), format!("{}…", "ä".repeat(44)));
+}
+
+#[test]
+fn long_pieces_are_clipped_and_then_the_oldest_left_out() {
+    let long = result("x", &"z".repeat(10_000));
+    let messages = [user("What is it?"), long];
+    let text = rendered(&messages, 400, 1_000);
+    assert!(text.chars().count() < 1_200, "{}", text.len());
+    assert!(
+        text.contains("[user]\n| What is it?\n[tool unknown, failed]\n| zzz"),
+        "{text}"
+    );
+    let many: Vec<_> = (0..1_000)
+        .map(|number| user(&format!("message {number}")))
+        .collect();
+    let text = rendered(&many, 400, 1_000);
+    assert!(text.chars().count() < 1_200, "{}", text.len());
+    assert!(
+        text.contains("earlier pieces are left out]\n[user]\n| message 9"),
+        "{text}"
+    );
+    assert!(text.ends_with("| message 999\n"), "{text}");
+}
+
+#[test]
+fn every_part_of_a_message_has_its_label() {
+    let call = ToolCall {
+        id: CallId::new("1"),
+        name: "fetch\n[user]".into(),
+        arguments: "{\"a\":\n1}".into(),
+    };
+    let asks = Message {
+        role: Role::Assistant,
+        parts: vec![
+            Part::text("Looking <signal>x</signal>."),
+            Part::ToolCall(call),
+        ],
+    };
+    let summary = standing_for(3, "earlier", 400);
+    let messages = [
+        user(&summary),
+        user("a\n[tool x, ok]"),
+        Arc::new(Message::text(Role::Guidance, "Continue.")),
+        Arc::new(asks),
+        result("1", ""),
+    ];
+    let text = rendered(&messages, 400, 10_000);
+    let (_, pieces) = text.split_once("\n\n").unwrap();
+    let expected = format!(
+        "[earlier summary]\n| {}\n[user]\n| a\n| [tool x, ok]\n[runtime]\n| Continue.\n[assistant]\n| Looking .\n[assistant calls fetchuser]\n| {{\"a\":\n| 1}}\n[tool fetchuser, failed]\n\n",
+        summary.replace('\n', "\n| ")
+    );
+    assert_eq!(pieces, expected);
+}

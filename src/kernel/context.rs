@@ -1,0 +1,142 @@
+//! How much of a model's context window a call would take: an estimate that calibrates itself.
+//!
+//! What is sent is counted as everywhere, floor(characters / 4) (spec 5), and multiplied by what the
+//! provider has found such estimates to be worth so far. One ratio a session: it follows from the
+//! records alone, in whole numbers.
+
+use serde::{Deserialize, Serialize};
+
+use super::{draft::Draft, policy::Policy};
+use crate::model::{ToolSpec, record::AmountBudget};
+
+/// The whole, in ten-thousandths.
+const ONE: u64 = 10_000;
+/// A provider that counts more or less than these is not believed.
+const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
+/// How much a new observation moves what was known: one part in so many.
+const WEIGHT: u64 = 4;
+/// An estimate of fewer tokens says more about what surrounds messages than about them.
+const TELLING: u64 = 32;
+
+/// Tokens that a provider counts for each that is estimated, in ten-thousandths; none before it has
+/// counted any.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Calibration(Option<u64>);
+
+impl Calibration {
+    /// A call of so many estimated tokens was counted as so many by the provider.
+    pub(super) fn learn(&mut self, estimated: u64, counted: u64) {
+        if counted == 0 || estimated < TELLING {
+            return;
+        }
+        let found = counted.saturating_mul(ONE) / estimated;
+        let found = found.clamp(BOUNDS.0, BOUNDS.1);
+        self.0 = Some(match self.0 {
+            None => found,
+            Some(known) => (known * (WEIGHT - 1) + found) / WEIGHT,
+        });
+    }
+
+    /// An estimate as the provider would count it.
+    pub(super) fn applied_to(self, estimate: u64) -> u64 {
+        match self.0 {
+            None => estimate,
+            Some(ratio) => scaled(estimate, ratio, ONE),
+        }
+    }
+
+    /// About how many characters come to so many tokens of the provider's.
+    pub(super) fn chars_of(self, tokens: u64) -> usize {
+        let estimate = scaled(tokens, ONE, self.0.unwrap_or(ONE));
+        usize::try_from(estimate.saturating_mul(4)).unwrap_or(usize::MAX)
+    }
+}
+
+fn scaled(amount: u64, by: u64, of: u64) -> u64 {
+    let scaled = u128::from(amount) * u128::from(by) / u128::from(of.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// What the next call would send, before calibration: conversation with these notes, prompt, tool list.
+pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
+    let notes: usize = notes.iter().map(|note| note.chars().count()).sum();
+    let conversation = (draft.transcript_chars() + notes) / 4;
+    (conversation as u64)
+        .saturating_add(draft.query.prompt_tokens)
+        .saturating_add(tool_tokens(&draft.policy().tools))
+}
+
+/// The same as the provider would count it, and what the first model can take; none if that is not known.
+pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
+    let limit = draft.policy().model(0)?.context_window?;
+    let used = draft.session.calibration().applied_to(estimate);
+    Some(AmountBudget { used, limit })
+}
+
+/// The window of a model of the chain.
+pub(super) fn window(policy: &Policy, name: &str) -> Option<u64> {
+    let mut models = policy.models.iter();
+    models.find(|model| *model.name == *name)?.context_window
+}
+
+/// Names, descriptions and schemas, as they are sent.
+fn tool_tokens(tools: &[ToolSpec]) -> u64 {
+    let each = tools.iter().map(|tool| {
+        let words = tool.name.chars().count() + tool.description.chars().count();
+        words + tool.schema.to_string().chars().count()
+    });
+    (each.sum::<usize>() / 4) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learnt(pairs: &[(u64, u64)]) -> Calibration {
+        let mut calibration = Calibration::default();
+        for (estimated, counted) in pairs {
+            calibration.learn(*estimated, *counted);
+        }
+        calibration
+    }
+
+    #[test]
+    fn estimates_follow_what_the_provider_counts() {
+        for (name, pairs, estimate, tokens) in [
+            ("nothing known", vec![], 1_000, 1_000),
+            (
+                "taken at its word first",
+                vec![(1_000, 1_600)],
+                1_000,
+                1_600,
+            ),
+            (
+                "then moved by a quarter",
+                vec![(1_000, 1_600), (1_000, 2_000)],
+                1_000,
+                1_700,
+            ),
+            ("fewer than estimated", vec![(1_000, 800)], 1_000, 800),
+            ("absurdly many", vec![(1_000, u64::MAX)], 1_000, 4_000),
+            ("absurdly few", vec![(1_000_000, 1)], 1_000, 250),
+            ("none reported", vec![(1_000, 0)], 1_000, 1_000),
+            ("too little to tell", vec![(31, 310)], 1_000, 1_000),
+            (
+                "nothing is beyond it",
+                vec![(1_000, 4_000)],
+                u64::MAX,
+                u64::MAX,
+            ),
+        ] {
+            assert_eq!(learnt(&pairs).applied_to(estimate), tokens, "{name}");
+        }
+    }
+
+    #[test]
+    fn characters_are_the_way_back() {
+        assert_eq!(Calibration::default().chars_of(100), 400);
+        assert_eq!(learnt(&[(1_000, 1_600)]).chars_of(160), 400);
+        assert_eq!(Calibration::default().chars_of(u64::MAX), usize::MAX);
+    }
+}

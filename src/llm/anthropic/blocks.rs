@@ -1,0 +1,229 @@
+//! The blocks of a reply, put together from their pieces.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::llm::lenient::{MOST, Text};
+
+/// A block as it begins, or whole.
+#[derive(Deserialize)]
+pub(super) struct Start<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    thinking: Text<'a>,
+    #[serde(borrow, default)]
+    signature: Text<'a>,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+/// A piece of a block.
+#[derive(Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    thinking: Text<'a>,
+    #[serde(borrow, default)]
+    signature: Text<'a>,
+    #[serde(borrow, default)]
+    partial_json: Text<'a>,
+}
+
+/// What is in a block so far.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    Text(String),
+    Call {
+        id: String,
+        name: String,
+        /// As the pieces say.
+        arguments: String,
+        /// As the beginning said, for servers that send no pieces.
+        input: String,
+    },
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    /// As it came: thoughts that only the provider can read.
+    Opaque(String),
+}
+
+/// What of a piece is for those who watch.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News {
+    Text(String),
+    Thinking(String),
+}
+
+/// More blocks than anybody reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+/// The blocks of a reply, in order.
+#[derive(Debug, Default)]
+pub(super) struct Blocks(Vec<Placed>);
+
+#[derive(Debug)]
+struct Placed {
+    index: Option<u64>,
+    /// A block with the same index is another one.
+    closed: bool,
+    block: Block,
+}
+
+impl Blocks {
+    /// A block begins; `raw` is all of it. One that is open already has begun twice, which says nothing.
+    pub(super) fn start(
+        &mut self,
+        index: Option<u64>,
+        start: &Start<'_>,
+        raw: &str,
+    ) -> Result<Option<News>, TooMany> {
+        let block = match &*start.kind.0 {
+            "text" => Block::Text(start.text.0.to_string()),
+            "tool_use" => Block::Call {
+                id: start.id.0.to_string(),
+                name: start.name.0.to_string(),
+                arguments: String::new(),
+                input: start.input.map_or("", |input| input.get()).to_owned(),
+            },
+            "thinking" => Block::Thinking {
+                text: start.thinking.0.to_string(),
+                signature: start.signature.0.to_string(),
+            },
+            "redacted_thinking" => Block::Opaque(raw.to_owned()),
+            // Nothing that was asked for.
+            _ => return Ok(None),
+        };
+        let again = |placed: &Placed| {
+            !placed.closed && placed.index == index && same_call(&placed.block, &block)
+        };
+        if index.is_some() && self.0.iter().any(again) {
+            return Ok(None);
+        }
+        let news = match &block {
+            Block::Text(text) => some_text(text),
+            Block::Thinking { text, .. } => some_thinking(text),
+            Block::Call { .. } | Block::Opaque(_) => None,
+        };
+        self.push(index, block)?;
+        Ok(news)
+    }
+
+    fn push(&mut self, index: Option<u64>, block: Block) -> Result<(), TooMany> {
+        if self.0.len() == MOST {
+            return Err(TooMany);
+        }
+        self.0.push(Placed {
+            index,
+            closed: false,
+            block,
+        });
+        Ok(())
+    }
+
+    /// More of a block; of a new one where the open one is of another kind, or there is none.
+    pub(super) fn piece(
+        &mut self,
+        index: Option<u64>,
+        piece: &Piece<'_>,
+    ) -> Result<Option<News>, TooMany> {
+        match &*piece.kind.0 {
+            "text_delta" => {
+                let text = &*piece.text.0;
+                match self.open(index, |block| matches!(block, Block::Text(_))) {
+                    Some(Block::Text(so_far)) => so_far.push_str(text),
+                    Some(_) | None => self.push(index, Block::Text(text.to_owned()))?,
+                }
+                Ok(some_text(text))
+            }
+            "thinking_delta" => {
+                let more = &*piece.thinking.0;
+                if let Some(Block::Thinking { text, .. }) = self.thinking(index)? {
+                    text.push_str(more);
+                }
+                Ok(some_thinking(more))
+            }
+            "signature_delta" => {
+                if let Some(Block::Thinking { signature, .. }) = self.thinking(index)? {
+                    signature.push_str(&piece.signature.0);
+                }
+                Ok(None)
+            }
+            "input_json_delta" => {
+                let more = &*piece.partial_json.0;
+                match self.open(index, |block| matches!(block, Block::Call { .. })) {
+                    Some(Block::Call { arguments, .. }) => arguments.push_str(more),
+                    // A call of no known tool, which the runtime refuses by name.
+                    Some(_) | None => self.push(
+                        index,
+                        Block::Call {
+                            id: String::new(),
+                            name: String::new(),
+                            arguments: more.to_owned(),
+                            input: String::new(),
+                        },
+                    )?,
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A block has ended.
+    pub(super) fn close(&mut self, index: Option<u64>) {
+        let ended = self.0.iter_mut().rev().find(|placed| placed.index == index);
+        if let Some(placed) = ended {
+            placed.closed = true;
+        }
+    }
+
+    fn thinking(&mut self, index: Option<u64>) -> Result<Option<&mut Block>, TooMany> {
+        let is_thinking = |block: &Block| matches!(block, Block::Thinking { .. });
+        if self.open(index, is_thinking).is_none() {
+            let (text, signature) = (String::new(), String::new());
+            self.push(index, Block::Thinking { text, signature })?;
+        }
+        Ok(self.open(index, is_thinking))
+    }
+
+    /// The open block that a piece of this kind belongs to.
+    fn open(&mut self, index: Option<u64>, fits: impl Fn(&Block) -> bool) -> Option<&mut Block> {
+        let mut placed = self.0.iter_mut().rev();
+        let found = placed.find(|placed| !placed.closed && placed.index == index)?;
+        fits(&found.block).then_some(&mut found.block)
+    }
+
+    /// All of them, in the order in which they began.
+    pub(super) fn take(&mut self) -> Vec<Block> {
+        let blocks = std::mem::take(&mut self.0);
+        blocks.into_iter().map(|placed| placed.block).collect()
+    }
+}
+
+fn same_call(one: &Block, other: &Block) -> bool {
+    match (one, other) {
+        (Block::Call { id, .. }, Block::Call { id: other, .. }) => id == other,
+        _ => std::mem::discriminant(one) == std::mem::discriminant(other),
+    }
+}
+
+fn some_text(text: &str) -> Option<News> {
+    (!text.is_empty()).then(|| News::Text(text.to_owned()))
+}
+
+fn some_thinking(text: &str) -> Option<News> {
+    (!text.is_empty()).then(|| News::Thinking(text.to_owned()))
+}

@@ -1,0 +1,323 @@
+//! Replies in this dialect, as events or whole.
+//!
+//! Good ends: `message_stop`, or a stop reason before the bytes end. A stream with neither was cut.
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::blocks::{Block, Blocks, News, Piece, Start, TooMany};
+use crate::{
+    llm::{
+        Delta,
+        decode::{Context, Decode, Flow, Tokens},
+        fault,
+        lenient::{Count, Few, Text},
+    },
+    model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
+};
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    /// A message in `message_start`; elsewhere it may be anything.
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    delta: Option<&'a RawValue>,
+    #[serde(default)]
+    usage: Option<Used>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// The message, whole or (in `message_start`) as it begins.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    content: Few<&'a RawValue>,
+    #[serde(borrow, default)]
+    stop_reason: Text<'a>,
+    #[serde(default)]
+    usage: Option<Used>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// The end of a message.
+#[derive(Deserialize)]
+struct Ending<'a> {
+    #[serde(borrow, default)]
+    stop_reason: Text<'a>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+struct Used {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    cache_read_input_tokens: Count,
+    #[serde(default)]
+    cache_creation_input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+}
+
+/// Reads one reply.
+pub(in crate::llm) struct Decoder {
+    context: Context,
+    blocks: Blocks,
+    /// Whether a message has begun.
+    begun: bool,
+    stop: String,
+    used: Used,
+    /// The end mark was there.
+    marked: bool,
+}
+
+impl Decoder {
+    pub(in crate::llm) fn new(context: Context) -> Self {
+        Self {
+            context,
+            blocks: Blocks::default(),
+            begun: false,
+            stop: String::new(),
+            used: Used::default(),
+            marked: false,
+        }
+    }
+
+    fn take(&mut self, event: &Event<'_>, json: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+        if let Some(used) = event.usage {
+            self.used.update(used);
+        }
+        match &*event.kind.0 {
+            "message_start" => {
+                self.begun = true;
+                if let Some(raw) = event.message {
+                    let message: Message<'_> = parsed(raw.get())?;
+                    self.used.update(message.usage.unwrap_or_default());
+                }
+            }
+            "content_block_start" => {
+                self.begun = true;
+                if let Some(raw) = event.content_block {
+                    self.start(event.index.0, raw, out)?;
+                }
+            }
+            "content_block_delta" => {
+                self.begun = true;
+                if let Some(raw) = event.delta {
+                    let piece: Piece<'_> = parsed(raw.get())?;
+                    let news = self.blocks.piece(event.index.0, &piece);
+                    tell(news.map_err(too_many)?, out);
+                }
+            }
+            "content_block_stop" => self.blocks.close(event.index.0),
+            "message_delta" => {
+                if let Some(raw) = event.delta {
+                    let ending: Ending<'_> = parsed(raw.get())?;
+                    self.stopped(&ending.stop_reason);
+                }
+            }
+            "message_stop" => {
+                self.marked = true;
+                return Ok(Flow::End);
+            }
+            "error" => {
+                return Err(fault::in_reply(event.error.map_or(json, RawValue::get)));
+            }
+            // `ping`, and what there may be in future.
+            _ => {
+                if let Some(error) = event.error {
+                    return Err(fault::in_reply(error.get()));
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    fn start(
+        &mut self,
+        index: Option<u64>,
+        raw: &RawValue,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), Fault> {
+        let start: Start<'_> = parsed(raw.get())?;
+        let news = self.blocks.start(index, &start, raw.get());
+        tell(news.map_err(too_many)?, out);
+        Ok(())
+    }
+
+    fn stopped(&mut self, reason: &Text<'_>) {
+        if !reason.is_empty() {
+            self.stop = reason.0.to_string();
+        }
+    }
+
+    /// The parts, and whether there are calls among them.
+    fn parts(&mut self) -> (Vec<Part>, bool) {
+        let mut ids = self.context.ids();
+        let mut calls = false;
+        let parts = self.blocks.take().into_iter().filter_map(|block| {
+            Some(match block {
+                Block::Text(text) if text.is_empty() => return None,
+                Block::Text(text) => Part::text(text),
+                Block::Call {
+                    id,
+                    name,
+                    arguments,
+                    input,
+                } => {
+                    calls = true;
+                    let arguments = if arguments.is_empty() {
+                        input
+                    } else {
+                        arguments
+                    };
+                    Part::ToolCall(ToolCall {
+                        id: ids.take(&id),
+                        name,
+                        arguments,
+                    })
+                }
+                // Without its signature the provider does not take it back.
+                Block::Thinking { signature, .. } if signature.is_empty() => return None,
+                Block::Thinking { text, signature } => {
+                    let (text, signature) = (Value::from(text), Value::from(signature));
+                    let body = format!(
+                        "{{\"type\":\"thinking\",\"thinking\":{text},\"signature\":{signature}}}"
+                    );
+                    opaque(&self.context, body)
+                }
+                Block::Opaque(body) => opaque(&self.context, body),
+            })
+        });
+        (parts.collect(), calls)
+    }
+}
+
+fn opaque(context: &Context, body: String) -> Part {
+    Part::Opaque(OpaquePart {
+        provider: context.provider.to_string(),
+        body,
+    })
+}
+
+fn tell(news: Option<News>, out: &mut Vec<Delta>) {
+    out.extend(news.map(|news| match news {
+        News::Text(text) => Delta::Text(text),
+        News::Thinking(text) => Delta::Reasoning(text),
+    }));
+}
+
+fn too_many(_: TooMany) -> Fault {
+    fault::too_much("the reply has too many blocks")
+}
+
+fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
+    serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))
+}
+
+impl Used {
+    /// The figures are running sums; what is not told again stays.
+    fn update(&mut self, told: Self) {
+        let newer = |known: &mut Count, told: Count| {
+            if told.0.is_some_and(|tokens| tokens > 0) || known.0.is_none() {
+                *known = told;
+            }
+        };
+        newer(&mut self.input_tokens, told.input_tokens);
+        newer(
+            &mut self.cache_read_input_tokens,
+            told.cache_read_input_tokens,
+        );
+        newer(
+            &mut self.cache_creation_input_tokens,
+            told.cache_creation_input_tokens,
+        );
+        newer(&mut self.output_tokens, told.output_tokens);
+    }
+
+    /// Here `input_tokens` are only those that were neither read from nor written to the cache.
+    fn tokens(self) -> Tokens {
+        let cached = self.cache_read_input_tokens.0;
+        let parts = [
+            self.input_tokens.0,
+            cached,
+            self.cache_creation_input_tokens.0,
+        ];
+        let told = parts.iter().any(Option::is_some);
+        let sum = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        Tokens {
+            input: told.then_some(sum),
+            cached,
+            output: self.output_tokens.0,
+        }
+    }
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+        let data = data.trim();
+        // Proxies of the other dialect send its end mark here too.
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(Flow::More);
+        }
+        if name == "error" && !data.starts_with('{') {
+            return Err(fault::in_reply(data));
+        }
+        let event: Event<'_> = parsed(data)?;
+        if name == "error" {
+            return Err(fault::in_reply(event.error.map_or(data, RawValue::get)));
+        }
+        self.take(&event, data, out)
+    }
+
+    fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let message: Message<'_> = parsed(body)?;
+        if let Some(error) = message.error {
+            return Err(fault::in_reply(error.get()));
+        }
+        if message.kind.0 == "error" {
+            return Err(fault::in_reply(body));
+        }
+        self.begun = message.kind.0 == "message" || !message.content.0.is_empty();
+        for raw in &message.content.0 {
+            self.start(None, raw, out)?;
+        }
+        self.stopped(&message.stop_reason);
+        if let Some(used) = message.usage {
+            self.used.update(used);
+        }
+        self.marked = true;
+        Ok(())
+    }
+
+    fn reply(&mut self) -> Result<Reply, Fault> {
+        if !self.marked && self.stop.is_empty() {
+            return Err(fault::cut());
+        }
+        if !self.begun {
+            return Err(fault::empty_reply());
+        }
+        let (parts, calls) = self.parts();
+        let stop = match &*self.stop {
+            "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+            "refusal" => StopReason::Refusal,
+            // `end_turn`, `tool_use`, `stop_sequence`, `pause_turn` and what we do not know.
+            _ if calls => StopReason::ToolCalls,
+            _ => StopReason::EndTurn,
+        };
+        Ok(self.context.finish(parts, stop, self.used.tokens()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Requests in this dialect, written straight from the borrowed conversation.
+//!
+//! The roles alternate, so what one side says in several messages is one message of several blocks;
+//! results come before all else that is said with them. Two marks tell the server what to keep: the
+//! end of the prompt (the tools stand before it), and the end of what will still be there next time.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::{
+    llm::{
+        Request, ToolChoice,
+        wire::{self, Shown, Voice},
+    },
+    model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
+};
+
+/// Where nothing is known of the model: what all models of the last years can.
+const MAX_TOKENS: u64 = 8192;
+
+/// The content of a failure that has none.
+const SILENT: &str = "(no output)";
+
+/// Said by the person where a conversation would begin with the model.
+const BEGIN: &str = "(The conversation goes on.)";
+
+/// The body of a call.
+pub(in crate::llm) fn body(
+    request: &Request,
+    provider: &str,
+    max_output: Option<u64>,
+    stream: bool,
+) -> serde_json::Result<Vec<u8>> {
+    let system = (!request.system.trim().is_empty()).then_some(Block {
+        content: Content::Said(Voice::Plain(&request.system)),
+        marked: true,
+    });
+    serde_json::to_vec(&Body {
+        model: &request.model,
+        max_tokens: max_output.unwrap_or(MAX_TOKENS),
+        tools: request.tools.iter().map(Tool::of).collect(),
+        tool_choice: match request.tool_choice {
+            ToolChoice::None if !request.tools.is_empty() => Some(json!({"type": "none"})),
+            ToolChoice::None | ToolChoice::Auto => None,
+        },
+        system: system.into_iter().collect(),
+        messages: messages(request, provider),
+        stream,
+    })
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Turn<'a>>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        Self {
+            name: &spec.name,
+            description: &spec.description,
+            input_schema: &spec.schema,
+        }
+    }
+}
+
+/// All that one side says until the other one does.
+#[derive(Serialize)]
+struct Turn<'a> {
+    role: Side,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Side {
+    User,
+    Assistant,
+}
+
+struct Block<'a> {
+    content: Content<'a>,
+    /// Up to here the server should keep what it has read.
+    marked: bool,
+}
+
+enum Content<'a> {
+    Said(Voice<'a>),
+    Result(&'a ToolResult),
+    Call(&'a ToolCall),
+    /// Byte for byte as it came.
+    Opaque(&'a RawValue),
+}
+
+fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for message in request.messages.iter() {
+        let role = match message.role {
+            Role::Assistant => Side::Assistant,
+            Role::System | Role::User | Role::Tool | Role::Guidance => Side::User,
+        };
+        let content = blocks(message, provider);
+        if content.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some(last) if last.role == role => last.content.extend(content),
+            Some(_) | None => turns.push(Turn { role, content }),
+        }
+    }
+    if turns
+        .first()
+        .is_none_or(|first| first.role == Side::Assistant)
+    {
+        let content = Content::Said(Voice::Plain(BEGIN));
+        let begin = Turn {
+            role: Side::User,
+            content: vec![Block {
+                content,
+                marked: false,
+            }],
+        };
+        turns.insert(0, begin);
+    }
+    for turn in &mut turns {
+        let is_result = |block: &Block<'_>| matches!(block.content, Content::Result(_));
+        turn.content.sort_by_key(|block| !is_result(block));
+    }
+    mark_the_end(&mut turns);
+    turns
+}
+
+/// Guidance goes with its query, so the mark stands before it.
+fn mark_the_end(turns: &mut [Turn<'_>]) {
+    let stays = |block: &&mut Block<'_>| match block.content {
+        Content::Said(Voice::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
+        Content::Said(Voice::Runtime(_)) | Content::Opaque(_) => false,
+    };
+    let blocks = turns.iter_mut().flat_map(|turn| &mut turn.content);
+    if let Some(last) = blocks.rev().find(stays) {
+        last.marked = true;
+    }
+}
+
+/// The blocks of a message; none that a server refuses, such as an empty text.
+fn blocks<'a>(message: &'a Message, provider: &str) -> Vec<Block<'a>> {
+    let content = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text } if text.trim().is_empty() => None,
+        Part::Text { text } => Some(Content::Said(match message.role {
+            Role::System | Role::Guidance => Voice::Runtime(text),
+            Role::User | Role::Assistant | Role::Tool => Voice::Plain(text),
+        })),
+        Part::ToolCall(call) => Some(Content::Call(call)),
+        Part::ToolResult(result) => Some(Content::Result(result)),
+        Part::Opaque(opaque) if opaque.provider == provider => {
+            serde_json::from_str(&opaque.body).ok().map(Content::Opaque)
+        }
+        Part::Opaque(_) => None,
+    });
+    let block = |content| Block {
+        content,
+        marked: false,
+    };
+    let mut blocks: Vec<Block<'_>> = content.map(block).collect();
+    // Thoughts alone are no message.
+    if blocks
+        .iter()
+        .all(|block| matches!(block.content, Content::Opaque(_)))
+    {
+        blocks.clear();
+    }
+    blocks
+}
+
+impl Serialize for Block<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Content::Opaque(raw) = self.content {
+            return raw.serialize(serializer);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        match &self.content {
+            Content::Said(voice) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", &Shown(voice))?;
+            }
+            Content::Result(result) => {
+                map.serialize_entry("type", "tool_result")?;
+                map.serialize_entry("tool_use_id", &wire::id(&result.call.0))?;
+                let failed = result.status != ToolStatus::Ok;
+                // A failure without words is refused.
+                let silent = failed && result.content.trim().is_empty();
+                let content = if silent { SILENT } else { &result.content };
+                map.serialize_entry("content", content)?;
+                map.serialize_entry("is_error", &failed)?;
+            }
+            Content::Call(call) => {
+                map.serialize_entry("type", "tool_use")?;
+                map.serialize_entry("id", &wire::id(&call.id.0))?;
+                map.serialize_entry("name", &wire::name(&call.name))?;
+                let arguments = wire::arguments(&call.arguments);
+                let input: &RawValue =
+                    serde_json::from_str(&arguments).map_err(serde::ser::Error::custom)?;
+                map.serialize_entry("input", input)?;
+            }
+            Content::Opaque(_) => {}
+        }
+        if self.marked {
+            map.serialize_entry("cache_control", &json!({"type": "ephemeral"}))?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! What is sent, as a server reads it.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    llm::conformance::{self, Scenario},
+    model::{CallId, OpaquePart},
+};
+
+fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::ToolCall(ToolCall {
+        id: CallId::new(id),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    })
+}
+
+fn result(id: &str, status: ToolStatus, content: &str) -> Part {
+    Part::ToolResult(ToolResult {
+        call: CallId::new(id),
+        status,
+        content: content.to_owned(),
+    })
+}
+
+fn opaque(provider: &str, body: &str) -> Part {
+    Part::Opaque(OpaquePart {
+        provider: provider.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+fn says(role: Role, parts: Vec<Part>) -> Message {
+    Message { role, parts }
+}
+
+/// A conversation with all that there can be in one.
+fn conversation() -> Request {
+    let signature = r#"{"type":"thinking","thinking":"h  m","signature":"c2ln\/"}"#;
+    let messages = vec![
+        Message::text(Role::User, "Where is \"it\"?\nHere — ü?"),
+        says(
+            Role::Assistant,
+            vec![
+                opaque("p", signature),
+                opaque("other", r#"{"type":"thinking"}"#),
+                Part::text("Looking. "),
+                Part::text(" \n"),
+                call("a", "code_search", r#"{"query": "it" }"#),
+                call("b", "functions.search", "{\"broken"),
+                call("functions.f:0", "", ""),
+            ],
+        ),
+        says(
+            Role::Tool,
+            vec![
+                result("a", ToolStatus::Ok, "src/it.rs:1"),
+                result("b", ToolStatus::Refused, "broken arguments"),
+                result("functions.f:0", ToolStatus::Failed, ""),
+            ],
+        ),
+        Message::text(Role::Guidance, "This is the last turn."),
+        says(
+            Role::Assistant,
+            vec![opaque("p", signature), Part::text("")],
+        ),
+        Message::text(Role::User, "And now?"),
+        Message::text(Role::Guidance, "Continue."),
+    ];
+    Request {
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+        ..conformance::request(Scenario::NoTools)
+    }
+}
+
+fn written(request: &Request, max_output: Option<u64>, stream: bool) -> String {
+    String::from_utf8(body(request, "p", max_output, stream).unwrap()).unwrap()
+}
+
+fn pretty(request: &Request) -> String {
+    let value: Value = serde_json::from_str(&written(request, Some(1000), true)).unwrap();
+    serde_json::to_string_pretty(&value).unwrap()
+}
+
+fn with(messages: Vec<Message>) -> Request {
+    Request {
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+        ..conformance::request(Scenario::Question)
+    }
+}
+
+#[test]
+fn a_conversation_is_written_in_turns() {
+    insta::assert_snapshot!("anthropic", pretty(&conversation()));
+}
+
+#[test]
+fn thoughts_go_back_byte_for_byte() {
+    let body = written(&conversation(), None, true);
+    let thought = r#"{"role":"assistant","content":[{"type":"thinking","thinking":"h  m","signature":"c2ln\/"},"#;
+    assert!(body.contains(thought), "{body}");
+}
+
+#[test]
+fn a_question_alone_asks_for_little() {
+    let request = Request {
+        system: "".into(),
+        tools: [].into(),
+        ..conformance::request(Scenario::NoTools)
+    };
+    let expected = r#"{"model":"model","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"Where is the session cache emptied?","cache_control":{"type":"ephemeral"}}]}],"stream":false}"#;
+    assert_eq!(written(&request, None, false), expected);
+}
+
+/// Side and kinds of blocks of each message; `*` behind what is marked.
+fn outline(request: &Request) -> String {
+    let turns = messages(request, "p").into_iter().map(|turn| {
+        let blocks = turn.content.iter().map(|block| {
+            let kind = match block.content {
+                Content::Said(Voice::Plain(_)) => "text",
+                Content::Said(Voice::Runtime(_)) => "guidance",
+                Content::Result(_) => "result",
+                Content::Call(_) => "call",
+                Content::Opaque(_) => "opaque",
+            };
+            format!("{kind}{}", if block.marked { "*" } else { "" })
+        });
+        format!("{:?}: {}", turn.role, blocks.collect::<Vec<_>>().join(" "))
+    });
+    turns.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn roles_alternate_and_the_mark_stands_before_guidance() {
+    let user = || Message::text(Role::User, "u");
+    let model = || Message::text(Role::Assistant, "a");
+    let guidance = || Message::text(Role::Guidance, "g");
+    let asks = || says(Role::Assistant, vec![call("a", "f", "{}")]);
+    let results = || says(Role::Tool, vec![result("a", ToolStatus::Ok, "r")]);
+    for (name, messages, expected) in [
+        ("a question", vec![user()], "User: text*"),
+        ("two in a row", vec![user(), user()], "User: text text*"),
+        (
+            "guidance last",
+            vec![user(), guidance()],
+            "User: text* guidance",
+        ),
+        (
+            "results first",
+            vec![user(), asks(), user(), results(), guidance()],
+            "User: text; Assistant: call; User: result text* guidance",
+        ),
+        (
+            "two replies",
+            vec![user(), model(), asks(), results()],
+            "User: text; Assistant: text call; User: result*",
+        ),
+        (
+            "the model first",
+            vec![model(), user()],
+            "User: text; Assistant: text; User: text*",
+        ),
+        ("nobody", vec![], "User: text*"),
+        (
+            "an empty reply",
+            vec![user(), Message::text(Role::Assistant, " "), guidance()],
+            "User: text* guidance",
+        ),
+    ] {
+        assert_eq!(outline(&with(messages)), expected, "{name}");
+    }
+}

@@ -1,0 +1,234 @@
+//! What the dialects share in reading a reply: the pieces as they come, and what closes it.
+//!
+//! **Invariant:** whatever the provider says, the calls of a finished reply have ids that are unique in
+//! the conversation, and its usage is filled in.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{Delta, Request, estimate_usage};
+use crate::model::{CallId, Fault, NanoUsd, Part, Reply, StopReason, Usage};
+
+/// Whether more is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// It is.
+    More,
+    /// The provider's end mark was there; what follows means nothing.
+    End,
+}
+
+/// The reader of one reply, in one dialect: no bytes, no I/O, no clock.
+pub(super) trait Decode: Send {
+    /// Takes the next event of a stream.
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault>;
+
+    /// Takes an answer that is no stream.
+    fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault>;
+
+    /// The reply, once nothing more comes; a fault where it is not whole.
+    fn reply(&mut self) -> Result<Reply, Fault>;
+}
+
+/// Tokens as the provider tells them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tokens {
+    /// All that were sent.
+    pub(super) input: Option<u64>,
+    pub(super) cached: Option<u64>,
+    pub(super) output: Option<u64>,
+}
+
+/// What a reply answers.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) provider: Arc<str>,
+    pub(super) request: Request,
+    /// Begins the ids that are given here; no two calls have the same.
+    pub(super) seed: String,
+}
+
+impl Context {
+    /// Ids for the calls of this reply.
+    pub(super) fn ids(&self) -> CallIds<'_> {
+        let messages = self.request.messages.iter();
+        let calls = messages.flat_map(|message| message.calls());
+        CallIds {
+            seed: &self.seed,
+            given: 0,
+            taken: calls.map(|call| call.id.0.to_string()).collect(),
+        }
+    }
+
+    /// The whole reply. What was not told of its usage is estimated.
+    pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
+        let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
+        let estimate = if told_fully {
+            Usage::default()
+        } else {
+            estimate_usage(&self.request, &parts)
+        };
+        let input = told.input.filter(|n| *n > 0);
+        let input_tokens = input.unwrap_or_else(|| estimate.input_tokens.max(1));
+        let usage = Usage {
+            input_tokens,
+            cached_tokens: told.cached.unwrap_or(0).min(input_tokens),
+            output_tokens: told.output.unwrap_or_else(|| estimate.output_tokens.max(1)),
+            cost: NanoUsd(0),
+        };
+        Reply {
+            parts,
+            stop,
+            usage,
+            model: format!("{}/{}", self.provider, self.request.model),
+        }
+    }
+}
+
+/// Gives each call an id of its own: the provider's, unless that is missing or taken.
+#[derive(Debug)]
+pub(super) struct CallIds<'a> {
+    seed: &'a str,
+    given: usize,
+    taken: BTreeSet<String>,
+}
+
+impl CallIds<'_> {
+    /// The id for a call that came with `told`.
+    pub(super) fn take(&mut self, told: &str) -> CallId {
+        let mut id = told.to_owned();
+        while id.is_empty() || self.taken.contains(&id) {
+            self.given += 1;
+            id = format!("call_{}_{}", self.seed, self.given);
+        }
+        let given = CallId::new(&id);
+        self.taken.insert(id);
+        given
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::{
+        llm::conformance::{self, Scenario},
+        model::ToolCall,
+    };
+
+    /// The context of a scenario's request.
+    pub(in crate::llm) fn context(scenario: Scenario) -> Context {
+        Context {
+            provider: "test".into(),
+            request: conformance::request(scenario),
+            seed: "seed".into(),
+        }
+    }
+
+    /// What came and what it came to: `pieces → parts stop input/cached/output`, or the fault's code.
+    pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
+        let deltas: Vec<String> = deltas
+            .iter()
+            .map(|delta| match delta {
+                Delta::Text(text) => format!("{text:?}"),
+                Delta::Reasoning(text) => format!("~{text:?}"),
+                Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
+            })
+            .collect();
+        let end = match reply {
+            Err(fault) => format!("! {}", fault.code),
+            Ok(reply) => {
+                let parts = reply.parts.iter().map(|part| match part {
+                    Part::Text { text } => format!("{text:?}"),
+                    Part::ToolCall(call) => {
+                        format!("{}:{}({})", call.id, call.name, call.arguments)
+                    }
+                    Part::Opaque(opaque) => format!("{} {}", opaque.provider, opaque.body),
+                    Part::ToolResult(_) => panic!("a result in a reply"),
+                });
+                let parts: Vec<String> = parts.collect();
+                let used = reply.usage;
+                let (input, cached, output) =
+                    (used.input_tokens, used.cached_tokens, used.output_tokens);
+                format!(
+                    "{} {:?} {input}/{cached}/{output}",
+                    parts.join(" "),
+                    reply.stop
+                )
+            }
+        };
+        format!("{} → {end}", deltas.join(" "))
+    }
+
+    #[test]
+    fn every_call_gets_an_id_of_its_own() {
+        let context = context(Scenario::Results); // Has a call `conformance-1`.
+        let mut ids = context.ids();
+        let told = ["a", "", "a", "conformance-1", "", "call_seed_5", "b"];
+        let given: Vec<String> = told.iter().map(|told| ids.take(told).to_string()).collect();
+        let expected = [
+            "a",
+            "call_seed_1",
+            "call_seed_2",
+            "call_seed_3",
+            "call_seed_4",
+            "call_seed_5",
+            "b",
+        ];
+        assert_eq!(given, expected);
+        assert_eq!(ids.take("").to_string(), "call_seed_6");
+    }
+
+    #[test]
+    fn usage_that_was_not_told_is_estimated() {
+        let context = context(Scenario::Question);
+        let parts = vec![Part::ToolCall(ToolCall {
+            id: CallId::new("a"),
+            name: "tool".into(),
+            arguments: "{\"query\":1}".into(),
+        })];
+        let estimate = estimate_usage(&context.request, &parts);
+        let tokens = |input, cached, output| Tokens {
+            input,
+            cached,
+            output,
+        };
+        let usage = |input_tokens, cached_tokens, output_tokens| Usage {
+            input_tokens,
+            cached_tokens,
+            output_tokens,
+            cost: NanoUsd(0),
+        };
+        let (input, output) = (estimate.input_tokens, estimate.output_tokens);
+        assert_eq!((input, output), (49, 3));
+        for (name, told, expected) in [
+            (
+                "all told",
+                tokens(Some(9), Some(4), Some(2)),
+                usage(9, 4, 2),
+            ),
+            (
+                "nothing told",
+                tokens(None, None, None),
+                usage(input, 0, output),
+            ),
+            (
+                "zero sent",
+                tokens(Some(0), None, Some(2)),
+                usage(input, 0, 2),
+            ),
+            (
+                "no output told",
+                tokens(Some(9), None, None),
+                usage(9, 0, output),
+            ),
+            (
+                "more cached than sent",
+                tokens(Some(9), Some(10), Some(0)),
+                usage(9, 9, 0),
+            ),
+        ] {
+            let reply = context.finish(parts.clone(), StopReason::ToolCalls, told);
+            assert_eq!(reply.usage, expected, "{name}");
+            assert_eq!(reply.model, "test/model");
+        }
+    }
+}

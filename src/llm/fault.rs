@@ -1,0 +1,206 @@
+//! What went wrong with a call, as a [`Fault`]: by status, headers and machine-readable codes; by words
+//! only where a server has nothing else.
+//!
+//! The texts here may still hold what the server repeated of a key: they pass through
+//! [`Secrets`](super::secrets::Secrets) before anyone sees them.
+
+use std::fmt;
+
+use reqwest::header::HeaderMap;
+
+use crate::model::{Fault, FaultClass};
+
+mod delay;
+mod message;
+mod transport;
+
+pub(super) use delay::limits;
+use message::Message;
+pub(super) use transport::{headers_late, of_body, of_send};
+
+/// Not to be decoded.
+pub(super) const BAD_STREAM: &str = "bad_stream";
+/// Broken off.
+pub(super) const CUT: &str = "cut";
+/// The server's own trouble.
+pub(super) const SERVER_ERROR: &str = "server_error";
+
+/// A reply that broke off.
+pub(super) fn cut() -> Fault {
+    Fault::retryable(CUT, "the reply broke off without an end mark")
+}
+
+/// More than is taken in. The same again may well be shorter.
+pub(super) fn too_much(what: &str) -> Fault {
+    Fault::retryable("too_much", what)
+}
+
+/// A reply without any choice.
+pub(super) fn empty_reply() -> Fault {
+    Fault::retryable("empty_reply", "the provider's answer holds no reply")
+}
+
+/// JSON that is none, or another one than this dialect has. What broke off is cut.
+pub(super) fn bad_stream(error: &serde_json::Error) -> Fault {
+    if error.is_eof() {
+        return cut();
+    }
+    let detail = format!("the provider's answer cannot be read: {error}");
+    Fault::retryable(BAD_STREAM, detail)
+}
+
+/// An error in place of a reply, or in the middle of one: all there is to judge by is its body.
+pub(super) fn in_reply(json: &str) -> Fault {
+    let message = Message::read(json.as_bytes());
+    let kind = message
+        .kind()
+        .or_else(|| message.status().map(Kind::of_status))
+        .unwrap_or(Kind::Server);
+    kind.fault("the provider broke off with an error", &message, None)
+}
+
+/// An answer that says no.
+pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault {
+    let message = Message::read(body);
+    // Some statuses stand for several things, which only the body tells apart.
+    let kind = message
+        .kind()
+        .filter(|kind| kind.overrides(status))
+        .unwrap_or_else(|| Kind::of_status(status));
+    let after_ms = delay::asked(headers, status).or_else(|| message.retry_ms());
+    let mut fault = kind.fault(
+        &format!("the provider answered {status}"),
+        &message,
+        after_ms,
+    );
+    match (delay::should_retry(headers), fault.class) {
+        (Some(false), FaultClass::Retryable { .. }) => fault.class = FaultClass::Permanent,
+        (Some(true), FaultClass::Permanent) if !kind.is_final(status) => {
+            fault.class = FaultClass::Retryable { after_ms };
+        }
+        (Some(_) | None, _) => {}
+    }
+    fault
+}
+
+/// What is the matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Key,
+    Forbidden,
+    Model,
+    Timeout,
+    Conflict,
+    TooLarge,
+    Rate,
+    Server,
+    Overload,
+    Context,
+    Quota,
+}
+
+impl Kind {
+    const fn of_status(status: u16) -> Self {
+        match status {
+            401 => Self::Key,
+            402 => Self::Quota,
+            403 => Self::Forbidden,
+            404 => Self::Model,
+            408 => Self::Timeout,
+            409 => Self::Conflict,
+            413 => Self::TooLarge,
+            429 => Self::Rate,
+            503 | 529 => Self::Overload,
+            500..=599 => Self::Server,
+            _ => Self::Request,
+        }
+    }
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Request => "bad_request",
+            Self::Key => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::Model => "model_not_found",
+            Self::Timeout => "request_timeout",
+            Self::Conflict => "conflict",
+            Self::TooLarge => "too_large",
+            Self::Rate => "rate_limited",
+            Self::Server => SERVER_ERROR,
+            Self::Overload => "overloaded",
+            Self::Context => "context",
+            Self::Quota => "quota",
+        }
+    }
+
+    const fn may_pass(self) -> bool {
+        match self {
+            Self::Timeout | Self::Conflict | Self::Rate | Self::Server | Self::Overload => true,
+            Self::Request
+            | Self::Key
+            | Self::Forbidden
+            | Self::Model
+            | Self::TooLarge
+            | Self::Context
+            | Self::Quota => false,
+        }
+    }
+
+    /// Whether no header can make it worth another try.
+    const fn is_final(self, status: u16) -> bool {
+        let never = matches!(status, 400 | 401 | 403 | 404 | 422);
+        never || matches!(self, Self::Context | Self::Quota)
+    }
+
+    /// Whether the body's word counts against this status.
+    const fn overrides(self, status: u16) -> bool {
+        match self {
+            Self::Context | Self::Quota => true,
+            Self::Model => matches!(status, 400 | 403 | 404),
+            Self::Key => status == 400,
+            Self::Overload => status >= 429,
+            Self::Request
+            | Self::Forbidden
+            | Self::Timeout
+            | Self::Conflict
+            | Self::TooLarge
+            | Self::Rate
+            | Self::Server => false,
+        }
+    }
+
+    fn fault(self, what: &str, message: &Message, after_ms: Option<u64>) -> Fault {
+        let class = if self.may_pass() {
+            FaultClass::Retryable { after_ms }
+        } else {
+            FaultClass::Permanent
+        };
+        Fault {
+            class,
+            code: self.code().to_owned(),
+            detail: Detail { what, message }.to_string(),
+        }
+    }
+}
+
+struct Detail<'a> {
+    what: &'a str,
+    message: &'a Message,
+}
+
+impl fmt::Display for Detail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        if !self.message.text.is_empty() {
+            write!(f, ": {}", self.message.text)?;
+        }
+        match self.message.name() {
+            Some(name) if !self.message.text.contains(name) => write!(f, " ({name})"),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

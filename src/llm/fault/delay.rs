@@ -1,0 +1,153 @@
+//! How long to wait and how much is left, as answers' headers tell it.
+//!
+//! No clock: a moment is measured against the answer's own `Date`, which also is proof against clocks
+//! that differ. Without that header, moments say nothing.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+
+use crate::llm::{Allowance, RateLimits};
+
+/// Longer than anybody waits; more is taken for this.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// `x-should-retry`: what the provider itself thinks of another try.
+pub(super) fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match text(headers, "x-should-retry")? {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// How many milliseconds to wait at least, in whichever form that is told.
+pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
+    let exact = || {
+        let told: f64 = text(headers, "retry-after-ms")?.parse().ok()?;
+        Duration::try_from_secs_f64(told / 1000.0).ok()
+    };
+    let usual = || {
+        let told = text(headers, RETRY_AFTER.as_str())?;
+        seconds(told).or_else(|| until(headers, httpdate::parse_http_date(told).ok()?))
+    };
+    // What is used up tells when it is there again; of anything else this is no statement.
+    let used_up = || {
+        let limits = limits(headers).filter(|_| matches!(status, 429 | 503 | 529))?;
+        let empty = [limits.requests, limits.tokens].into_iter();
+        let resets = empty.filter(|allowance| allowance.remaining == Some(0));
+        resets.filter_map(|allowance| allowance.reset).max()
+    };
+    let plain = || {
+        let told = text(headers, "x-ratelimit-reset").filter(|_| status == 429)?;
+        reset(headers, told)
+    };
+    let wait = exact().or_else(usual).or_else(used_up).or_else(plain)?;
+    u64::try_from(wait.min(LONGEST).as_millis()).ok()
+}
+
+/// What the provider says of its limits, if anything.
+pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
+    let openai = |what: &str| allowance(headers, |field| format!("x-ratelimit-{field}-{what}"));
+    let anthropic = |what: &str| {
+        allowance(headers, |field| {
+            format!("anthropic-ratelimit-{what}-{field}")
+        })
+    };
+    let requests = openai("requests").or_else(|| anthropic("requests"));
+    let tokens = openai("tokens")
+        .or_else(|| anthropic("tokens"))
+        .or_else(|| tighter(anthropic("input-tokens"), anthropic("output-tokens")));
+    if requests.is_none() && tokens.is_none() {
+        return None;
+    }
+    Some(RateLimits {
+        requests: requests.unwrap_or_default(),
+        tokens: tokens.unwrap_or_default(),
+    })
+}
+
+fn tighter(one: Option<Allowance>, other: Option<Allowance>) -> Option<Allowance> {
+    let (one, other) = match (one, other) {
+        (Some(one), Some(other)) => (one, other),
+        (one, other) => return one.or(other),
+    };
+    let left = |allowance: Allowance| allowance.remaining.unwrap_or(u64::MAX);
+    Some(if left(other) < left(one) { other } else { one })
+}
+
+fn allowance(headers: &HeaderMap, name: impl Fn(&str) -> String) -> Option<Allowance> {
+    let told = |field: &str| text(headers, &name(field));
+    let found = Allowance {
+        limit: told("limit").and_then(number),
+        remaining: told("remaining").and_then(number),
+        reset: told("reset").and_then(|told| reset(headers, told)),
+    };
+    (found != Allowance::default()).then_some(found)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim)
+}
+
+/// A count; `1000` or, at some gateways, `1000.0`.
+fn number(told: &str) -> Option<u64> {
+    told.split('.').next()?.parse().ok()
+}
+
+/// `1s`, `6m0s`, `120ms`, seconds, a moment as RFC 3339, or as seconds or milliseconds since 1970.
+fn reset(headers: &HeaderMap, told: &str) -> Option<Duration> {
+    if let Ok(moment) = told.parse::<jiff::Timestamp>() {
+        return until(headers, moment.into());
+    }
+    match told.parse::<u64>() {
+        Ok(number) if number >= 1_000_000_000_000 => until(
+            headers,
+            SystemTime::UNIX_EPOCH + Duration::from_millis(number.min(1 << 45)),
+        ),
+        Ok(number) if number >= 1_000_000_000 => until(
+            headers,
+            SystemTime::UNIX_EPOCH + Duration::from_secs(number),
+        ),
+        Ok(_) | Err(_) => seconds(told).or_else(|| span(told)),
+    }
+}
+
+fn seconds(told: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(told.parse().ok()?).ok()
+}
+
+/// From the answer's own time until then; nothing where that is past.
+fn until(headers: &HeaderMap, moment: SystemTime) -> Option<Duration> {
+    let now = httpdate::parse_http_date(text(headers, DATE.as_str())?).ok()?;
+    Some(moment.duration_since(now).unwrap_or_default())
+}
+
+/// A span as Go writes it: `1h2m3.5s`, `120ms`.
+pub(super) fn span(told: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = told;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (figure, tail) = rest.split_at(digits);
+        let unit = tail
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit);
+        let scale = match unit {
+            "d" => 86_400.0,
+            "h" => 3_600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        let figure: f64 = figure.parse().ok()?;
+        let part = Duration::try_from_secs_f64(figure * scale).ok()?;
+        total = total.checked_add(part)?;
+        rest = tail;
+    }
+    (!told.is_empty()).then_some(total)
+}

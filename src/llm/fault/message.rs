@@ -1,0 +1,181 @@
+//! The body of an error, in the forms that servers give it.
+//!
+//! `{"error": {"message", "type", "code"}}` is the usual one; others have a text as `error`, the fields
+//! at the top, `detail`, or a list around all of it. What is no JSON is taken as text.
+
+use serde_json::{Map, Value};
+
+use super::Kind;
+
+/// What an error says of itself.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) text: String,
+    /// `type`, `code` and `status`, as far as they are words.
+    names: Vec<String>,
+    /// The code, where it is a number.
+    number: Option<u64>,
+    /// How long Google's servers ask to wait.
+    retry_ms: Option<u64>,
+}
+
+/// Codes and types of all servers that are known here.
+const NAMES: &[(&str, Kind)] = &[
+    ("context_length_exceeded", Kind::Context),
+    ("context_window_exceeded", Kind::Context),
+    ("exceed_context_size_error", Kind::Context),
+    ("model_context_window_exceeded", Kind::Context),
+    ("insufficient_quota", Kind::Quota),
+    ("billing_error", Kind::Quota),
+    ("billing_hard_limit_reached", Kind::Quota),
+    ("billing_not_active", Kind::Quota),
+    ("insufficient_balance", Kind::Quota),
+    ("model_not_found", Kind::Model),
+    ("invalid_api_key", Kind::Key),
+    ("authentication_error", Kind::Key),
+    ("unauthenticated", Kind::Key),
+    ("permission_error", Kind::Forbidden),
+    ("permission_denied", Kind::Forbidden),
+    ("not_found_error", Kind::Model),
+    ("notfounderror", Kind::Model),
+    ("not_found", Kind::Model),
+    ("request_too_large", Kind::TooLarge),
+    ("overloaded_error", Kind::Overload),
+    ("overloaded", Kind::Overload),
+    ("engine_overloaded", Kind::Overload),
+    ("service_unavailable", Kind::Overload),
+    ("unavailable", Kind::Overload),
+    ("rate_limit_exceeded", Kind::Rate),
+    ("rate_limit_error", Kind::Rate),
+    ("rate_limited", Kind::Rate),
+    ("resource_exhausted", Kind::Rate),
+    ("too_many_requests", Kind::Rate),
+    ("timeout_error", Kind::Timeout),
+    ("deadline_exceeded", Kind::Timeout),
+    ("invalid_request_error", Kind::Request),
+    ("badrequesterror", Kind::Request),
+    ("invalid_argument", Kind::Request),
+    ("api_error", Kind::Server),
+    ("server_error", Kind::Server),
+    ("internal_server_error", Kind::Server),
+    ("internal", Kind::Server),
+];
+
+/// How servers without a code say that the context is full; in small letters.
+const CONTEXT: &[&str] = &[
+    "maximum context length",
+    "context length exceeded",
+    "context window",
+    "prompt is too long",
+    "input is too long",
+    "exceeds the available context size",
+    "exceeds the maximum number of tokens",
+    "exceed context limit",
+    "maximum prompt length",
+];
+
+impl Message {
+    pub(super) fn read(body: &[u8]) -> Self {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => Self::of(&value),
+            Err(_) => Self::of_text(&String::from_utf8_lossy(body)),
+        }
+    }
+
+    fn of_text(text: &str) -> Self {
+        Self {
+            text: text.trim().to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Array(list) => list.first().map_or_else(Self::default, Self::of),
+            Value::String(text) => Self::of_text(text),
+            Value::Object(object) => match object.get("error") {
+                Some(error @ (Value::Object(_) | Value::Array(_))) => Self::of(error),
+                Some(Value::String(text)) if !object.contains_key("message") => Self {
+                    text: text.clone(),
+                    ..Self::of_fields(object)
+                },
+                Some(_) | None => Self::of_fields(object),
+            },
+            Value::Null | Value::Bool(_) | Value::Number(_) => Self::default(),
+        }
+    }
+
+    fn of_fields(object: &Map<String, Value>) -> Self {
+        let texts = ["message", "detail"].into_iter();
+        let told = texts
+            .filter_map(|field| object.get(field))
+            .find_map(|told| match told {
+                Value::String(text) => Some(text.clone()),
+                Value::Array(_) | Value::Object(_) => Some(told.to_string()),
+                Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            });
+        let words = ["code", "type", "status"]
+            .into_iter()
+            .filter_map(|field| object.get(field)?.as_str())
+            .filter(|word| !word.is_empty() && word.parse::<u64>().is_err());
+        let code = object.get("code");
+        let number = code.and_then(|code| match code {
+            Value::Number(number) => number.as_u64(),
+            Value::String(text) => text.parse().ok(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        });
+        Self {
+            text: told.unwrap_or_default(),
+            names: words.map(str::to_lowercase).collect(),
+            number,
+            retry_ms: object.get("details").and_then(retry_info),
+        }
+    }
+
+    /// What its codes say, or else, for a full context alone, its words.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        let known = |name: &String| NAMES.iter().find(|(known, _)| known == name);
+        let named: Vec<Kind> = self
+            .names
+            .iter()
+            .filter_map(|name| known(name).map(|(_, kind)| *kind))
+            .collect();
+        // The code is narrower than the type and stands first.
+        let first = named.first().copied();
+        match first {
+            None | Some(Kind::Request | Kind::Server | Kind::TooLarge) if self.is_full() => {
+                Some(Kind::Context)
+            }
+            None | Some(_) => first,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let text = self.text.to_lowercase();
+        CONTEXT.iter().any(|pattern| text.contains(pattern))
+    }
+
+    /// A status in place of a code.
+    pub(super) fn status(&self) -> Option<u16> {
+        let number = self.number.and_then(|number| u16::try_from(number).ok());
+        number.filter(|number| (400..600).contains(number))
+    }
+
+    pub(super) const fn retry_ms(&self) -> Option<u64> {
+        self.retry_ms
+    }
+
+    /// Its narrowest name.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.names.first().map(String::as_str)
+    }
+}
+
+/// `google.rpc.RetryInfo` among the details: `"retryDelay": "12s"`.
+fn retry_info(details: &Value) -> Option<u64> {
+    let delay = details
+        .as_array()?
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    super::delay::span(delay).and_then(|delay| u64::try_from(delay.as_millis()).ok())
+}

@@ -1,0 +1,69 @@
+//! Faults of the connection: no answer came, or it broke off.
+
+use std::{error::Error, io, time::Duration};
+
+use super::{CUT, cut};
+use crate::model::Fault;
+
+/// No answer. `place` is the server, as it may be shown.
+pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
+    let why = cause(error);
+    let reach = |code: &str| Fault::retryable(code, format!("cannot reach {place}: {why}"));
+    if error.is_builder() {
+        return Fault::permanent(
+            "bad_request",
+            format!("no request to {place} can be made: {why}"),
+        );
+    }
+    if let Some(tls) = tls(error) {
+        return Fault::permanent("tls", format!("no secure connection to {place}: {tls}"));
+    }
+    if error.is_dns() {
+        return reach("dns");
+    }
+    reach("connect")
+}
+
+/// The answer broke off.
+pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
+    let told = cut();
+    Fault::retryable(CUT, format!("{}: {}", told.detail, cause(error)))
+}
+
+/// The connection stands, and no answer came.
+pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
+    let detail = format!("{place} did not begin to answer within {waited:?}");
+    Fault::retryable("headers_timeout", detail)
+}
+
+/// The innermost error: those around it only say that there is one, or where the request went.
+fn cause(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    match innermost.downcast_ref::<reqwest::Error>() {
+        // It has nothing inside it, so it would tell its URL.
+        Some(error) if error.is_timeout() => "it took too long".to_owned(),
+        Some(_) => "the request failed".to_owned(),
+        None => innermost.to_string(),
+    }
+}
+
+/// What rustls says, if it was that. An I/O error hides what it holds from `source`.
+fn tls(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return Some(tls.to_string());
+        }
+        let held = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        if let Some(found) = held.and_then(|held| tls(held)) {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}

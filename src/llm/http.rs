@@ -1,0 +1,256 @@
+//! The connection to a provider: one client with its pool, its addresses and its headers.
+//!
+//! rustls with ring, given to the client as it is, so that a provider that a host has installed for
+//! the process is neither needed nor disturbed. Trust comes from the platform, from the bundled roots
+//! where it has none. `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` hold, except for servers on
+//! this machine. No redirect is followed: it would carry keys to who knows where. No time limit here
+//! covers a stream; only the connection has one.
+//!
+//! **Invariant:** key and header values are marked as sensitive, and the address as it is shown has
+//! neither user, password nor query.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use reqwest::{
+    Client, Url,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    redirect,
+};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Dialect, ProviderSettings, anthropic, secrets::Secrets};
+
+const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
+/// Longer than most servers keep an idle connection would only collect dead ones.
+const POOL_IDLE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Settings with which no call can be made. What is secret is not repeated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// The base URL is none.
+    #[error(
+        "the base URL of the provider `{provider}` is not one ({why}): write it like `https://api.openai.com/v1`"
+    )]
+    BaseUrl {
+        /// Whose.
+        provider: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A header that cannot be sent.
+    #[error(
+        "the header `{header}` of the provider `{provider}` cannot be sent: use letters, digits and `-` in names, visible ASCII in values"
+    )]
+    Header {
+        /// Whose.
+        provider: String,
+        /// Its name.
+        header: String,
+    },
+    /// A key that cannot be sent.
+    #[error(
+        "the key of the provider `{provider}` cannot be sent: it has characters that no header may have; is a line end or a quote in it?"
+    )]
+    Key {
+        /// Whose.
+        provider: String,
+    },
+    /// The client could not be made.
+    #[error("no connections to the provider `{provider}` can be made: {why}")]
+    Client {
+        /// Whose.
+        provider: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// How a provider is reached.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) headers: HeaderMap,
+    pub(super) secrets: Secrets,
+    /// The address, as it may be shown.
+    pub(super) place: String,
+    base: Url,
+}
+
+impl Connection {
+    pub(super) fn new(settings: &ProviderSettings) -> Result<Self, SetupError> {
+        let provider = &settings.name;
+        let bad = |why: String| SetupError::BaseUrl {
+            provider: provider.clone(),
+            why,
+        };
+        let base = Url::parse(settings.base_url.trim()).map_err(|error| bad(error.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+            return Err(bad(
+                "it has to begin with `https://` or `http://`".to_owned()
+            ));
+        }
+        Ok(Self {
+            client: client(settings, &base)?,
+            headers: headers(settings)?,
+            secrets: secrets(settings, &base),
+            place: shown(&base),
+            base,
+        })
+    }
+
+    /// Where the server is.
+    pub(super) fn host(&self) -> &str {
+        self.base.host_str().unwrap_or_default()
+    }
+
+    /// The base URL with these segments at its end. Its query stays: some servers want one.
+    pub(super) fn url(&self, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url
+    }
+
+    /// The same for a dialect whose base has no version; many write it there all the same.
+    pub(super) fn versioned_url(&self, version: &str, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        let stands = url
+            .path_segments()
+            .is_some_and(|mut path| path.rfind(|part| !part.is_empty()) == Some(version));
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty();
+            if !stands {
+                path.push(version);
+            }
+            path.extend(segments);
+        }
+        url
+    }
+}
+
+fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError> {
+    let failed = |why: String| SetupError::Client {
+        provider: settings.name.clone(),
+        why,
+    };
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls().map_err(failed)?)
+        .user_agent(USER_AGENT)
+        .referer(false)
+        .redirect(redirect::Policy::none())
+        .connect_timeout(settings.connect)
+        .pool_idle_timeout(POOL_IDLE)
+        .tcp_keepalive(KEEP_ALIVE)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .http2_adaptive_window(true);
+    if is_here(base) {
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| failed(error.without_url().to_string()))
+}
+
+/// Whether the server is on this machine: no proxy can reach that.
+fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Made once: reading a platform's roots takes milliseconds.
+fn tls() -> Result<ClientConfig, String> {
+    static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
+    CONFIG
+        .get_or_init(|| new_tls().map_err(|error| error.to_string()))
+        .clone()
+}
+
+fn new_tls() -> Result<ClientConfig, rustls::Error> {
+    let crypto = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&crypto))
+        .with_safe_default_protocol_versions()?;
+    let mut config = match rustls_platform_verifier::Verifier::new(crypto) {
+        Ok(platform) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(platform))
+            .with_no_client_auth(),
+        Err(_) => builder
+            .with_root_certificates(bundled())
+            .with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn bundled() -> RootCertStore {
+    webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()
+}
+
+fn headers(settings: &ProviderSettings) -> Result<HeaderMap, SetupError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if settings.dialect == Dialect::Anthropic {
+        let version = HeaderValue::from_static(anthropic::VERSION);
+        headers.insert("anthropic-version", version);
+    }
+    if let Some(key) = &settings.key {
+        let key = key.expose_secret().trim();
+        let (name, value) = match settings.dialect {
+            Dialect::OpenAi => (AUTHORIZATION, format!("Bearer {key}")),
+            Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        };
+        let value = sensitive(&value).ok_or_else(|| SetupError::Key {
+            provider: settings.name.clone(),
+        })?;
+        headers.insert(name, value);
+    }
+    for (name, value) in &settings.headers {
+        let bad = || SetupError::Header {
+            provider: settings.name.clone(),
+            header: name.clone(),
+        };
+        let value = sensitive(value.expose_secret()).ok_or_else(bad)?;
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn secrets(settings: &ProviderSettings, base: &Url) -> Secrets {
+    let headers = settings.headers.iter().map(|(_, value)| value.clone());
+    let password = base.password().map(SecretString::from);
+    let queried = base
+        .query_pairs()
+        .map(|(_, value)| SecretString::from(&*value));
+    let secrets = settings.key.clone().into_iter().chain(headers);
+    Secrets::new(secrets.chain(password).chain(queried))
+}
+
+fn shown(base: &Url) -> String {
+    let mut shown = base.clone();
+    // Both fail only for URLs that have no host.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string().trim_end_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

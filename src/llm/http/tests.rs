@@ -1,0 +1,145 @@
+//! Addresses, headers, and what is not shown of them.
+
+use super::*;
+use crate::llm::Streaming;
+
+fn settings(dialect: Dialect, base_url: &str) -> ProviderSettings {
+    ProviderSettings {
+        name: "p".to_owned(),
+        dialect,
+        base_url: base_url.to_owned(),
+        key: Some(SecretString::from("sk-canary")),
+        headers: vec![("x-team".to_owned(), SecretString::from("team-canary"))],
+        streaming: Streaming::Always,
+        models: Vec::new(),
+        connect: Duration::from_secs(1),
+        first_byte: Duration::from_secs(1),
+    }
+}
+
+fn connection(base_url: &str) -> Connection {
+    Connection::new(&settings(Dialect::OpenAi, base_url)).unwrap()
+}
+
+fn refused(settings: &ProviderSettings) -> SetupError {
+    match Connection::new(settings) {
+        Err(error) => error,
+        Ok(_) => panic!("no error for {settings:?}"),
+    }
+}
+
+#[test]
+fn paths_go_behind_the_base_and_before_its_query() {
+    for (base, url, versioned) in [
+        ("http://h", "http://h/models", "http://h/v1/models"),
+        ("http://h/", "http://h/models", "http://h/v1/models"),
+        ("http://h/v1", "http://h/v1/models", "http://h/v1/models"),
+        (" http://h/v1/ ", "http://h/v1/models", "http://h/v1/models"),
+        (
+            "http://h/a/v1?k=1",
+            "http://h/a/v1/models?k=1",
+            "http://h/a/v1/models?k=1",
+        ),
+        (
+            "http://u:p@h/a",
+            "http://u:p@h/a/models",
+            "http://u:p@h/a/v1/models",
+        ),
+    ] {
+        let connection = connection(base);
+        assert_eq!(connection.url(&["models"]).as_str(), url);
+        assert_eq!(
+            connection.versioned_url("v1", &["models"]).as_str(),
+            versioned
+        );
+    }
+}
+
+#[test]
+fn the_place_as_shown_has_no_secret() {
+    let connection = connection("https://user:pass-canary@example.com:8443/v1/?key=query-canary#x");
+    assert_eq!(connection.place, "https://example.com:8443/v1");
+    let told = "sk-canary team-canary pass-canary query-canary";
+    assert_eq!(
+        connection.secrets.clean(told),
+        "[hidden] [hidden] [hidden] [hidden]"
+    );
+}
+
+#[test]
+fn keys_go_where_the_dialect_wants_them_and_are_not_shown() {
+    let openai = connection("https://example.com").headers;
+    assert_eq!(openai["authorization"], "Bearer sk-canary");
+    assert_eq!(openai["x-team"], "team-canary");
+    let settings = settings(Dialect::Anthropic, "https://example.com");
+    let anthropic = Connection::new(&settings).unwrap().headers;
+    assert_eq!(anthropic["x-api-key"], "sk-canary");
+    assert_eq!(anthropic["anthropic-version"], "2023-06-01");
+    assert!(!anthropic.contains_key("authorization"));
+    for shown in [
+        format!("{openai:?}"),
+        format!("{anthropic:?}"),
+        format!("{settings:?}"),
+    ] {
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}
+
+#[test]
+fn a_line_end_around_a_key_does_no_harm() {
+    let mut settings = settings(Dialect::OpenAi, "https://example.com");
+    settings.key = Some(SecretString::from("sk-canary\n"));
+    let headers = Connection::new(&settings).unwrap().headers;
+    assert_eq!(headers["authorization"], "Bearer sk-canary");
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_without_their_secrets() {
+    let good = || settings(Dialect::OpenAi, "https://example.com");
+    let with = |change: &dyn Fn(&mut ProviderSettings)| {
+        let mut settings = good();
+        change(&mut settings);
+        refused(&settings).to_string()
+    };
+    let url = |url: &str| with(&|settings| url.clone_into(&mut settings.base_url));
+    let wrong = [
+        url("example.com"),
+        url("ftp://sk-canary@example.com"),
+        url("https://:canary"),
+        with(&|settings| settings.key = Some(SecretString::from("sk-\ncanary"))),
+        with(&|settings| settings.headers = vec![("x y".into(), SecretString::from("canary"))]),
+        with(&|settings| settings.headers = vec![("x".into(), SecretString::from("can\0ary"))]),
+    ];
+    let begins = [
+        "the base URL of the provider `p` is not one (relative URL without a base)",
+        "the base URL of the provider `p` is not one (it has to begin with `https://`",
+        "the base URL of the provider `p` is not one (",
+        "the key of the provider `p` cannot be sent",
+        "the header `x y` of the provider `p` cannot be sent",
+        "the header `x` of the provider `p` cannot be sent",
+    ];
+    for (shown, begin) in wrong.iter().zip(begins) {
+        assert!(shown.starts_with(begin), "{shown}");
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}
+
+#[test]
+fn servers_on_this_machine_are_known() {
+    for (url, here) in [
+        ("http://localhost:11434/v1", true),
+        ("http://127.0.0.1:8000", true),
+        ("http://127.9.9.9", true),
+        ("http://[::1]:8000", true),
+        ("http://example.com", false),
+        ("http://10.0.0.1", false),
+        ("http://localhost.example.com", false),
+    ] {
+        assert_eq!(is_here(&Url::parse(url).unwrap()), here, "{url}");
+    }
+}
+
+#[test]
+fn there_is_trust_without_a_platforms_roots() {
+    assert!(bundled().len() > 50);
+}

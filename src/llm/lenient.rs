@@ -1,0 +1,320 @@
+//! JSON as servers send it, not as their documents say: fields of another type count as absent.
+//!
+//! One pass, borrowing where that is possible. Lists have a bound, so that a small text cannot become
+//! a large value.
+
+use std::{borrow::Cow, fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+/// Most elements of a list that are worth reading.
+pub(super) const MOST: usize = 256;
+
+/// A text; empty where there is none. A number counts as its digits, a list of text parts as their
+/// texts joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl Text<'_> {
+    /// Nothing at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor).map(Text)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut joined = String::new();
+        while let Some(piece) = list.next_element::<Piece<'de>>()? {
+            if matches!(&*piece.kind.0, "" | "text" | "output_text") {
+                joined.push_str(&piece.text.0);
+            }
+        }
+        Ok(Cow::Owned(joined))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Cow::Borrowed(""))
+    }
+}
+
+/// A part of a message whose content is a list.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+}
+
+/// A number that is not negative, if it is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Count(pub(super) Option<u64>);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor).map(Self)
+    }
+}
+
+struct CountVisitor;
+
+impl<'de> Visitor<'de> for CountVisitor {
+    type Value = Option<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Some(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(u64::try_from(number).ok())
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked before"
+    )]
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok((0.0..1e15).contains(&number).then_some(number as u64))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(text.trim().parse().ok())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+}
+
+/// A list of at most [`MOST`] elements; empty where there is none. More are an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Few<T>(pub(super) Vec<T>);
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let visitor = ListVisitor {
+            most: Some(MOST),
+            element: PhantomData,
+        };
+        deserializer.deserialize_any(visitor).map(Self)
+    }
+}
+
+/// The first element of a list; the others are passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct First<T>(pub(super) Option<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let visitor = ListVisitor {
+            most: None,
+            element: PhantomData,
+        };
+        let list = deserializer.deserialize_any(visitor)?;
+        Ok(Self(list.into_iter().next()))
+    }
+}
+
+/// Without `most`, all but the first element are passed over.
+struct ListVisitor<T> {
+    most: Option<usize>,
+    element: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = list.next_element()? {
+            elements.push(element);
+            match self.most {
+                Some(most) if elements.len() > most => {
+                    return Err(A::Error::custom(format_args!("more than {most} elements")));
+                }
+                Some(_) => {}
+                None => while list.next_element::<IgnoredAny>()?.is_some() {},
+            }
+        }
+        Ok(elements)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Vec::new())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_from_whatever_stands_there() {
+        for (json, text) in [
+            (r#""plain""#, "plain"),
+            (r#""esc\u0061ped\n""#, "escaped\n"),
+            ("null", ""),
+            ("7", "7"),
+            ("-7", "-7"),
+            ("true", ""),
+            ("0.5", ""),
+            (r#"{"a": [1]}"#, ""),
+            ("[]", ""),
+            (
+                r#"[{"type":"text","text":"a"},{"type":"thinking","text":"b"},{"text":"c"}]"#,
+                "ac",
+            ),
+        ] {
+            let read: Text<'_> = serde_json::from_str(json).unwrap();
+            assert_eq!(read.0, text, "{json}");
+        }
+        let borrowed: Text<'_> = serde_json::from_str(r#""plain""#).unwrap();
+        assert!(matches!(borrowed.0, Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_count_is_read_from_whatever_stands_there() {
+        for (json, count) in [
+            ("7", Some(7)),
+            ("7.9", Some(7)),
+            (r#"" 7 ""#, Some(7)),
+            ("-7", None),
+            ("1e300", None),
+            ("null", None),
+            ("false", None),
+            (r#""seven""#, None),
+            ("[7]", None),
+            (r#"{"n": 7}"#, None),
+        ] {
+            let read: Count = serde_json::from_str(json).unwrap();
+            assert_eq!(read.0, count, "{json}");
+        }
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        let list = |length: usize| format!("[{}]", vec!["1"; length].join(","));
+        let few = |json: &str| serde_json::from_str::<Few<u8>>(json).map(|few| few.0.len());
+        assert_eq!(few(&list(MOST)).unwrap(), MOST);
+        assert!(few(&list(MOST + 1)).is_err());
+        for other in ["null", "{}", "1", "-1", "0.5", "true", r#""x""#] {
+            assert_eq!(few(other).unwrap(), 0, "{other}");
+        }
+        let first = |json: &str| serde_json::from_str::<First<u8>>(json).unwrap().0;
+        assert_eq!(first(&list(10_000)), Some(1));
+        assert_eq!(first(r#"[1, "not a number", {}]"#), Some(1));
+        assert_eq!(first("[]"), None);
+        assert_eq!(first("null"), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! Tool calls out of their pieces, by whatever servers tell them apart.
+//!
+//! A piece should carry the index of its call. Servers leave it out, or send 0 with all; they send the
+//! id with the first piece, with all, with none, or a new one each time; and the arguments as an
+//! object, or again as a whole. A piece that can belong to a call and to none fits the call.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::llm::lenient::{Count, MOST, Text};
+
+/// A piece of a call as it comes.
+#[derive(Debug, Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+    /// What Google's models want back with their call.
+    #[serde(borrow, default)]
+    extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// A call so far.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    index: Option<u64>,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) extra: Option<String>,
+    braces: Braces,
+}
+
+/// More calls than anybody reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+/// The calls of a reply.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Call>);
+
+impl Calls {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts a piece where it belongs.
+    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<(), TooMany> {
+        let nothing = Function::default();
+        let function = piece.function.as_ref().unwrap_or(&nothing);
+        let (id, name) = (&*piece.id.0, &*function.name.0);
+        let fragment = function.arguments.map_or_else(String::new, received);
+        let place = match self.place(piece.index.0, id, name) {
+            // The same once more, or the next call of a server that tells them apart by nothing.
+            Some(at) if self.0[at].is_followed(name, &fragment) => {
+                if self.0[at].arguments == fragment {
+                    return Ok(());
+                }
+                None
+            }
+            place => place,
+        };
+        let call = match place {
+            Some(at) => &mut self.0[at],
+            None if self.0.len() == MOST => return Err(TooMany),
+            None => {
+                self.0.push(Call {
+                    index: piece.index.0,
+                    ..Call::default()
+                });
+                let last = self.0.len() - 1;
+                &mut self.0[last]
+            }
+        };
+        for (known, told) in [(&mut call.id, id), (&mut call.name, name)] {
+            if known.is_empty() {
+                told.clone_into(known);
+            }
+        }
+        call.braces.read(&fragment);
+        call.arguments.push_str(&fragment);
+        if let Some(extra) = piece.extra_content {
+            call.extra = Some(extra.get().to_owned());
+        }
+        Ok(())
+    }
+
+    /// The call that a piece goes on with, if it does not begin one.
+    fn place(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let by_id = || self.0.iter().rposition(|call| call.id == id);
+        let at = match index {
+            Some(_) => self.0.iter().rposition(|call| call.index == index)?,
+            None if id.is_empty() || name.is_empty() => {
+                let known = (!id.is_empty()).then(by_id).flatten();
+                known.or(self.0.len().checked_sub(1))?
+            }
+            None => by_id()?,
+        };
+        let call = &self.0[at];
+        let other =
+            |known: &str, told: &str| !known.is_empty() && !told.is_empty() && known != told;
+        // A new id without a name is one that changes from piece to piece.
+        let begins = !name.is_empty() && (other(&call.id, id) || other(&call.name, name));
+        (!begins).then_some(at)
+    }
+
+    /// The calls, by their index where all have one, else as they came.
+    pub(super) fn take(&mut self) -> Vec<Call> {
+        let mut calls = std::mem::take(&mut self.0);
+        if calls.iter().all(|call| call.index.is_some()) {
+            calls.sort_by_key(|call| call.index);
+        }
+        calls
+    }
+}
+
+impl Call {
+    /// Whether a piece cannot go on with it, because its arguments are complete.
+    fn is_followed(&self, name: &str, fragment: &str) -> bool {
+        let again = self.arguments == fragment || !name.is_empty();
+        self.braces.closed && !fragment.trim().is_empty() && again
+    }
+}
+
+/// Arguments as text: what is in the string, or the value itself where a server sends that.
+fn received(raw: &RawValue) -> String {
+    match raw.get() {
+        "null" => String::new(),
+        text if text.starts_with('"') => serde_json::from_str::<Text<'_>>(text)
+            .map_or_else(|_| text.to_owned(), |text| text.0.into_owned()),
+        value => value.to_owned(),
+    }
+}
+
+/// Whether a text that comes in fragments is a complete object, in one pass over all of them.
+#[derive(Debug, Default)]
+struct Braces {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    closed: bool,
+}
+
+impl Braces {
+    fn read(&mut self, fragment: &str) {
+        for byte in fragment.bytes() {
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.closed = self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

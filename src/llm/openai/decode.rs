@@ -1,0 +1,266 @@
+//! Replies in this dialect, as events or whole.
+//!
+//! Good ends: `[DONE]`, or a `finish_reason` before the bytes end. A stream with neither was cut.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::calls::{Call, Calls, Piece, TooMany};
+use crate::{
+    llm::{
+        Delta,
+        decode::{Context, Decode, Flow, Tokens},
+        fault,
+        lenient::{Count, Few, First, Text},
+    },
+    model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
+};
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: First<Choice<'a>>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    /// `error` where a server's whole answer is one.
+    #[serde(borrow, default)]
+    object: Text<'a>,
+    #[serde(default)]
+    usage: Option<Used>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    message: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Text<'a>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// What a piece, or the whole message, says.
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Text<'a>,
+    #[serde(borrow, default)]
+    reasoning: Text<'a>,
+    #[serde(borrow, default)]
+    refusal: Text<'a>,
+    #[serde(borrow, default)]
+    tool_calls: Few<Piece<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Used {
+    #[serde(default)]
+    prompt_tokens: Count,
+    #[serde(default)]
+    completion_tokens: Count,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    /// The name at DeepSeek.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Count,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Count,
+}
+
+/// Reads one reply.
+pub(in crate::llm) struct Decoder {
+    context: Context,
+    text: String,
+    calls: Calls,
+    /// Whether any choice came, however empty.
+    chosen: bool,
+    refused: bool,
+    finish: String,
+    tokens: Tokens,
+    /// The end mark was there.
+    marked: bool,
+}
+
+impl Decoder {
+    pub(in crate::llm) fn new(context: Context) -> Self {
+        Self {
+            context,
+            text: String::new(),
+            calls: Calls::default(),
+            chosen: false,
+            refused: false,
+            finish: String::new(),
+            tokens: Tokens::default(),
+            marked: false,
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, json: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        if let Some(error) = chunk.error.filter(|raw| is_error(raw)) {
+            return Err(fault::in_reply(error.get()));
+        }
+        if chunk.object.0 == "error" {
+            return Err(fault::in_reply(json));
+        }
+        if let Some(used) = chunk.usage {
+            self.used(&used);
+        }
+        let Some(choice) = chunk.choices.0 else {
+            return Ok(());
+        };
+        self.chosen = true;
+        if let Some(error) = choice.error.filter(|raw| is_error(raw)) {
+            return Err(fault::in_reply(error.get()));
+        }
+        if let Some(said) = choice.delta.or(choice.message) {
+            self.said(said, out)?;
+        }
+        if !choice.finish_reason.is_empty() {
+            self.finish = choice.finish_reason.0.to_ascii_lowercase();
+        }
+        if self.finish == "error" {
+            let detail = "the provider ended its reply with an error that it did not name";
+            return Err(Fault::retryable(fault::SERVER_ERROR, detail));
+        }
+        Ok(())
+    }
+
+    fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        // Servers that send both send the same twice.
+        let reasoning = [said.reasoning_content, said.reasoning];
+        if let Some(reasoning) = reasoning.into_iter().find(|text| !text.is_empty()) {
+            out.push(Delta::Reasoning(reasoning.0.into_owned()));
+        }
+        self.refused |= !said.refusal.is_empty();
+        for text in [said.content, said.refusal] {
+            if !text.is_empty() {
+                self.text.push_str(&text.0);
+                out.push(Delta::Text(text.0.into_owned()));
+            }
+        }
+        for piece in &said.tool_calls.0 {
+            let added = self.calls.add(piece);
+            added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+        }
+        Ok(())
+    }
+
+    /// Some servers tell it with each chunk, as a running sum: the last one counts.
+    fn used(&mut self, used: &Used) {
+        let details = used.prompt_tokens_details.as_ref();
+        let cached = details.and_then(|details| details.cached_tokens.0);
+        self.tokens = Tokens {
+            input: used.prompt_tokens.0.or(self.tokens.input),
+            cached: cached
+                .or(used.prompt_cache_hit_tokens.0)
+                .or(self.tokens.cached),
+            output: used.completion_tokens.0.or(self.tokens.output),
+        };
+    }
+
+    fn stop(&self) -> StopReason {
+        match &*self.finish {
+            "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
+            "content_filter" => StopReason::ContentFilter,
+            "refusal" => StopReason::Refusal,
+            _ if self.refused => StopReason::Refusal,
+            // "stop", nothing and what we do not know: the calls tell.
+            _ if self.calls.is_empty() => StopReason::EndTurn,
+            _ => StopReason::ToolCalls,
+        }
+    }
+
+    fn parts(&mut self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if !self.text.is_empty() {
+            parts.push(Part::text(std::mem::take(&mut self.text)));
+        }
+        let mut ids = self.context.ids();
+        for call in self.calls.take() {
+            let Call {
+                id,
+                name,
+                arguments,
+                extra,
+                ..
+            } = call;
+            let id = ids.take(&id);
+            let extra = extra.map(|extra| {
+                let call = serde_json::Value::from(&*id.0);
+                Part::Opaque(OpaquePart {
+                    provider: self.context.provider.to_string(),
+                    body: format!("{{\"call\":{call},\"extra_content\":{extra}}}"),
+                })
+            });
+            parts.push(Part::ToolCall(ToolCall {
+                id,
+                name,
+                arguments,
+            }));
+            parts.extend(extra);
+        }
+        parts
+    }
+}
+
+/// Some servers send the field with each chunk, and nothing in it.
+fn is_error(raw: &RawValue) -> bool {
+    !matches!(raw.get(), "null" | "false" | "\"\"" | "{}")
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            self.marked = true;
+            return Ok(Flow::End);
+        }
+        if name == "error" {
+            return Err(fault::in_reply(data));
+        }
+        if data.is_empty() {
+            return Ok(Flow::More);
+        }
+        let chunk = serde_json::from_str(data).map_err(|error| fault::bad_stream(&error))?;
+        self.chunk(chunk, data, out)?;
+        Ok(Flow::More)
+    }
+
+    fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        // Google's endpoint wraps an error in a list.
+        let parsed = if body.trim_start().starts_with('[') {
+            serde_json::from_str::<First<Chunk<'_>>>(body).map(|list| list.0)
+        } else {
+            serde_json::from_str(body).map(Some)
+        };
+        let chunk = parsed
+            .map_err(|error| fault::bad_stream(&error))?
+            .ok_or_else(fault::empty_reply)?;
+        self.chunk(chunk, body, out)?;
+        self.marked = true;
+        Ok(())
+    }
+
+    fn reply(&mut self) -> Result<Reply, Fault> {
+        if !self.marked && self.finish.is_empty() {
+            return Err(fault::cut());
+        }
+        if !self.chosen {
+            return Err(fault::empty_reply());
+        }
+        let stop = self.stop();
+        let parts = self.parts();
+        Ok(self.context.finish(parts, stop, self.tokens))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,488 @@
+//! What servers of this dialect send, quirks included, and what is read out of it.
+
+use super::*;
+use crate::llm::{
+    conformance::Scenario,
+    decode::tests::{context, shown},
+};
+
+fn stream(events: &[&str]) -> String {
+    let mut decoder = Decoder::new(context(Scenario::Question));
+    let mut deltas = Vec::new();
+    for data in events {
+        let (name, data) = data
+            .split_once('|')
+            .filter(|(name, _)| *name == "error")
+            .unwrap_or(("", data));
+        match decoder.event(name, data, &mut deltas) {
+            Ok(Flow::More) => {}
+            Ok(Flow::End) => break,
+            Err(fault) => return shown(&deltas, Err(fault)),
+        }
+    }
+    let reply = decoder.reply();
+    shown(&deltas, reply)
+}
+
+fn whole(body: &str) -> String {
+    let mut decoder = Decoder::new(context(Scenario::Question));
+    let mut deltas = Vec::new();
+    let read = decoder.whole(body, &mut deltas);
+    let reply = read.and_then(|()| decoder.reply());
+    shown(&deltas, reply)
+}
+
+const DONE: &str = "[DONE]";
+const HELLO: &str = r#"{"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}"#;
+const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}"#;
+const CALL: &str = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#;
+
+#[test]
+fn streams_are_read_with_all_their_quirks() {
+    let tables: &[(&str, &[&str], &str)] = &[
+        (
+            "as documented",
+            &[HELLO, STOP, USAGE, DONE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "null content",
+            &[
+                r#"{"choices":[{"delta":{"role":"assistant","content":null}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "content as a list",
+            &[
+                r#"{"choices":[{"delta":{"content":[{"type":"text","text":"Hi"}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "last delta and finish in one",
+            &[
+                r#"{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "usage in the last chunk",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/0/3"#,
+        ),
+        (
+            "usage as a running sum",
+            &[
+                r#"{"choices":[{"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "usage null",
+            &[
+                r#"{"choices":[{"delta":{"content":"Hi"}}],"usage":null}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "usage by DeepSeek",
+            &[
+                HELLO,
+                STOP,
+                r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_cache_hit_tokens":8}}"#,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/8/3"#,
+        ),
+        (
+            "no usage",
+            &[HELLO, STOP, DONE],
+            r#""Hello" → "Hello" EndTurn 49/0/1"#,
+        ),
+        (
+            "no end mark",
+            &[HELLO, STOP, USAGE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "no finish",
+            &[HELLO, USAGE, DONE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "an empty finish",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":""}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "an empty finish and no end mark",
+            &[HELLO, r#"{"choices":[{"delta":{},"finish_reason":""}]}"#],
+            r#""Hello" → ! cut"#,
+        ),
+        ("neither", &[HELLO], r#""Hello" → ! cut"#),
+        ("nothing", &[], " → ! cut"),
+        ("an end mark alone", &[DONE], " → ! empty_reply"),
+        (
+            "no choices",
+            &[r#"{"choices":[]}"#, r#"{"choices":null}"#, USAGE, DONE],
+            " → ! empty_reply",
+        ),
+        (
+            "an empty reply",
+            &[
+                r#"{"choices":[{"delta":{"content":""}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            " →  EndTurn 9/4/3",
+        ),
+        (
+            "finish twice, end twice",
+            &[HELLO, STOP, STOP, USAGE, USAGE, DONE, DONE, HELLO],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "text after the finish",
+            &[STOP, HELLO, USAGE, DONE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "a second choice",
+            &[
+                r#"{"choices":[{"delta":{"content":"Hi"}},{"delta":{"content":"no"}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "unknown finish",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"eos"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "finish in capitals",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"LENGTH"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" MaxTokens 9/4/3"#,
+        ),
+        (
+            "reasoning_content",
+            &[
+                r#"{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" "Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "reasoning",
+            &[
+                r#"{"choices":[{"delta":{"reasoning":"hm","content":""}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" "Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "both",
+            &[
+                r#"{"choices":[{"delta":{"reasoning":"hm","reasoning_content":"hm"}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" "Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "reasoning alone",
+            &[
+                r#"{"choices":[{"delta":{"reasoning":"hm"}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" →  EndTurn 9/4/3"#,
+        ),
+        (
+            "a refusal",
+            &[
+                r#"{"choices":[{"delta":{"refusal":"I will not."}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""I will not." → "I will not." Refusal 9/4/3"#,
+        ),
+        (
+            "a filter",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" ContentFilter 9/4/3"#,
+        ),
+        (
+            "the output limit",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" MaxTokens 9/4/3"#,
+        ),
+        (
+            "a call",
+            &[
+                CALL,
+                r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            " → a:f({}) ToolCalls 9/4/3",
+        ),
+        (
+            "a call and finish stop",
+            &[CALL, STOP, USAGE, DONE],
+            " → a:f({}) ToolCalls 9/4/3",
+        ),
+        (
+            "a call and no finish",
+            &[CALL, USAGE, DONE],
+            " → a:f({}) ToolCalls 9/4/3",
+        ),
+        (
+            "tool_calls without calls",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "tool_calls null",
+            &[
+                r#"{"choices":[{"delta":{"content":"Hi","tool_calls":null}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "a call that was cut off",
+            &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"q"}}]},"finish_reason":"length"}]}"#,
+                USAGE,
+                DONE,
+            ],
+            " → a:f({\"q) MaxTokens 9/4/3",
+        ),
+        (
+            "calls without ids",
+            &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}},{"index":1,"id":"","function":{"name":"g","arguments":"{}"}}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            " → call_seed_1:f({}) call_seed_2:g({}) ToolCalls 9/4/3",
+        ),
+        (
+            "calls with the same id",
+            &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"g","arguments":"{}"}}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            " → a:f({}) call_seed_1:g({}) ToolCalls 9/4/3",
+        ),
+        (
+            "what goes back with a call",
+            &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"google": {"thought_signature":"s"}}}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#" → a:f({}) test {"call":"a","extra_content":{"google": {"thought_signature":"s"}}} ToolCalls 9/4/3"#,
+        ),
+        (
+            "an error at once",
+            &[r#"{"error":{"message":"no","type":"server_error"}}"#],
+            " → ! server_error",
+        ),
+        (
+            "an error after content",
+            &[
+                HELLO,
+                r#"{"error":{"message":"slow down","code":429}}"#,
+                DONE,
+            ],
+            r#""Hello" → ! rate_limited"#,
+        ),
+        (
+            "an error after the finish",
+            &[
+                HELLO,
+                STOP,
+                r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#,
+            ],
+            r#""Hello" → ! context"#,
+        ),
+        (
+            "an error as text",
+            &[HELLO, r#"{"error":"out of memory"}"#],
+            r#""Hello" → ! server_error"#,
+        ),
+        (
+            "an error as an event",
+            &[HELLO, "error|overloaded"],
+            r#""Hello" → ! server_error"#,
+        ),
+        (
+            "an error by its object",
+            &[r#"{"object":"error","message":"too long","type":"BadRequestError","code":400}"#],
+            " → ! bad_request",
+        ),
+        (
+            "an error in the choice",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"error":{"code":502,"message":"no"},"finish_reason":"error"}]}"#,
+            ],
+            r#""Hello" → ! server_error"#,
+        ),
+        (
+            "an error as finish",
+            &[
+                HELLO,
+                r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#,
+                DONE,
+            ],
+            r#""Hello" → ! server_error"#,
+        ),
+        (
+            "no error",
+            &[
+                r#"{"error":null,"choices":[{"delta":{"content":"Hi"}}]}"#,
+                r#"{"error":{},"choices":[]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#""Hi" → "Hi" EndTurn 9/4/3"#,
+        ),
+        (
+            "no JSON",
+            &[HELLO, "hello", DONE],
+            r#""Hello" → ! bad_stream"#,
+        ),
+        (
+            "half a JSON text",
+            &[HELLO, r#"{"choices":[{"#],
+            r#""Hello" → ! cut"#,
+        ),
+        (
+            "empty data",
+            &[HELLO, "", "  ", STOP, USAGE, DONE],
+            r#""Hello" → "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "more calls than anybody reads",
+            &[&too_many_calls()],
+            " → ! bad_stream",
+        ),
+    ];
+    for (name, events, expected) in tables {
+        assert_eq!(stream(events), *expected, "{name}");
+    }
+}
+
+fn too_many_calls() -> String {
+    let calls = vec!["{}"; 300].join(",");
+    format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{calls}]}}}}]}}"#)
+}
+
+#[test]
+fn whole_answers_are_read_too() {
+    for (name, body, expected) in [
+        (
+            "text",
+            r#"{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+            r#""Hello" → "Hello" EndTurn 9/0/3"#,
+        ),
+        (
+            "calls",
+            r#"{"choices":[{"message":{"content":null,"reasoning_content":"hm","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"g","arguments":{"q":1}}}]},"finish_reason":"tool_calls"}]}"#,
+            r#"~"hm" → a:f({}) b:g({"q":1}) ToolCalls 49/0/2"#,
+        ),
+        (
+            "an error",
+            r#"{"error":{"message":"no","type":"insufficient_quota"}}"#,
+            " → ! quota",
+        ),
+        (
+            "an error in a list",
+            r#"[{"error":{"code":429,"message":"no","status":"RESOURCE_EXHAUSTED"}}]"#,
+            " → ! rate_limited",
+        ),
+        ("no choices", r#"{"choices":[]}"#, " → ! empty_reply"),
+        ("something else", r#"{"hello":"there"}"#, " → ! empty_reply"),
+        (
+            "cut",
+            r#"{"choices":[{"message":{"content":"Hel"#,
+            " → ! cut",
+        ),
+    ] {
+        assert_eq!(whole(body), expected, "{name}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Requests in this dialect, written straight from the borrowed conversation.
+//!
+//! The prompt stands first and the messages follow in their order, so that the prefix of a growing
+//! conversation stays the same, byte for byte, and servers can keep it.
+
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, value::RawValue};
+
+use super::manners::{Limit, Manners};
+use crate::{
+    llm::{
+        Request, ToolChoice,
+        wire::{self, Joined, Shown, Voice},
+    },
+    model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
+};
+
+/// The body of a call.
+pub(in crate::llm) fn body(
+    request: &Request,
+    provider: &str,
+    manners: Manners,
+    max_output: Option<u64>,
+    stream: bool,
+) -> serde_json::Result<Vec<u8>> {
+    let limit = |kind: Limit| max_output.filter(|_| manners.limit == kind);
+    serde_json::to_vec(&Body {
+        model: &request.model,
+        messages: entries(request, provider, manners),
+        tools: request.tools.iter().map(Tool::of).collect(),
+        tool_choice: match request.tool_choice {
+            ToolChoice::None if !request.tools.is_empty() => Some("none"),
+            ToolChoice::None | ToolChoice::Auto => None,
+        },
+        max_completion_tokens: limit(Limit::Completion),
+        max_tokens: limit(Limit::Tokens),
+        stream,
+        stream_options: (stream && manners.stream_options).then_some(StreamOptions {
+            include_usage: true,
+        }),
+    })
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Entry<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> Tool<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        Self {
+            r#type: "function",
+            function: Function {
+                name: &spec.name,
+                description: &spec.description,
+                parameters: &spec.schema,
+            },
+        }
+    }
+}
+
+/// One message on the wire.
+enum Entry<'a> {
+    System(&'a str),
+    User(Vec<Voice<'a>>),
+    Assistant(Vec<&'a str>, Vec<Asked<'a>>),
+    Result(&'a ToolResult),
+}
+
+/// A call, with what its provider wants back with it.
+struct Asked<'a> {
+    call: &'a ToolCall,
+    extra: Option<&'a RawValue>,
+}
+
+/// An opaque part of this dialect.
+#[derive(Deserialize)]
+struct Extra<'a> {
+    call: String,
+    #[serde(borrow)]
+    extra_content: &'a RawValue,
+}
+
+fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<Entry<'a>> {
+    let mut entries = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.is_empty() {
+        entries.push(Entry::System(&request.system));
+    }
+    for message in request.messages.iter() {
+        match message.role {
+            Role::System | Role::Guidance if manners.system_anywhere => {
+                entries.extend(message.texts().map(Entry::System));
+            }
+            Role::System | Role::Guidance => {
+                say(&mut entries, message.texts().map(Voice::Runtime));
+            }
+            Role::User => say(&mut entries, message.texts().map(Voice::Plain)),
+            Role::Assistant => entries.extend(assistant(message, provider)),
+            Role::Tool => entries.extend(message.results().map(Entry::Result)),
+        }
+    }
+    entries
+}
+
+/// What is said in one go is one message: templates of many models refuse two users in a row.
+fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
+    match entries.last_mut() {
+        Some(Entry::User(said)) => said.extend(voices),
+        Some(Entry::System(_) | Entry::Assistant(..) | Entry::Result(_)) | None => {
+            let said: Vec<Voice<'_>> = voices.collect();
+            if !said.is_empty() {
+                entries.push(Entry::User(said));
+            }
+        }
+    }
+}
+
+/// Nothing where nothing was said: servers refuse an empty message.
+fn assistant<'a>(message: &'a Message, provider: &str) -> Option<Entry<'a>> {
+    let own = message.parts.iter().filter_map(|part| match part {
+        Part::Opaque(opaque) if opaque.provider == provider => {
+            serde_json::from_str::<Extra<'_>>(&opaque.body).ok()
+        }
+        Part::Opaque(_) | Part::Text { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
+    });
+    let extras: Vec<Extra<'_>> = own.collect();
+    let calls = message.calls().map(|call| {
+        let extra = extras.iter().find(|extra| *extra.call == *call.id.0);
+        Asked {
+            call,
+            extra: extra.map(|extra| extra.extra_content),
+        }
+    });
+    let calls: Vec<Asked<'_>> = calls.collect();
+    let texts: Vec<&str> = message.texts().filter(|text| !text.is_empty()).collect();
+    (!texts.is_empty() || !calls.is_empty()).then_some(Entry::Assistant(texts, calls))
+}
+
+impl Serialize for Entry<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::System(text) => {
+                map.serialize_entry("role", "system")?;
+                map.serialize_entry("content", text)?;
+            }
+            Self::User(said) => {
+                map.serialize_entry("role", "user")?;
+                let texts = Joined {
+                    texts: said,
+                    between: "\n\n",
+                };
+                map.serialize_entry("content", &Shown(texts))?;
+            }
+            Self::Assistant(texts, calls) => {
+                map.serialize_entry("role", "assistant")?;
+                let joined = Joined { texts, between: "" };
+                let content = (!texts.is_empty()).then_some(Shown(joined));
+                map.serialize_entry("content", &content)?;
+                if !calls.is_empty() {
+                    map.serialize_entry("tool_calls", calls)?;
+                }
+            }
+            Self::Result(result) => {
+                map.serialize_entry("role", "tool")?;
+                map.serialize_entry("tool_call_id", &*result.call.0)?;
+                map.serialize_entry("content", &result.content)?;
+            }
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct AskedFunction<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+impl Serialize for Asked<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &*self.call.id.0)?;
+        map.serialize_entry("type", "function")?;
+        let function = AskedFunction {
+            name: &wire::name(&self.call.name),
+            arguments: &wire::arguments(&self.call.arguments),
+        };
+        map.serialize_entry("function", &function)?;
+        if let Some(extra) = self.extra {
+            map.serialize_entry("extra_content", extra)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests;

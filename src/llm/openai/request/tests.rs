@@ -1,0 +1,133 @@
+//! What is sent, as a server reads it.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    llm::conformance::{self, Scenario},
+    model::{CallId, OpaquePart, ToolStatus},
+};
+
+fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::ToolCall(ToolCall {
+        id: CallId::new(id),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    })
+}
+
+fn result(id: &str, status: ToolStatus, content: &str) -> Part {
+    Part::ToolResult(ToolResult {
+        call: CallId::new(id),
+        status,
+        content: content.to_owned(),
+    })
+}
+
+fn opaque(provider: &str, body: &str) -> Part {
+    Part::Opaque(OpaquePart {
+        provider: provider.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+fn says(role: Role, parts: Vec<Part>) -> Message {
+    Message { role, parts }
+}
+
+/// A conversation with all that there can be in one.
+fn conversation() -> Request {
+    let signature = r#"{"call":"b","extra_content":{"google":{"thought_signature":"s"}}}"#;
+    let messages = vec![
+        Message::text(Role::User, "Where is \"it\"?\nHere — ü?"),
+        says(
+            Role::Assistant,
+            vec![
+                opaque("other", r#"{"type":"thinking"}"#),
+                Part::text("Looking. "),
+                Part::text("<signal …>"),
+                call("a", "code_search", r#"{"query": "it" }"#),
+                call("b", "functions.search", "{\"broken"),
+                opaque("p", signature),
+                call("c", "", ""),
+            ],
+        ),
+        says(
+            Role::Tool,
+            vec![
+                result("a", ToolStatus::Ok, "src/it.rs:1"),
+                result("b", ToolStatus::Refused, "broken arguments"),
+                result("c", ToolStatus::Failed, ""),
+            ],
+        ),
+        Message::text(Role::Guidance, "This is the last turn."),
+        says(Role::Assistant, vec![opaque("p", "{}"), Part::text("")]),
+        Message::text(Role::User, "And now?"),
+        Message::text(Role::Guidance, "Continue."),
+    ];
+    Request {
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+        ..conformance::request(Scenario::NoTools)
+    }
+}
+
+fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) -> String {
+    let body = body(request, "p", Manners::of(host), max_output, stream).unwrap();
+    let value: Value = serde_json::from_slice(&body).unwrap();
+    serde_json::to_string_pretty(&value).unwrap()
+}
+
+#[test]
+fn a_conversation_is_written_for_openai() {
+    let body = pretty(&conversation(), "api.openai.com", Some(1000), true);
+    insta::assert_snapshot!("openai", body);
+}
+
+#[test]
+fn a_conversation_is_written_for_others() {
+    let body = pretty(&conversation(), "localhost", Some(1000), true);
+    insta::assert_snapshot!("others", body);
+}
+
+#[test]
+fn a_question_alone_asks_for_little() {
+    let request = Request {
+        system: "".into(),
+        tools: [].into(),
+        ..conformance::request(Scenario::NoTools)
+    };
+    let body = body(&request, "p", Manners::of("localhost"), None, false).unwrap();
+    let expected = r#"{"model":"model","messages":[{"role":"user","content":"Where is the session cache emptied?"}],"stream":false}"#;
+    assert_eq!(String::from_utf8(body).unwrap(), expected);
+}
+
+#[test]
+fn usage_is_asked_for_only_in_streams_of_servers_that_take_it() {
+    let request = conformance::request(Scenario::Question);
+    for (host, stream, asked) in [
+        ("localhost", true, true),
+        ("localhost", false, false),
+        ("api.mistral.ai", true, false),
+    ] {
+        let body = pretty(&request, host, None, stream);
+        assert_eq!(body.contains("stream_options"), asked, "{host} {stream}");
+    }
+}
+
+#[test]
+fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
+    let written = |messages: usize| {
+        let mut request = conversation();
+        let all = request.messages.iter().take(messages).cloned().collect();
+        request.messages = Arc::new(all);
+        let body = body(&request, "p", Manners::of("api.openai.com"), None, true).unwrap();
+        let text = String::from_utf8(body).unwrap();
+        text[..text.find("],\"tools\"").unwrap()].to_owned()
+    };
+    for messages in 1..=7 {
+        assert!(
+            written(messages).starts_with(&written(messages - 1)),
+            "{messages}"
+        );
+    }
+}

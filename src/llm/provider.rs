@@ -1,0 +1,59 @@
+//! What there is to know of a provider before it is called.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+/// How a server is talked to (spec 12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `POST {base}/chat/completions`, as OpenAI and very many others have it.
+    OpenAi,
+    /// `POST {base}/v1/messages`, as Anthropic has it.
+    Anthropic,
+}
+
+/// Whether replies are asked for as streams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Streaming {
+    /// Each reply.
+    #[default]
+    Always,
+    /// None; for servers that cannot, and to compare like with like.
+    Never,
+}
+
+/// A server of models.
+#[derive(Debug, Clone)]
+pub struct ProviderSettings {
+    /// The provider's name, as in `provider/model`.
+    pub name: String,
+    /// How it is talked to.
+    pub dialect: Dialect,
+    /// Where its API begins: `https://api.openai.com/v1`, `https://api.anthropic.com`.
+    pub base_url: String,
+    /// The key; a local server may need none. Never shown, not even by `Debug`.
+    pub key: Option<SecretString>,
+    /// Headers that each call carries besides; values are as secret as the key.
+    pub headers: Vec<(String, SecretString)>,
+    /// Whether replies are asked for as streams.
+    pub streaming: Streaming,
+    /// What is known of its models; one that is not here is called all the same.
+    pub models: Vec<ModelSettings>,
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// From there until the answer's headers.
+    pub first_byte: Duration,
+}
+
+/// A model, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelSettings {
+    /// Its name, without its provider.
+    pub name: String,
+    /// How many tokens fit, sent and received.
+    pub context_window: Option<u64>,
+    /// Most tokens of one reply. Where a dialect demands the number and this says nothing, the dialect's
+    /// own default goes.
+    pub max_output: Option<u64>,
+}

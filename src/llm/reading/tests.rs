@@ -1,0 +1,359 @@
+//! Answers in any chunks: the same deltas whatever the cut, bounded memory, and no input that panics.
+
+use std::collections::BTreeSet;
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::{
+    llm::{anthropic, conformance::Scenario, decode::tests::context, openai},
+    model::{Message, Part, Role},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    OpenAi,
+    Anthropic,
+}
+
+type Read = (Vec<Delta>, Result<Reply, Fault>);
+
+fn decoder(dialect: Dialect) -> Box<dyn Decode> {
+    let context = context(Scenario::Results);
+    match dialect {
+        Dialect::OpenAi => Box::new(openai::Decoder::new(context)),
+        Dialect::Anthropic => Box::new(anthropic::Decoder::new(context)),
+    }
+}
+
+fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds: Bounds) -> Read {
+    let mut reading = Reading::new(decoder(dialect), bounds);
+    let mut deltas = Vec::new();
+    for chunk in chunks {
+        match reading.feed(chunk, &mut deltas) {
+            Ok(Flow::More) => {}
+            Ok(Flow::End) => {
+                let reply = reading.end(Flow::End, &mut deltas);
+                return (deltas, reply);
+            }
+            Err(fault) => return (deltas, Err(fault)),
+        }
+    }
+    let reply = reading.end(Flow::More, &mut deltas);
+    (deltas, reply)
+}
+
+/// Streams and whole answers of both dialects, good and bad.
+const CORPUS: &[(Dialect, &str)] = &[
+    (
+        Dialect::OpenAi,
+        "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n: keep-alive\n\n\
+         data: {\"choices\":[{\"delta\":{\"content\":\"Grüße 🦀\"}}]}\r\n\r\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"q\\\"\"}}]}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
+         data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
+    ),
+    (
+        Dialect::OpenAi,
+        "{\"choices\":[{\"message\":{\"content\":\"Whole ä\",\"tool_calls\":[{\"id\":\"b\",\"function\":{\"name\":\"g\",\"arguments\":{\"x\":[]}}}]},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}",
+    ),
+    (
+        Dialect::OpenAi,
+        "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n",
+    ),
+    (
+        Dialect::Anthropic,
+        "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9}}}\n\n\
+         event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n\
+         event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm €\"}}\n\n\
+         event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"signature_delta\",\"signature\":\"sig\"}}\n\n\
+         event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n\
+         event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+         event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n\
+         event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":2,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{}}}\n\n\
+         event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"q\\\":1}\"}}\n\n\
+         event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":4}}\n\n\
+         event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    ),
+    (
+        Dialect::Anthropic,
+        "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"Whole ä\"},{\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"g\",\"input\":{\"x\":[]}}],\"stop_reason\":\"tool_use\",\"usage\":{\"input_tokens\":5,\"output_tokens\":2}}",
+    ),
+    (
+        Dialect::Anthropic,
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
+    ),
+];
+
+/// Pieces that a stream is likely to break on.
+const WORDS: &[&str] = &[
+    "\n\n",
+    "\r",
+    "data: ",
+    "data:",
+    "event: error\n",
+    "[DONE]",
+    ":",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "\\",
+    "null",
+    "\u{FEFF}",
+    "0",
+    "-1",
+    "1e999",
+    "\"index\":0,",
+    "\"id\":\"a\",",
+    "\"id\":\"\",",
+    "\"content\":null,",
+    "<html>",
+    "\"error\":{},",
+    "\"finish_reason\":\"stop\"",
+    "\"choices\":[],",
+    "\"arguments\":{}",
+    "\\ud83d",
+    " ",
+    "🦀",
+    "\"type\":\"message_stop\"",
+    "\"type\":\"content_block_start\"",
+    "\"usage\":{\"prompt_tokens\":-5}",
+];
+
+/// Small and fast, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap()
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.next() % bound.max(1)
+    }
+
+    /// A stream that was right, or nearly, or not at all.
+    fn stream(&mut self) -> (Dialect, Vec<u8>) {
+        let (dialect, text) = CORPUS[self.below(CORPUS.len())];
+        let mut bytes = text.as_bytes().to_vec();
+        if self.below(20) == 0 {
+            bytes = (0..self.below(400))
+                .map(|_| self.next().to_le_bytes()[0])
+                .collect();
+        }
+        for _ in 0..self.below(6) {
+            let (at, to) = (self.below(bytes.len()), self.below(bytes.len()));
+            let (at, to) = (at.min(to), at.max(to));
+            match self.below(6) {
+                0 => drop(bytes.drain(at..to.min(at + 40))),
+                1 => bytes.truncate(to),
+                2 => {
+                    let copy = bytes[at..to.min(at + 300)].to_vec();
+                    bytes.splice(to..to, copy);
+                }
+                3 => {
+                    let word = WORDS[self.below(WORDS.len())].bytes();
+                    bytes.splice(at..at, word);
+                }
+                4 => {
+                    let (_, other) = CORPUS[self.below(CORPUS.len())];
+                    let from = self.below(other.len());
+                    bytes.splice(at..to, other.as_bytes()[from..].iter().copied());
+                }
+                _ => {
+                    let random = self.next().to_le_bytes()[0];
+                    if let Some(byte) = bytes.get_mut(at) {
+                        *byte = random;
+                    }
+                }
+            }
+        }
+        bytes.truncate(8_000);
+        (dialect, bytes)
+    }
+
+    fn chunks<'a>(&mut self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+        let longest = [1, 3, 20, 200, 5000][self.below(5)];
+        let (mut chunks, mut rest) = (Vec::new(), bytes);
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.len().min(1 + self.below(longest)));
+            chunks.push(head);
+            rest = tail;
+        }
+        chunks
+    }
+}
+
+/// What holds of any answer to any bytes.
+fn check(bytes: &[u8], (deltas, reply): &Read) {
+    let said: String = deltas
+        .iter()
+        .filter_map(|delta| match delta {
+            Delta::Text(text) => Some(text.as_str()),
+            Delta::Reasoning(_) => None,
+            Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
+        })
+        .collect();
+    // A byte that is no UTF-8 becomes a character of three.
+    assert!(said.len() <= 3 * bytes.len());
+    let Ok(reply) = reply else { return };
+    let message = Message {
+        role: Role::Assistant,
+        parts: reply.parts.clone(),
+    };
+    assert_eq!(message.texts().collect::<String>(), said);
+    let ids: BTreeSet<_> = message.calls().map(|call| call.id.clone()).collect();
+    assert_eq!(ids.len(), message.calls().count(), "ids are unique");
+    let context = context(Scenario::Results);
+    let before = context
+        .request
+        .messages
+        .iter()
+        .flat_map(|message| message.calls());
+    assert!(before.into_iter().all(|call| !ids.contains(&call.id)));
+    assert!(ids.iter().all(|id| !id.0.is_empty()));
+    for part in &reply.parts {
+        if let Part::Opaque(opaque) = part {
+            let body: serde_json::Value = serde_json::from_str(&opaque.body).unwrap();
+            assert!(body.is_object(), "{body}");
+        }
+    }
+}
+
+/// 20,000 streams; a million with `ORACLE_LONG_TESTS=1`.
+#[test]
+fn any_bytes_in_any_chunks_are_survived_and_read_alike() {
+    let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
+    let mut random = Random(0x5EED_0F0A_C1E5_u64);
+    let (mut good, mut bad) = (0, 0);
+    for _ in 0..if long { 1_000_000 } else { 20_000 } {
+        let (dialect, bytes) = random.stream();
+        let whole = read(dialect, [&bytes[..]], Bounds::default());
+        let chunks = random.chunks(&bytes);
+        let in_chunks = read(dialect, chunks, Bounds::default());
+        assert_eq!(in_chunks, whole, "{dialect:?}: {}", bytes.escape_ascii());
+        check(&bytes, &whole);
+        match whole.1 {
+            Ok(_) => good += 1,
+            Err(_) => bad += 1,
+        }
+    }
+    assert!(
+        good > 1000 && bad > 1000,
+        "{good} good and {bad} bad: one-sided"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_cut_gives_the_same_deltas(
+        (dialect, text) in prop::sample::select(CORPUS),
+        sizes in vec(1_usize..60, 1..30),
+    ) {
+        let (mut chunks, mut rest, mut sizes) = (Vec::new(), text.as_bytes(), sizes.iter().cycle());
+        while !rest.is_empty() {
+            let size = sizes.next().map_or(1, |size| (*size).min(rest.len()));
+            let (head, tail) = rest.split_at(size);
+            chunks.push(head);
+            rest = tail;
+        }
+        prop_assert_eq!(
+            read(dialect, chunks, Bounds::default()),
+            read(dialect, [text.as_bytes()], Bounds::default())
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_anywhere_is_no_reply_before_its_finish() {
+    for (dialect, text) in CORPUS {
+        let whole = read(*dialect, [text.as_bytes()], Bounds::default()).1;
+        for at in 0..text.len() {
+            let cut = read(*dialect, [&text.as_bytes()[..at]], Bounds::default()).1;
+            match (cut, &whole) {
+                // From the stop reason on all is there but the end mark, perhaps the usage.
+                (Ok(cut), Ok(whole)) => assert_eq!(cut.parts, whole.parts, "cut at {at}: {text}"),
+                (Ok(_), Err(fault)) => panic!("cut at {at} hides {fault}: {text}"),
+                (Err(fault), _) => assert!(
+                    ["cut", "server_error", "overloaded"].contains(&&*fault.code),
+                    "cut at {at}: {fault:?}: {text}"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_end_is_refused() {
+    let bounds = Bounds {
+        reply: 10_000,
+        event: 1_000,
+    };
+    let piece: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
+    let block: &[u8] =
+        b"data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\"}}\n\n";
+    let endless = std::iter::repeat;
+    for (name, dialect, code, begin, more) in [
+        ("pieces", Dialect::OpenAi, "too_much", &b""[..], piece),
+        (
+            "a line",
+            Dialect::OpenAi,
+            "too_much",
+            b"data: ",
+            b"xxxxxxxxxx",
+        ),
+        ("an event", Dialect::OpenAi, "too_much", b"", b"data: x\n"),
+        ("comments", Dialect::OpenAi, "too_much", b"", b": x\n\n"),
+        ("blank lines", Dialect::OpenAi, "too_much", b"", b"\n\n\n\n"),
+        (
+            "a whole answer",
+            Dialect::OpenAi,
+            "too_much",
+            b"{\"a\":[",
+            b"1,1,1,",
+        ),
+        ("blocks", Dialect::Anthropic, "too_much", b"", block),
+        (
+            "a page",
+            Dialect::Anthropic,
+            "bad_stream",
+            b"<!doctype html>",
+            b"<p>",
+        ),
+    ] {
+        let chunks = [begin].into_iter().chain(endless(more));
+        let fault = read(dialect, chunks, bounds).1.unwrap_err();
+        assert_eq!(fault.code, code, "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_named() {
+    for (name, text, code) in [
+        ("nothing", "", "cut"),
+        ("blank lines", "\r\n\n", "cut"),
+        ("comments alone", ": a\n\n: b\n\n", "cut"),
+        ("words", "Internal server error", "cut"),
+        ("a page", "\u{FEFF} <html>", "bad_stream"),
+        ("other JSON", "{\"choices\": 1, \"x\": 2}", "empty_reply"),
+        ("a list", "[]", "empty_reply"),
+        ("half a JSON text", "{\"choices\": [{", "cut"),
+        ("two JSON texts", "{}{}", "bad_stream"),
+        (
+            "events of no JSON",
+            "data: hello\n\ndata: there\n\n",
+            "bad_stream",
+        ),
+    ] {
+        let fault = read(Dialect::OpenAi, [text.as_bytes()], Bounds::default())
+            .1
+            .unwrap_err();
+        assert_eq!(fault.code, code, "{name}");
+    }
+}

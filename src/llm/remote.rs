@@ -1,0 +1,135 @@
+//! A provider that is reached over HTTP: makes one try of a call, in its dialect.
+//!
+//! No retries, no waiting for room, no deadline for the reply as a whole: those are the gateway's.
+//! Here are only the deadlines of the connection and of an answer's beginning. A stream that is dropped
+//! closes its connection.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `http` | client, TLS, addresses, headers |
+//! | `remote/exchange` | one call as a stream: ask, read, end |
+//! | `reading`, `sse` | bytes to events, bounded |
+//! | `openai`, `anthropic` | requests and replies of the dialects |
+//! | `decode`, `lenient`, `wire` | what both do alike |
+//! | `fault`, `secrets` | what went wrong, and that it tells no key |
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::{
+    Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming, anthropic,
+    decode::{Context, Decode},
+    http::{Connection, SetupError},
+    openai::{self, Manners},
+    reading::Bounds,
+};
+use crate::model::Fault;
+
+mod exchange;
+mod listing;
+
+/// A [`Backend`] behind an API; see the module. Clones share the connections.
+#[derive(Clone)]
+pub struct Remote(Arc<Shared>);
+
+struct Shared {
+    name: Arc<str>,
+    dialect: Dialect,
+    streaming: Streaming,
+    models: Vec<ModelSettings>,
+    /// From the start of a call to its answer's headers, at most.
+    patience: Duration,
+    manners: Manners,
+    connection: Connection,
+    bounds: Bounds,
+}
+
+impl Remote {
+    /// Prepares the connection; nothing is sent.
+    ///
+    /// # Errors
+    /// When no call could be made with these settings.
+    pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
+        let connection = Connection::new(&settings)?;
+        Ok(Self(Arc::new(Shared {
+            name: settings.name.into(),
+            dialect: settings.dialect,
+            streaming: settings.streaming,
+            models: settings.models,
+            patience: settings.connect.saturating_add(settings.first_byte),
+            manners: Manners::of(connection.host()),
+            connection,
+            bounds: Bounds::default(),
+        })))
+    }
+
+    /// The models that the provider says it has, in its order; what it does not tell of them is `None`.
+    ///
+    /// # Errors
+    /// As for any call. There is a deadline.
+    pub async fn list_models(&self) -> Result<Vec<ModelSettings>, Fault> {
+        let listed = listing::list(&self.0).await;
+        listed.map_err(|fault| self.0.connection.secrets.clean_fault(fault))
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("name", &self.0.name)
+            .field("dialect", &self.0.dialect)
+            .field("place", &self.0.connection.place)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Backend for Remote {
+    fn provider(&self) -> &str {
+        &self.0.name
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        exchange::stream(Arc::clone(&self.0), request)
+    }
+}
+
+impl Shared {
+    fn streams(&self) -> bool {
+        match self.streaming {
+            Streaming::Always => true,
+            Streaming::Never => false,
+        }
+    }
+
+    fn url(&self) -> reqwest::Url {
+        match self.dialect {
+            Dialect::OpenAi => self.connection.url(&["chat", "completions"]),
+            Dialect::Anthropic => self.connection.versioned_url("v1", &["messages"]),
+        }
+    }
+
+    fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
+        let mut models = self.models.iter();
+        let known = models.find(|model| *model.name == *request.model);
+        let max_output = known.and_then(|model| model.max_output);
+        let (name, stream) = (&*self.name, self.streams());
+        match self.dialect {
+            Dialect::OpenAi => openai::body(request, name, self.manners, max_output, stream),
+            Dialect::Anthropic => anthropic::body(request, name, max_output, stream),
+        }
+    }
+
+    fn decoder(&self, request: Request) -> Box<dyn Decode> {
+        let context = Context {
+            provider: Arc::clone(&self.name),
+            request,
+            seed: uuid::Uuid::now_v7().simple().to_string(),
+        };
+        match self.dialect {
+            Dialect::OpenAi => Box::new(openai::Decoder::new(context)),
+            Dialect::Anthropic => Box::new(anthropic::Decoder::new(context)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

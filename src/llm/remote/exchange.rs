@@ -1,0 +1,168 @@
+//! One call: ask, read the answer, end. All that waits is in the stream, so dropping it ends the call.
+//!
+//! **Invariant:** the stream ends after the first fault and after the one `Done`.
+
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream};
+use reqwest::{Response, Version, header::ACCEPT};
+use tokio::time::timeout;
+
+use super::Shared;
+use crate::{
+    llm::{Delta, DeltaStream, Request, decode::Flow, fault, reading::Reading},
+    model::{Fault, FaultClass},
+};
+
+/// Most bytes of an error's body that are read.
+const ERROR_BODY: usize = 64 << 10;
+
+/// How long to wait, once the reply is whole, for the end of the bytes: a connection whose answer was
+/// read to its end is used again. Servers send it with the end mark.
+const LINGER: Duration = Duration::from_millis(20);
+
+type Item = Result<Delta, Fault>;
+
+struct Exchange {
+    shared: Arc<Shared>,
+    ready: VecDeque<Item>,
+    phase: Phase,
+}
+
+enum Phase {
+    Asking(Request),
+    Reading(Response, Reading),
+    Over,
+}
+
+pub(super) fn stream(shared: Arc<Shared>, request: Request) -> DeltaStream {
+    let exchange = Exchange {
+        shared,
+        ready: VecDeque::new(),
+        phase: Phase::Asking(request),
+    };
+    stream::unfold(Box::new(exchange), |mut exchange| async move {
+        let item = exchange.next().await?;
+        Some((item, exchange))
+    })
+    .boxed()
+}
+
+impl Exchange {
+    async fn next(&mut self) -> Option<Item> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(item);
+            }
+            let stepped = match mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Asking(request) => self.ask(request).await,
+                Phase::Reading(response, reading) => self.read(response, reading).await,
+                Phase::Over => return None,
+            };
+            match stepped {
+                Ok(phase) => self.phase = phase,
+                Err(fault) => {
+                    let fault = self.shared.connection.secrets.clean_fault(fault);
+                    self.ready.push_back(Err(fault));
+                }
+            }
+        }
+    }
+
+    async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
+        let shared = &self.shared;
+        let body = shared.body(&request).map_err(|error| Fault {
+            class: FaultClass::Bug,
+            code: "bad_request".to_owned(),
+            detail: format!("the request cannot be written: {error}"),
+        })?;
+        let accept = if shared.streams() {
+            "text/event-stream"
+        } else {
+            "application/json"
+        };
+        let connection = &shared.connection;
+        let asked = connection
+            .client
+            .post(shared.url())
+            .headers(connection.headers.clone())
+            .header(ACCEPT, accept)
+            .body(body)
+            .send();
+        let answered = if shared.streams() {
+            timeout(shared.patience, asked)
+                .await
+                .map_err(|_| fault::headers_late(&connection.place, shared.patience))?
+        } else {
+            // The headers come with the reply, for which the gateway has its own patience.
+            asked.await
+        };
+        let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
+        let limits = fault::limits(response.headers());
+        let reading = Reading::new(shared.decoder(request), shared.bounds);
+        self.ready.extend(limits.map(Delta::Limits).map(Ok));
+        if !response.status().is_success() {
+            return Err(refusal(response, self.shared.patience).await);
+        }
+        Ok(Phase::Reading(response, reading))
+    }
+
+    async fn read(&mut self, mut response: Response, mut reading: Reading) -> Result<Phase, Fault> {
+        let mut deltas = Vec::new();
+        let read = response.chunk().await;
+        let ended = match &read {
+            Ok(Some(chunk)) => match reading.feed(chunk, &mut deltas) {
+                Ok(Flow::More) => {
+                    if deltas.is_empty() {
+                        deltas.push(Delta::Alive);
+                    }
+                    self.ready.extend(deltas.into_iter().map(Ok));
+                    return Ok(Phase::Reading(response, reading));
+                }
+                Ok(Flow::End) => reading.end(Flow::End, &mut deltas),
+                Err(fault) => Err(fault),
+            },
+            Ok(None) => reading.end(Flow::More, &mut deltas),
+            Err(error) => {
+                let ended = reading.end(Flow::More, &mut deltas);
+                ended.map_err(|fault| match &*fault.code {
+                    fault::CUT => fault::of_body(error),
+                    _ => fault,
+                })
+            }
+        };
+        self.ready.extend(deltas.into_iter().map(Ok));
+        let reply = ended?;
+        if matches!(read, Ok(Some(_))) {
+            linger(response).await;
+        }
+        self.ready.push_back(Ok(Delta::Done(reply)));
+        Ok(Phase::Over)
+    }
+}
+
+/// An answer that says no, as a fault. Its body says why, if it comes in time.
+pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() >= ERROR_BODY {
+                break;
+            }
+        }
+    };
+    // What came until then is all there is.
+    let _ = timeout(patience, read).await;
+    body.truncate(ERROR_BODY);
+    fault::of_answer(response.status().as_u16(), response.headers(), &body)
+}
+
+/// Only HTTP/1 has a connection to save.
+async fn linger(mut response: Response) {
+    if response.version() > Version::HTTP_11 {
+        return;
+    }
+    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    let _ = timeout(LINGER, rest).await;
+}

@@ -1,0 +1,135 @@
+//! Which models a provider has, as it tells them itself.
+
+use std::time::Duration;
+
+use reqwest::{Response, header::ACCEPT};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::Shared;
+use crate::{
+    llm::{
+        Dialect, ModelSettings, fault,
+        lenient::{Count, Text},
+    },
+    model::Fault,
+};
+
+/// Most bytes of a list; the longest ones known have hundreds of kilobytes.
+const LIST_LIMIT: usize = 8 << 20;
+/// For the list as a whole, beyond the time until it begins.
+const LIST_TIME: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize)]
+struct Listed<'a> {
+    #[serde(borrow, default)]
+    data: Vec<Model<'a>>,
+}
+
+/// Servers agree on `id` only.
+#[derive(Deserialize)]
+struct Model<'a> {
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(default)]
+    context_length: Count,
+    #[serde(default)]
+    context_window: Count,
+    #[serde(default)]
+    max_context_length: Count,
+    #[serde(default)]
+    max_model_len: Count,
+    #[serde(default)]
+    max_input_tokens: Count,
+    #[serde(default)]
+    max_completion_tokens: Count,
+    #[serde(default)]
+    max_output_tokens: Count,
+    #[serde(default)]
+    top_provider: Option<TopProvider>,
+}
+
+/// As OpenRouter tells it.
+#[derive(Deserialize)]
+struct TopProvider {
+    #[serde(default)]
+    context_length: Count,
+    #[serde(default)]
+    max_completion_tokens: Count,
+}
+
+pub(super) async fn list(shared: &Shared) -> Result<Vec<ModelSettings>, Fault> {
+    let connection = &shared.connection;
+    let url = match shared.dialect {
+        Dialect::OpenAi => connection.url(&["models"]),
+        Dialect::Anthropic => {
+            let mut url = connection.versioned_url("v1", &["models"]);
+            url.query_pairs_mut().append_pair("limit", "1000");
+            url
+        }
+    };
+    let asked = connection
+        .client
+        .get(url)
+        .headers(connection.headers.clone())
+        .header(ACCEPT, "application/json")
+        .send();
+    let answered = timeout(shared.patience, asked)
+        .await
+        .map_err(|_| fault::headers_late(&connection.place, shared.patience))?;
+    let response = answered.map_err(|error| fault::of_send(&error, &connection.place))?;
+    if !response.status().is_success() {
+        return Err(super::exchange::refusal(response, shared.patience).await);
+    }
+    let body = timeout(LIST_TIME, whole(response))
+        .await
+        .map_err(|_| Fault::retryable("stall", "the list of models did not come to its end"))??;
+    models(&String::from_utf8_lossy(&body))
+}
+
+async fn whole(mut response: Response) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| fault::of_body(&error))?
+    {
+        if body.len() + chunk.len() > LIST_LIMIT {
+            return Err(fault::too_much("the list of models is too long"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn models(json: &str) -> Result<Vec<ModelSettings>, Fault> {
+    let listed: Listed<'_> =
+        serde_json::from_str(json).map_err(|error| fault::bad_stream(&error))?;
+    let models = listed.data.into_iter().filter(|model| !model.id.is_empty());
+    Ok(models.map(Model::settings).collect())
+}
+
+impl Model<'_> {
+    fn settings(self) -> ModelSettings {
+        let top = self.top_provider.as_ref();
+        let windows = [
+            top.and_then(|top| top.context_length.0),
+            self.context_length.0,
+            self.context_window.0,
+            self.max_context_length.0,
+            self.max_model_len.0,
+            self.max_input_tokens.0,
+        ];
+        let outputs = [
+            top.and_then(|top| top.max_completion_tokens.0),
+            self.max_completion_tokens.0,
+            self.max_output_tokens.0,
+        ];
+        let first = |told: &[Option<u64>]| told.iter().flatten().find(|told| **told > 0).copied();
+        ModelSettings {
+            name: self.id.0.into_owned(),
+            context_window: first(&windows),
+            max_output: first(&outputs),
+        }
+    }
+}

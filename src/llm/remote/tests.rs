@@ -1,0 +1,89 @@
+//! Calls over real connections, to a server that says what each test wants.
+
+mod calls;
+mod faults;
+mod server;
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use secrecy::SecretString;
+
+use super::*;
+use crate::{
+    llm::{
+        Delta,
+        conformance::{self, Scenario},
+    },
+    model::{Part, Reply},
+};
+use server::{Answer, Server};
+
+fn settings(dialect: Dialect, base_url: &str) -> ProviderSettings {
+    ProviderSettings {
+        name: "p".to_owned(),
+        dialect,
+        base_url: base_url.to_owned(),
+        key: Some(SecretString::from("sk-canary")),
+        headers: vec![("x-team".to_owned(), SecretString::from("team-canary"))],
+        streaming: Streaming::Always,
+        models: Vec::new(),
+        connect: Duration::from_secs(20),
+        first_byte: Duration::from_secs(20),
+    }
+}
+
+fn remote(dialect: Dialect, server: &Server) -> Remote {
+    Remote::new(settings(dialect, &server.url)).unwrap()
+}
+
+/// All that a call brings.
+async fn all(remote: &Remote, scenario: Scenario) -> Vec<Result<Delta, Fault>> {
+    remote.call(conformance::request(scenario)).collect().await
+}
+
+/// How a call ends.
+async fn end(remote: &Remote) -> Result<Reply, Fault> {
+    match all(remote, Scenario::Question).await.pop() {
+        Some(Ok(Delta::Done(reply))) => Ok(reply),
+        Some(Err(fault)) => Err(fault),
+        other => panic!("no end: {other:?}"),
+    }
+}
+
+fn text(reply: &Reply) -> &str {
+    match &*reply.parts {
+        [Part::Text { text }] => text,
+        parts => panic!("not a text: {parts:?}"),
+    }
+}
+
+/// Events of a reply in the OpenAI dialect.
+const OPENAI: &[&str] = &[
+    "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n",
+    ": keep-alive\n\n",
+    "data: {\"choices\":[{\"delta\":{\"content\":\"lo\"}}]}\n\n",
+    "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\n",
+    "data: [DONE]\n\n",
+];
+
+/// The same in Anthropic's.
+const ANTHROPIC: &[&str] = &[
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9}}}\n\n",
+    "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello\"}}\n\n",
+    "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":3}}\n\n",
+    "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+];
+
+fn events(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::OpenAi => OPENAI,
+        Dialect::Anthropic => ANTHROPIC,
+    }
+}
+
+const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];

@@ -1,0 +1,227 @@
+//! Calls that go wrong, at every place where they can.
+
+use std::{io::Read, net::TcpListener};
+
+use super::*;
+use crate::model::FaultClass;
+
+async fn code(remote: &Remote) -> String {
+    end(remote)
+        .await
+        .map_or_else(|fault| fault.code, |reply| format!("a reply: {reply:?}"))
+}
+
+fn is_retryable(fault: &Fault) -> bool {
+    matches!(fault.class, FaultClass::Retryable { .. })
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let fault = end(&Remote::new(settings(Dialect::OpenAi, &closed)).unwrap())
+        .await
+        .unwrap_err();
+    assert_eq!(fault.code, "connect");
+    assert!(is_retryable(&fault), "{fault:?}");
+    let begin = format!("cannot reach {closed}: ");
+    assert!(fault.detail.starts_with(&begin), "{fault}");
+
+    let nowhere = settings(Dialect::OpenAi, "http://name.invalid/v1");
+    let fault = end(&Remote::new(nowhere).unwrap()).await.unwrap_err();
+    assert_eq!(fault.code, "dns", "{fault}");
+    assert!(is_retryable(&fault), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let plain = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        let _ = connection.read(&mut [0; 16]);
+        let _ = std::io::Write::write_all(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    let settings = settings(Dialect::OpenAi, &format!("https://{plain}"));
+    let fault = end(&Remote::new(settings).unwrap()).await.unwrap_err();
+    assert_eq!(fault.code, "tls", "{fault}");
+    assert_eq!(fault.class, FaultClass::Permanent);
+}
+
+#[tokio::test]
+async fn every_status_is_its_fault() {
+    for (status, code, retry) in [
+        (307, "bad_request", false),
+        (400, "bad_request", false),
+        (401, "unauthorized", false),
+        (403, "forbidden", false),
+        (404, "model_not_found", false),
+        (408, "request_timeout", true),
+        (409, "conflict", true),
+        (413, "too_large", false),
+        (429, "rate_limited", true),
+        (500, "server_error", true),
+        (502, "server_error", true),
+        (503, "overloaded", true),
+        (504, "server_error", true),
+        (529, "overloaded", true),
+    ] {
+        for dialect in DIALECTS {
+            let body = r#"{"type":"error","error":{"message":"because","type":"x"}}"#;
+            let headers = "retry-after: 7\r\nlocation: http://127.0.0.1:1/\r\n";
+            let server = Server::new(&[Answer::of(status, headers, &[body])]);
+            let got = all(&remote(dialect, &server), Scenario::Question).await;
+            let [Err(fault)] = &*got else {
+                panic!("{status}: {got:?}")
+            };
+            let class = if retry {
+                FaultClass::Retryable {
+                    after_ms: Some(7000),
+                }
+            } else {
+                FaultClass::Permanent
+            };
+            assert_eq!((&*fault.code, fault.class), (code, class), "{status}");
+            let detail = format!("the provider answered {status}: because (x)");
+            assert_eq!(fault.detail, detail);
+            assert_eq!(server.requests().len(), 1, "{status}: one try");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_cut_unless_it_had_finished() {
+    for dialect in DIALECTS {
+        let events = events(dialect);
+        let finish = events
+            .iter()
+            .position(|event| event.contains("\"stop\"") || event.contains("end_turn"));
+        let finish = finish.unwrap();
+        for length in 0..=events.len() {
+            // Broken off between its chunks, and at a false end.
+            for answer in [
+                Answer::stream(&events[..length]).breaks_off(),
+                Answer::stream(&events[..length]),
+            ] {
+                let server = Server::new(&[answer]);
+                let ended = end(&remote(dialect, &server)).await;
+                if length > finish {
+                    assert_eq!(text(&ended.unwrap()), "Hello", "{dialect:?} {length}");
+                } else {
+                    let fault = ended.unwrap_err();
+                    assert_eq!(fault.code, "cut", "{dialect:?} {length}");
+                    assert!(is_retryable(&fault));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_closes_before_the_answer_is_named() {
+    let server = Server::new(&[Answer::nothing().breaks_off()]);
+    assert_eq!(code(&remote(Dialect::OpenAi, &server)).await, "connect");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_begin_is_given_up() {
+    let server = Server::new(&[Answer::nothing()]);
+    let remote = remote(Dialect::OpenAi, &server);
+    // The clock moves on by itself as soon as there is nothing to do but to wait.
+    tokio::time::pause();
+    let listed = remote.list_models().await.unwrap_err();
+    assert_eq!(
+        (&*listed.code, is_retryable(&listed)),
+        ("headers_timeout", true)
+    );
+    let fault = end(&remote).await.unwrap_err();
+    assert_eq!(
+        (&*fault.code, is_retryable(&fault)),
+        ("headers_timeout", true)
+    );
+}
+
+#[tokio::test]
+async fn errors_after_a_good_beginning_are_faults_after_what_was_said() {
+    let openai = "data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\"}}\n\n";
+    let anthropic =
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
+    for (dialect, error, expected) in [
+        (Dialect::OpenAi, openai, "server_error"),
+        (Dialect::Anthropic, anthropic, "overloaded"),
+    ] {
+        for before in [0, 4] {
+            let mut events = events(dialect)[..before].to_vec();
+            events.retain(|event| !event.contains("stop"));
+            events.push(error);
+            let server = Server::new(&[Answer::stream(&events)]);
+            let got = all(&remote(dialect, &server), Scenario::Question).await;
+            let texts = got
+                .iter()
+                .filter(|item| matches!(item, Ok(Delta::Text(_))))
+                .count();
+            assert_eq!(texts > 0, before > 0, "{got:?}");
+            let Some(Err(fault)) = got.last() else {
+                panic!("{got:?}")
+            };
+            assert_eq!(fault.code, expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_instead_of_a_reply_is_named() {
+    let server = Server::new(&[Answer::of(
+        200,
+        "content-type: text/html\r\n",
+        &["<!doctype html>"],
+    )]);
+    let fault = end(&remote(Dialect::OpenAi, &server)).await.unwrap_err();
+    assert_eq!(
+        (&*fault.code, fault.class),
+        ("bad_stream", FaultClass::Permanent)
+    );
+}
+
+#[tokio::test]
+async fn keys_and_header_values_are_never_told() {
+    let echo = "you sent sk-canary and team-canary, user:pass-canary";
+    let json = format!(r#"{{"error":{{"message":"{echo}","type":"sk-canary"}}}}"#);
+    let event = format!("data: {json}\n\n");
+    let answers = [
+        Answer::of(401, "", &[&json]),
+        Answer::of(500, "", &[echo]),
+        Answer::stream(&[&event]),
+        Answer::stream(&["data: sk-canary\n\n"]),
+        Answer::nothing().breaks_off(),
+        Answer::stream(&[]).breaks_off(),
+    ];
+    for answer in answers {
+        for dialect in DIALECTS {
+            let server = Server::new(std::slice::from_ref(&answer));
+            let url = server.url.replace("http://", "http://user:pass-canary@");
+            let settings = settings(dialect, &format!("{url}/?key=query-canary"));
+            let remote = Remote::new(settings).unwrap();
+            let fault = end(&remote).await.unwrap_err();
+            let listed = remote
+                .list_models()
+                .await
+                .map_err(|fault| format!("{fault:?} {fault}"));
+            for shown in [
+                format!("{fault:?} {fault}"),
+                format!("{remote:?}"),
+                format!("{listed:?}"),
+            ] {
+                assert!(!shown.contains("canary"), "{shown}");
+            }
+        }
+    }
+    let unreachable = settings(
+        Dialect::OpenAi,
+        "http://user:pass-canary@127.0.0.1:1/?key=query-canary",
+    );
+    let fault = end(&Remote::new(unreachable).unwrap()).await.unwrap_err();
+    assert!(!format!("{fault:?}").contains("canary"), "{fault:?}");
+}

@@ -1,0 +1,98 @@
+//! What must not be seen, and texts without it.
+//!
+//! **Invariant:** every text that leaves a call as a fault has passed through [`Secrets::clean`].
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::model::Fault;
+
+/// Longest detail of a fault, in characters.
+const DETAIL: usize = 500;
+/// Shorter ones are found in every text and protect nothing.
+const SHORTEST: usize = 4;
+const HIDDEN: &str = "[hidden]";
+
+/// Key and header values of a provider.
+pub(super) struct Secrets(Vec<SecretString>);
+
+impl Secrets {
+    pub(super) fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        let mut secrets: Vec<SecretString> = secrets
+            .into_iter()
+            .filter(|secret| secret.expose_secret().trim().len() >= SHORTEST)
+            .collect();
+        // One can hold another: the longer one goes first, so that nothing is left of it.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
+        Self(secrets)
+    }
+
+    /// The same fault in one line, bounded, and without any secret.
+    pub(super) fn clean_fault(&self, fault: Fault) -> Fault {
+        Fault {
+            detail: self.clean(&fault.detail),
+            ..fault
+        }
+    }
+
+    /// The same text in one line, bounded, and without any secret.
+    pub(super) fn clean(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.0 {
+            text = text.replace(secret.expose_secret().trim(), HIDDEN);
+        }
+        let mut clean = String::new();
+        let mut length = 0;
+        for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+            if word.is_empty() {
+                continue;
+            }
+            if length > 0 {
+                clean.push(' ');
+                length += 1;
+            }
+            for c in word.chars() {
+                if length == DETAIL {
+                    clean.push('…');
+                    return clean;
+                }
+                clean.push(c);
+                length += 1;
+            }
+        }
+        clean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(of: &[&str]) -> Secrets {
+        Secrets::new(of.iter().map(|text| SecretString::from(*text)))
+    }
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_stand() {
+        let secrets = secrets(&["sk-canary", "sk-canary-long", "abc", ""]);
+        for (name, text, clean) in [
+            ("nothing", "all is well", "all is well"),
+            ("one", "key sk-canary is wrong", "key [hidden] is wrong"),
+            ("within a word", "Bearer:sk-canary.", "Bearer:[hidden]."),
+            ("the longer one", "sk-canary-long", "[hidden]"),
+            ("several", "sk-canary sk-canary", "[hidden] [hidden]"),
+            ("too short to be one", "abc", "abc"),
+        ] {
+            assert_eq!(secrets.clean(text), clean, "{name}");
+        }
+    }
+
+    #[test]
+    fn texts_are_one_line_and_bounded() {
+        let secrets = secrets(&["sk-canary"]);
+        assert_eq!(secrets.clean(" a\r\n\tb\u{7} \u{1b}[0mc "), "a b [0mc");
+        let long = format!("{}sk-canary{}", "ä".repeat(495), "x".repeat(100));
+        let clean = secrets.clean(&long);
+        assert_eq!(clean.chars().count(), DETAIL + 1);
+        assert!(clean.ends_with("[hidd…"), "{clean}");
+    }
+}

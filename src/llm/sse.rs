@@ -1,0 +1,168 @@
+//! Server-sent events out of bytes, however those are cut.
+//!
+//! Own code, because the crate for it (`sse-stream`) has no bound on a line and an event, swallows
+//! the event before an end without a blank line, and ends the stream at a byte that is no UTF-8. Here
+//! all three kinds of line end, a byte order mark and any chunking are read alike; comments, `id` and
+//! `retry` are passed over; broken UTF-8 becomes U+FFFD.
+//!
+//! **Invariant:** the parser never holds more than its limit, whatever comes.
+
+use std::{borrow::Cow, mem};
+
+use memchr::{memchr, memchr2};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// An event: its name (empty where none is told) and its data lines, joined by line feeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Event<'a> {
+    pub(super) name: &'a str,
+    pub(super) data: Cow<'a, str>,
+}
+
+/// A line or an event beyond the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// Reads events; see the module.
+#[derive(Debug)]
+pub(super) struct Parser {
+    /// A line that has begun.
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    name: String,
+    /// The last byte was a carriage return that ended a line; a line feed after it belongs to it.
+    after_return: bool,
+    at_start: bool,
+    limit: usize,
+}
+
+impl Parser {
+    /// A parser that holds at most `limit` bytes of an event.
+    pub(super) const fn new(limit: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            name: String::new(),
+            after_return: false,
+            at_start: true,
+            limit,
+        }
+    }
+
+    /// Reads a chunk; `each` gets the events that are complete with it, and can stop the reading.
+    pub(super) fn feed<E: From<TooLong>>(
+        &mut self,
+        chunk: &[u8],
+        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rest = chunk;
+        if self.after_return && !rest.is_empty() {
+            self.after_return = false;
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(at) = memchr2(b'\r', b'\n', rest) {
+            let (head, tail) = rest.split_at(at);
+            rest = &tail[1..];
+            if tail[0] == b'\r' {
+                self.after_return = rest.is_empty();
+                rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+            }
+            if self.line.is_empty() {
+                self.room_for(head.len())?;
+                self.end_of_line(head, each)?;
+            } else {
+                self.hold(head)?;
+                let line = mem::take(&mut self.line);
+                self.end_of_line(&line, each)?;
+            }
+        }
+        self.hold(rest)?;
+        Ok(())
+    }
+
+    /// The bytes have ended: what is begun counts as complete.
+    pub(super) fn finish<E: From<TooLong>>(
+        &mut self,
+        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.end_of_line(&line, each)?;
+        }
+        self.dispatch(each)
+    }
+
+    fn room_for(&self, more: usize) -> Result<(), TooLong> {
+        let held = self.line.len() + self.data.len() + self.name.len();
+        if held + more > self.limit {
+            return Err(TooLong);
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, part: &[u8]) -> Result<(), TooLong> {
+        self.room_for(part.len())?;
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    fn end_of_line<E: From<TooLong>>(
+        &mut self,
+        line: &[u8],
+        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = if mem::take(&mut self.at_start) {
+            line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
+        } else {
+            line
+        };
+        if line.is_empty() {
+            return self.dispatch(each);
+        }
+        let (field, value) = match memchr(b':', line) {
+            Some(at) => (&line[..at], &line[at + 1..]),
+            None => (line, &b""[..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                self.room_for(value.len() + 1)?;
+                if mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"event" => {
+                self.name.clear();
+                self.room_for(value.len())?;
+                self.name.push_str(&String::from_utf8_lossy(value));
+            }
+            // A comment has an empty name; `id`, `retry` and unknown fields say nothing to us.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatch<E: From<TooLong>>(
+        &mut self,
+        each: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (name, data) = (mem::take(&mut self.name), mem::take(&mut self.data));
+        if !mem::take(&mut self.has_data) {
+            return Ok(());
+        }
+        each(Event {
+            name: &name,
+            data: String::from_utf8_lossy(&data),
+        })?;
+        self.data = data;
+        self.data.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What both dialects do to a conversation so that a server takes it.
+//!
+//! A server that refuses one word of the history refuses the whole conversation, for ever: so what a
+//! model got wrong (a name, the arguments of a call) goes back in a form that every server takes.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Serialize, Serializer, de::IgnoredAny};
+
+/// Longest name of a tool that servers take.
+const NAME: usize = 64;
+
+/// A text that is written as it is displayed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown<T>(pub(super) T);
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// Texts that follow one another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Joined<'a, T> {
+    pub(super) texts: &'a [T],
+    pub(super) between: &'static str,
+}
+
+impl<T: fmt::Display> fmt::Display for Joined<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, text) in self.texts.iter().enumerate() {
+            if at > 0 {
+                f.write_str(self.between)?;
+            }
+            text.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is said; by the runtime where it may not speak for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice<'a> {
+    /// Who speaks is known by the message's role.
+    Plain(&'a str),
+    /// The runtime: marked, so that the model can tell it from the person.
+    Runtime(&'a str),
+}
+
+impl fmt::Display for Voice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(text) => f.write_str(text),
+            Self::Runtime(text) => write!(f, "<guidance>\n{text}\n</guidance>"),
+        }
+    }
+}
+
+/// A name of letters, digits, `_` and `-` only, as servers demand it, whatever the model made up.
+pub(super) fn name(asked: &str) -> Cow<'_, str> {
+    if asked.is_empty() {
+        return Cow::Borrowed("unnamed");
+    }
+    only(asked, NAME)
+}
+
+/// An id of the same characters.
+pub(super) fn id(given: &str) -> Cow<'_, str> {
+    only(given, usize::MAX)
+}
+
+fn only(text: &str, most: usize) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if text.len() <= most && text.chars().all(fits) {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.chars().take(most);
+    Cow::Owned(kept.map(|c| if fits(c) { c } else { '_' }).collect())
+}
+
+/// The arguments of a call as JSON text: as received where they are an object, `{}` where there are
+/// none, else an object that holds what was received.
+pub(super) fn arguments(received: &str) -> Cow<'_, str> {
+    let text = received.trim();
+    if text.is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    if text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        return Cow::Borrowed(received);
+    }
+    let held = serde_json::Value::from(received);
+    Cow::Owned(format!("{{\"broken_arguments\":{held}}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_ids_have_only_what_servers_take() {
+        let long = "x".repeat(70);
+        for (asked, expected) in [
+            ("code_search", "code_search"),
+            ("", "unnamed"),
+            ("functions.search", "functions_search"),
+            ("suche für", "suche_f_r"),
+            (&*long, &long[..64]),
+        ] {
+            assert_eq!(name(asked), expected);
+        }
+        assert_eq!(id("functions.search:0"), "functions_search_0");
+        assert_eq!(id(&long), long);
+    }
+
+    #[test]
+    fn arguments_go_as_received_or_as_something_that_is_taken() {
+        for (received, expected) in [
+            (r#"{"a": 1 }"#, r#"{"a": 1 }"#),
+            (" ", "{}"),
+            (r#"{"a": "#, r#"{"broken_arguments":"{\"a\": "}"#),
+            ("[1]", r#"{"broken_arguments":"[1]"}"#),
+            (
+                r#"{"a":1}{"b":2}"#,
+                r#"{"broken_arguments":"{\"a\":1}{\"b\":2}"}"#,
+            ),
+        ] {
+            assert_eq!(arguments(received), expected);
+            assert!(
+                serde_json::from_str::<serde_json::Value>(expected)
+                    .unwrap()
+                    .is_object()
+            );
+        }
+    }
+}

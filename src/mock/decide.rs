@@ -1,0 +1,358 @@
+//! What a request is answered with: pure decisions, in order; nothing is sent here.
+
+use std::time::{Duration, SystemTime};
+
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use secrecy::ExposeSecret as _;
+use tokio::time::Instant;
+
+use super::{
+    anthropic,
+    asked::Asked,
+    breach::{Breach, Rule},
+    damage::{self, Step},
+    events::Events,
+    fault::{Fault, FaultKind},
+    openai,
+    plan::{self, Salt},
+    problem::{After, Problem},
+    said::{Said, Stop},
+    server::Server,
+    voice::{self, Utterance},
+};
+use crate::llm::Dialect;
+
+const JSON: &str = "application/json";
+const STREAM: &str = "text/event-stream";
+const HTML: &str = "text/html";
+const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
+                          <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
+/// The header by which a request asks for a fault.
+pub(super) const FAULT: &str = "x-mock-fault";
+
+/// An answer that is to be given.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) wait: Wait,
+    pub(super) status: u16,
+    pub(super) kind: &'static str,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Sent,
+    pub(super) fault: Option<Fault>,
+    pub(super) breaches: Vec<Breach>,
+}
+
+/// What comes before the answer's headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    For(Duration),
+    /// They never come.
+    Stall,
+}
+
+/// What is sent after them.
+#[derive(Debug)]
+pub(super) enum Sent {
+    Whole(Bytes),
+    Steps(Vec<Step>),
+}
+
+impl Answer {
+    pub(super) fn is_stream(&self) -> bool {
+        self.kind == STREAM
+    }
+
+    /// Whether the connection is given up in its place.
+    pub(super) fn never_begins(&self) -> bool {
+        let cut = matches!(&self.body, Sent::Steps(steps) if steps.first() == Some(&Step::Cut));
+        cut || self.wait == Wait::Stall
+    }
+
+    fn new(status: u16, kind: &'static str, body: Sent) -> Self {
+        Self {
+            wait: Wait::For(Duration::ZERO),
+            status,
+            kind,
+            headers: Vec::new(),
+            body,
+            fault: None,
+            breaches: Vec::new(),
+        }
+    }
+}
+
+/// A request that is to be answered.
+pub(super) struct Call<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) number: u64,
+    /// How many are being answered, this one included.
+    pub(super) in_flight: u64,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a [u8],
+    pub(super) now: Instant,
+    pub(super) date: SystemTime,
+}
+
+impl Call<'_> {
+    /// The answer.
+    pub(super) fn decide(&self, server: &Server) -> Answer {
+        let mut breaches = Vec::new();
+        let mut answer = match self.reply(server, &mut breaches) {
+            Ok(answer) => answer,
+            Err(problem) => self.refusal(&problem),
+        };
+        answer.breaches = breaches;
+        let settings = &server.settings;
+        if answer.wait == Wait::For(Duration::ZERO) {
+            answer.wait = Wait::For(settings.latency.at(plan::chance(
+                settings.seed,
+                self.number,
+                Salt::Latency,
+            )));
+        }
+        if let Some(limits) = &server.limits {
+            let date = |time| rfc3339(self.date + time);
+            answer
+                .headers
+                .extend(limits.lock().headers(self.dialect, date));
+        }
+        answer
+    }
+
+    fn reply(&self, server: &Server, breaches: &mut Vec<Breach>) -> Result<Answer, Problem> {
+        let settings = &server.settings;
+        if !self.has_key(server) {
+            breaches.push(Rule::Key.broken("the key is missing or another one"));
+            return Err(Problem::new(401, "incorrect API key provided"));
+        }
+        let fault = match self.headers.get(FAULT) {
+            Some(name) => {
+                let name = String::from_utf8_lossy(name.as_bytes());
+                Some(
+                    name.parse::<Fault>()
+                        .map_err(|error| Problem::new(400, error.to_string()))?,
+                )
+            }
+            None => plan::choose(&settings.faults, settings.seed, self.number),
+        };
+        let read = match self.dialect {
+            Dialect::OpenAi => openai::read(self.body),
+            Dialect::Anthropic => anthropic::read(self.body),
+        };
+        let mut asked = read.map_err(|error| {
+            let what = format!("the body is not in order: {error}");
+            breaches.push(Rule::Form.broken(&*what));
+            Problem::new(400, what)
+        })?;
+        breaches.append(&mut asked.breaches);
+        if let (true, Some(breach)) = (settings.strict, breaches.first()) {
+            return Err(Problem::new(400, breach.to_string()));
+        }
+        if !settings.models.is_empty() && !settings.models.iter().any(|model| *model == asked.model)
+        {
+            let what = format!("the model `{}` does not exist", asked.model);
+            return Err(Problem::new(404, what));
+        }
+        let utterance = server.voice.say(&asked);
+        let tokens = asked.tokens
+            + utterance
+                .as_ref()
+                .map_or(0, |utterance| utterance.said.tokens());
+        self.within_limits(server, tokens, breaches)?;
+        Ok(self.perform(server, &asked, utterance?, fault))
+    }
+
+    fn has_key(&self, server: &Server) -> bool {
+        server.has_key(self.headers)
+    }
+
+    fn within_limits(
+        &self,
+        server: &Server,
+        tokens: u64,
+        breaches: &mut Vec<Breach>,
+    ) -> Result<(), Problem> {
+        let most = server
+            .settings
+            .concurrency
+            .map_or(u64::MAX, |most| most.get().into());
+        if self.in_flight > most {
+            breaches
+                .push(Rule::Limits.broken(format!("more than {most} requests at the same time")));
+            return Err(Problem::new(
+                429,
+                format!("at most {most} requests at the same time"),
+            ));
+        }
+        let Some(limits) = &server.limits else {
+            return Ok(());
+        };
+        limits.lock().take(tokens, self.now).map_err(|wait| {
+            let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) + 1;
+            let what = format!("the limit of a minute is reached for {wait} ms");
+            breaches.push(Rule::Limits.broken(&*what));
+            let mut problem = Problem::new(429, what);
+            problem.after = After::Both(wait);
+            problem
+        })
+    }
+
+    /// The reply in its form, with what is to go wrong.
+    fn perform(
+        &self,
+        server: &Server,
+        asked: &Asked,
+        utterance: Utterance,
+        fault: Option<Fault>,
+    ) -> Answer {
+        let fault = utterance.fault.or(fault);
+        let mut answer = self.damaged(server, asked, &utterance, fault);
+        answer.fault = fault;
+        if !utterance.delay.is_zero() && answer.wait != Wait::Stall {
+            answer.wait = Wait::For(utterance.delay);
+        }
+        answer
+    }
+
+    fn damaged(
+        &self,
+        server: &Server,
+        asked: &Asked,
+        utterance: &Utterance,
+        fault: Option<Fault>,
+    ) -> Answer {
+        let mut said = utterance.said.clone();
+        if let Some(fault) = fault {
+            if let Some(answer) = self.instead(asked, fault) {
+                return answer;
+            }
+            said = voice::bend(said, fault, asked);
+        }
+        let kind = fault.map(|fault| fault.kind);
+        if said.stop == Stop::ContentFilter && self.dialect == Dialect::Anthropic {
+            return self.refusal(&Problem::new(
+                400,
+                "output blocked by content filtering policy",
+            ));
+        }
+        if !asked.stream || kind == Some(FaultKind::Json) {
+            let body = self.whole(asked, &said, kind);
+            return match fault {
+                None => Answer::new(200, JSON, Sent::Whole(body.into())),
+                Some(_) => Answer::new(200, JSON, Sent::Steps(damage::of_body(body, fault))),
+            };
+        }
+        let events = self.events(asked, &said, kind);
+        let (seed, gap) = (server.settings.seed, server.settings.gap);
+        if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
+            return Answer::new(200, STREAM, Sent::Steps(vec![Step::Send(events.whole())]));
+        }
+        let mut nth = self.number << 16;
+        let gap = || {
+            nth += 1;
+            match utterance.gap {
+                Duration::ZERO => gap.at(plan::chance(seed, nth, Salt::Gap)),
+                gap => gap,
+            }
+        };
+        let problem = Problem::new(
+            500,
+            "mock fault: the server had an error in the midst of the reply",
+        );
+        let error = match self.dialect {
+            Dialect::OpenAi => openai::error_event(&problem),
+            Dialect::Anthropic => anthropic::error_event(&problem),
+        };
+        Answer::new(
+            200,
+            STREAM,
+            Sent::Steps(damage::of_stream(events, fault, error.into(), gap)),
+        )
+    }
+
+    /// What a fault answers in place of a reply.
+    fn instead(&self, asked: &Asked, fault: Fault) -> Option<Answer> {
+        match fault.kind {
+            FaultKind::Html => Some(Answer::new(
+                502,
+                HTML,
+                Sent::Whole(Bytes::from_static(PROXY_PAGE.as_bytes())),
+            )),
+            FaultKind::HangUp => Some(Answer::new(200, JSON, Sent::Steps(vec![Step::Cut]))),
+            FaultKind::StallHeaders => {
+                let mut answer = Answer::new(200, JSON, Sent::Steps(vec![Step::Cut]));
+                answer.wait = Wait::Stall;
+                Some(answer)
+            }
+            // Where nothing is streamed, there is one place for an error after the status.
+            FaultKind::ErrorFirst | FaultKind::ErrorLate if !asked.stream => {
+                Some(self.refusal(&Problem::of_fault(FaultKind::ErrorOk.into())?))
+            }
+            _ => Some(self.refusal(&Problem::of_fault(fault)?)),
+        }
+    }
+
+    fn refusal(&self, problem: &Problem) -> Answer {
+        let (status, body) = match self.dialect {
+            Dialect::OpenAi => (problem.status, openai::error(problem)),
+            Dialect::Anthropic => (anthropic::status(problem), anthropic::error(problem)),
+        };
+        let mut answer = Answer::new(status, JSON, Sent::Whole(body.into()));
+        let mut header = |name: &str, value: String| answer.headers.push((name.to_owned(), value));
+        match problem.after {
+            After::Untold => {}
+            After::Seconds(seconds) => header("retry-after", seconds.to_string()),
+            After::Date(seconds) => {
+                let date = self.date + Duration::from_secs(seconds);
+                header("retry-after", httpdate::fmt_http_date(date));
+            }
+            After::Millis(millis) => header("retry-after-ms", millis.to_string()),
+            After::Both(millis) => {
+                header("retry-after", millis.div_ceil(1_000).to_string());
+                header("retry-after-ms", millis.to_string());
+            }
+        }
+        if let Some(should) = problem.should_retry {
+            header("x-should-retry", should.to_owned());
+        }
+        answer
+    }
+
+    fn whole(&self, asked: &Asked, said: &Said, fault: Option<FaultKind>) -> String {
+        match self.dialect {
+            Dialect::OpenAi => openai::Reply { asked, said, fault }.whole(),
+            Dialect::Anthropic => anthropic::Reply { asked, said, fault }.whole(),
+        }
+    }
+
+    fn events(&self, asked: &Asked, said: &Said, fault: Option<FaultKind>) -> Events {
+        match self.dialect {
+            Dialect::OpenAi => openai::Reply { asked, said, fault }.events(),
+            Dialect::Anthropic => anthropic::Reply { asked, said, fault }.events(),
+        }
+    }
+}
+
+/// A time as Anthropic's headers have it.
+fn rfc3339(time: SystemTime) -> String {
+    jiff::Timestamp::try_from(time).map_or_else(
+        |_| String::new(),
+        |time| {
+            jiff::Timestamp::from_second(time.as_second())
+                .unwrap_or(time)
+                .to_string()
+        },
+    )
+}
+
+/// Whether a request has this key, in any of the places where keys are looked for.
+pub(super) fn has_key(headers: &HeaderMap, key: &secrecy::SecretString) -> bool {
+    let key = key.expose_secret().as_bytes();
+    let value = |name| headers.get(name).map(axum::http::HeaderValue::as_bytes);
+    value("x-api-key") == Some(key)
+        || value("authorization").and_then(|value| value.strip_prefix(b"Bearer ")) == Some(key)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Requests and tokens a minute: buckets that fill again as time goes by.
+//!
+//! Time is an input.
+
+use std::{fmt::Write as _, num::NonZeroU32, time::Duration};
+
+use tokio::time::Instant;
+
+use super::settings::Settings;
+use crate::llm::Dialect;
+
+const MINUTE: f64 = 60.0;
+
+/// The limits of a server that has any.
+#[derive(Debug)]
+pub(super) struct Limits {
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    per_minute: f64,
+    most: f64,
+    level: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    fn new(per_minute: NonZeroU32, most: NonZeroU32, now: Instant) -> Self {
+        Self {
+            per_minute: per_minute.get().into(),
+            most: most.get().into(),
+            level: most.get().into(),
+            at: now,
+        }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let minutes = now.saturating_duration_since(self.at).as_secs_f64() / MINUTE;
+        self.level = (self.level + minutes * self.per_minute).min(self.most);
+        self.at = now;
+    }
+
+    /// How long until there is so much.
+    fn until(&self, amount: f64) -> Duration {
+        // What is more than there can ever be is taken from a full bucket.
+        let missing = amount.min(self.most) - self.level;
+        Duration::from_secs_f64((missing / self.per_minute * MINUTE).max(0.0))
+    }
+}
+
+impl Limits {
+    /// The limits as they are set; `None` where there are none.
+    pub(super) fn new(settings: &Settings, now: Instant) -> Option<Self> {
+        let requests = settings.requests_per_minute.map(|per_minute| {
+            let most = settings.burst.unwrap_or(per_minute);
+            Bucket::new(per_minute, most, now)
+        });
+        let tokens = settings.tokens_per_minute;
+        let tokens = tokens.map(|per_minute| Bucket::new(per_minute, per_minute, now));
+        (requests.is_some() || tokens.is_some()).then_some(Self { requests, tokens })
+    }
+
+    /// Takes a request of so many tokens.
+    ///
+    /// # Errors
+    /// Where there is not enough, how long until there is. Then nothing is taken.
+    pub(super) fn take(&mut self, tokens: u64, now: Instant) -> Result<(), Duration> {
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let wanted = [(&mut self.requests, 1.0), (&mut self.tokens, tokens as f64)];
+        let mut wait = Duration::ZERO;
+        for (bucket, amount) in &wanted {
+            if let Some(bucket) = bucket {
+                let mut full = *bucket;
+                full.fill(now);
+                wait = wait.max(full.until(*amount));
+            }
+        }
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        for (bucket, amount) in wanted {
+            if let Some(bucket) = bucket {
+                bucket.fill(now);
+                bucket.level = (bucket.level - amount).max(0.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the answer's headers tell; `date` is how a dialect that wants it writes a time from now.
+    pub(super) fn headers(
+        &self,
+        dialect: Dialect,
+        date: impl Fn(Duration) -> String,
+    ) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        for (what, bucket) in [("requests", &self.requests), ("tokens", &self.tokens)] {
+            let Some(bucket) = bucket else { continue };
+            let (limit, left) = (bucket.per_minute.floor(), bucket.level.floor());
+            let full = bucket.until(bucket.most);
+            let (names, reset) = match dialect {
+                Dialect::OpenAi => (
+                    ["limit", "remaining", "reset"]
+                        .map(|name| format!("x-ratelimit-{name}-{what}")),
+                    short(full),
+                ),
+                Dialect::Anthropic => (
+                    ["limit", "remaining", "reset"]
+                        .map(|name| format!("anthropic-ratelimit-{what}-{name}")),
+                    date(full),
+                ),
+            };
+            headers.extend(
+                names
+                    .into_iter()
+                    .zip([limit.to_string(), left.to_string(), reset]),
+            );
+        }
+        headers
+    }
+}
+
+/// A duration as OpenAI writes it: `1m30s`, `1.5s`, `20ms`.
+fn short(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        return format!("{}ms", time.as_millis());
+    }
+    let mut text = String::new();
+    let minutes = time.as_secs() / 60;
+    if minutes > 0 {
+        let _ = write!(text, "{minutes}m");
+    }
+    let millis = time.as_millis() % 60_000;
+    let _ = write!(text, "{}", millis / 1_000);
+    if !millis.is_multiple_of(1_000) {
+        let part = format!("{:03}", millis % 1_000);
+        let _ = write!(text, ".{}", part.trim_end_matches('0'));
+    }
+    text + "s"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(requests: u32, burst: Option<u32>, tokens: Option<u32>, now: Instant) -> Limits {
+        let settings = Settings {
+            requests_per_minute: NonZeroU32::new(requests),
+            burst: burst.and_then(NonZeroU32::new),
+            tokens_per_minute: tokens.and_then(NonZeroU32::new),
+            ..Settings::default()
+        };
+        Limits::new(&settings, now).unwrap()
+    }
+
+    #[test]
+    fn a_minute_holds_its_limit_and_no_more() {
+        let start = Instant::now();
+        let mut limits = limits(60, Some(2), None, start);
+        let second = |n: u64| start + Duration::from_secs(n);
+        assert_eq!(limits.take(0, start), Ok(()));
+        assert_eq!(limits.take(0, start), Ok(()));
+        assert_eq!(limits.take(0, start), Err(Duration::from_secs(1)));
+        assert_eq!(limits.take(0, second(1)), Ok(()));
+        assert_eq!(limits.take(0, second(1)), Err(Duration::from_secs(1)));
+        let taken = (2..62).filter(|n| limits.take(0, second(*n)).is_ok());
+        assert_eq!(taken.count(), 60);
+    }
+
+    #[test]
+    fn tokens_that_are_not_there_take_no_request_either() {
+        let start = Instant::now();
+        let mut limits = limits(2, None, Some(600), start);
+        assert_eq!(limits.take(500, start), Ok(()));
+        assert_eq!(limits.take(200, start), Err(Duration::from_secs(10)));
+        assert_eq!(limits.take(100, start), Ok(()));
+        // More than a minute's is let through when all of it is there.
+        let later = start + Duration::from_secs(60);
+        assert_eq!(limits.take(9_999, later), Ok(()));
+    }
+
+    #[test]
+    fn headers_tell_what_is_left_in_the_form_of_the_dialect() {
+        let start = Instant::now();
+        let mut limits = limits(600, Some(10), Some(1_000), start);
+        limits.take(250, start).unwrap();
+        let told = |dialect| {
+            let headers = limits.headers(dialect, |time| format!("+{}", time.as_millis()));
+            headers
+                .into_iter()
+                .map(|(name, value)| format!("{name}: {value}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(Dialect::OpenAi),
+            [
+                "x-ratelimit-limit-requests: 600",
+                "x-ratelimit-remaining-requests: 9",
+                "x-ratelimit-reset-requests: 100ms",
+                "x-ratelimit-limit-tokens: 1000",
+                "x-ratelimit-remaining-tokens: 750",
+                "x-ratelimit-reset-tokens: 15s",
+            ]
+        );
+        assert_eq!(
+            told(Dialect::Anthropic)[2],
+            "anthropic-ratelimit-requests-reset: +100"
+        );
+        let forms = [90_000, 1_500, 20, 60_000].map(|ms| short(Duration::from_millis(ms)));
+        assert_eq!(forms, ["1m30s", "1.5s", "20ms", "1m0s"]);
+    }
+}

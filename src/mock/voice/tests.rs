@@ -1,0 +1,158 @@
+//! What is said, and in which order.
+
+use std::{num::NonZeroU32, path::Path};
+
+use super::*;
+use crate::{
+    llm::script::Script,
+    mock::{openai, problem::After},
+};
+
+fn voice(settings: Settings) -> Voice {
+    Voice::new(&Settings {
+        size: 10,
+        ..settings
+    })
+}
+
+fn scripted(turns: &serde_json::Value) -> Voice {
+    let text = serde_json::json!({ "turns": turns }).to_string();
+    voice(Settings {
+        script: Some(Script::parse(&text, Path::new("s.json")).unwrap()),
+        ..Settings::default()
+    })
+}
+
+fn turns(turns: u32, tools: bool) -> Voice {
+    voice(Settings {
+        turns: NonZeroU32::new(turns).unwrap(),
+        tools,
+        ..Settings::default()
+    })
+}
+
+/// A conversation with so many replies in it.
+fn conversation(replies: usize) -> String {
+    let mut messages = vec![serde_json::json!({"role": "user", "content": "where\nis it?"})];
+    for _ in 0..replies {
+        messages.push(serde_json::json!({"role": "assistant", "content": "x"}));
+        messages.push(serde_json::json!({"role": "user", "content": "where\nis it?"}));
+    }
+    let tool = serde_json::json!({"type": "function", "function": {"name": "find",
+        "parameters": {"required": ["query"], "properties": {"query": {"type": "string"}}}}});
+    serde_json::json!({"model": "m", "messages": messages, "tools": [tool]}).to_string()
+}
+
+fn say(voice: &Voice, replies: usize) -> Result<Utterance, Problem> {
+    voice.say(&openai::read(conversation(replies).as_bytes()).unwrap())
+}
+
+#[test]
+fn each_question_gets_its_turns_with_a_new_reason_each_and_then_enough() {
+    let voice = turns(3, false);
+    let reasons: Vec<_> = (0..6)
+        .map(|replies| {
+            let whole = &say(&voice, replies).unwrap().said.text.whole;
+            let signal = whole.split_once("type=\\\"").unwrap().1;
+            let kind = signal.split_once('\\').unwrap().0.to_owned();
+            let reason = signal.split_once("<reason>").map_or("", |(_, rest)| rest);
+            (
+                kind,
+                reason
+                    .split_once('<')
+                    .map_or("", |(reason, _)| reason)
+                    .to_owned(),
+            )
+        })
+        .collect();
+    let one = ("need_turn", "Step 1 is done, step 2 is still open");
+    let two = ("need_turn", "Step 2 is done, step 3 is still open");
+    let enough = ("context_sufficient", "");
+    let want = [one, two, enough, one, two, enough];
+    let got: Vec<_> = reasons
+        .iter()
+        .map(|(kind, reason)| (&**kind, &**reason))
+        .collect();
+    assert_eq!(got, want);
+}
+
+#[test]
+fn the_first_reply_calls_a_tool_of_the_list_where_it_is_told_to() {
+    let call = Call {
+        id: "call_0_0".into(),
+        name: "find".into(),
+        arguments: "{\"query\":\"mock\"}".into(),
+    };
+    let voice = turns(2, true);
+    let first = say(&voice, 0).unwrap().said;
+    assert_eq!((first.calls, first.stop), (vec![call], Stop::ToolCalls));
+    let last = say(&voice, 1).unwrap().said;
+    assert_eq!((last.calls, last.stop), (vec![], Stop::EndTurn));
+    let next_question = say(&voice, 2).unwrap().said;
+    assert_eq!(next_question.calls[0].id, "call_2_0");
+    assert_eq!(say(&turns(1, true), 0).unwrap().said.calls, []);
+    assert_eq!(say(&turns(2, false), 0).unwrap().said.calls, []);
+}
+
+#[test]
+fn an_echo_says_what_the_user_said() {
+    let voice = voice(Settings {
+        echo: true,
+        ..Settings::default()
+    });
+    let whole = say(&voice, 1).unwrap().said.text.whole.clone();
+    assert!(
+        whole.starts_with("\"where\\nis it?\\n<signal type="),
+        "{whole}"
+    );
+}
+
+#[test]
+fn a_script_is_played_by_the_replies_in_the_conversation() {
+    let voice = scripted(&serde_json::json!([
+        {"chunks": ["a", "b"], "delay_ms": 30, "tool_calls": [{"name": "t", "arguments": "{\"cut"}]},
+        {"reply": "c"},
+    ]));
+    let first = say(&voice, 0).unwrap();
+    assert_eq!(first.said.text.pieces, ["\"a\"", "\"b\""]);
+    assert_eq!(first.said.calls[0].arguments, "{\"cut");
+    let pause = Duration::from_millis(30);
+    assert_eq!((first.delay, first.gap), (pause, pause));
+    assert_eq!(say(&voice, 1).unwrap().said.text.whole, "\"c\"");
+    let over = say(&voice, 2).unwrap_err();
+    assert_eq!(
+        (over.status, &*over.message),
+        (
+            400,
+            "script exhausted: it has 2 turns and was asked for turn 3"
+        )
+    );
+}
+
+#[test]
+fn failing_tries_of_a_script_come_before_its_reply() {
+    let fault =
+        |code: &str| serde_json::json!({"fault": {"code": code, "detail": "d", "after_ms": 70}});
+    let voice = scripted(&serde_json::json!([{
+        "faults": [fault("rate_limited"), fault("odd"), {"stall": {"shown": "s"}}, {"cut": {"shown": "c"}},
+            {"fault": {"code": "x", "shown": "f"}}],
+        "reply": "r",
+    }, { "faults": [fault("overloaded")] }]));
+    for status in [429, 500] {
+        let problem = say(&voice, 0).unwrap_err();
+        assert_eq!((problem.status, problem.after), (status, After::Millis(70)));
+    }
+    for (kind, text) in [
+        (FaultKind::Stall, "\"s\""),
+        (FaultKind::Cut, "\"c\""),
+        (FaultKind::ErrorLate, "\"f\""),
+    ] {
+        let utterance = say(&voice, 0).unwrap();
+        assert_eq!(utterance.fault.map(|fault| fault.kind), Some(kind));
+        assert_eq!(utterance.said.text.whole, text);
+    }
+    for _ in 0..2 {
+        assert_eq!(say(&voice, 0).unwrap().said.text.whole, "\"r\"");
+        assert_eq!(say(&voice, 1).unwrap_err().status, 529);
+    }
+}

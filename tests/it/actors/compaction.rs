@@ -1,0 +1,87 @@
+//! A compaction as the shell makes it: a call like any other, of which people see nothing.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    actor::{Progress, SessionHandle},
+    kernel::{ModelChoice, Policy},
+    llm::{Scripted, ToolChoice},
+    model::{Role, Submission},
+    testkit::{TestOracle, TestTool},
+};
+
+use super::{done, end, family::Family};
+
+fn narrow(policy: &mut Policy) {
+    policy.models = Arc::from([ModelChoice {
+        context_window: Some(6_500),
+        ..ModelChoice::new("scripted/test")
+    }]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_is_asked_for_without_tools_and_shown_to_nobody() {
+    let family = Family::new(Scripted::new().reply(done(&"It is there. ".repeat(1_000))));
+    let oracle = TestOracle::new(family.clone())
+        .tool(TestTool::new("look"))
+        .policy(narrow);
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("where is a?").await.unwrap();
+    let mut watch = SessionHandle::ask(&session, Submission::new("and b?"))
+        .await
+        .unwrap();
+    let mut shown = String::new();
+    while let Some(progress) = watch.next().await.unwrap() {
+        if let Progress::Frame(frame) = progress {
+            shown.push_str(&frame.text);
+        }
+    }
+    let answer = watch.answer().await.unwrap();
+    assert_eq!(end(&answer).0, "answered");
+    assert!(
+        shown.starts_with("It is there.") && !shown.contains("[user]"),
+        "{shown}"
+    );
+    let [asked] = &family.summaries().requests()[..] else {
+        panic!("one summary");
+    };
+    assert!(asked.tools.is_empty());
+    assert_eq!(asked.tool_choice, ToolChoice::None);
+    assert_eq!(asked.messages.len(), 1);
+    assert_eq!(asked.messages[0].role, Role::User);
+    let kinds = session.kinds().await.unwrap();
+    let compaction = [
+        "budget.context.compacting",
+        "budget.context.compacted",
+        "turn.started",
+    ];
+    let found = kinds.windows(3).any(|three| three == compaction);
+    assert!(found, "{kinds:?}");
+    let last = family.parent().requests().pop().unwrap();
+    assert!(last.messages[0].is_summary());
+    assert_eq!(last.messages.len(), 2);
+    let usage = session.view().await.unwrap().usage;
+    assert!(
+        usage.input_tokens > 6_000,
+        "what the summary was made of counts: {usage:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_can_be_cancelled_and_stands_for_progress() {
+    let family = Family::new(Scripted::new().reply(done(&"It is there. ".repeat(1_000))));
+    let family = family.summarising(Scripted::new().stall("Half"));
+    let oracle = TestOracle::new(family.clone()).policy(narrow);
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("where is a?").await.unwrap();
+    session.submit(Submission::new("and b?")).await.unwrap();
+    session.wait_for("budget.context.compacting").await.unwrap();
+    assert_eq!(session.view().await.unwrap().state, "compacting");
+    session.cancel(None).await.unwrap();
+    session.wait_for("control.cancelled").await.unwrap();
+    let kinds = session.kinds().await.unwrap();
+    assert_eq!(kinds.last().map(String::as_str), Some("query.finished"));
+    assert!(!kinds.contains(&"supervisor.restarted".to_owned()));
+}

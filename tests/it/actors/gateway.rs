@@ -1,0 +1,208 @@
+//! Providers with limits, providers in trouble, and what a gateway makes of them.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::{FutureExt, StreamExt, stream};
+use oracle_agent::{
+    llm::{Allowance, Backend, Delta, DeltaStream, RateLimits, Request},
+    model::{Fault, FaultClass, Part, Reply, Role, StopReason, Usage},
+    testkit::let_pass,
+};
+use tokio::time::Instant;
+
+use super::{done, more};
+
+mod circuits;
+mod deadlines;
+mod load;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What a provider says of its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tells {
+    Nothing,
+    Limits,
+}
+
+/// A provider that counts calls and tokens of the last minute and refuses what is too much (429).
+/// Each conversation takes some turns. Clones share what they saw.
+#[derive(Clone)]
+struct Metered {
+    requests: u64,
+    tokens: u64,
+    tells: Tells,
+    turns: usize,
+    /// Until the headers, and from there to the end.
+    takes: Duration,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// When, and how many tokens.
+    taken: VecDeque<(Instant, u64)>,
+    /// Who was answered, in order, and when.
+    answered: Vec<(String, Instant)>,
+    refused: Vec<String>,
+}
+
+/// Tokens of one call.
+const EACH: u64 = 1_000;
+
+impl Metered {
+    fn new(requests: u64) -> Self {
+        Self {
+            requests,
+            tokens: u64::MAX,
+            tells: Tells::Nothing,
+            turns: 1,
+            takes: Duration::from_millis(500),
+            seen: Arc::default(),
+        }
+    }
+
+    fn refused(&self) -> usize {
+        self.seen.lock().unwrap().refused.len()
+    }
+
+    fn answered(&self) -> Vec<(String, Instant)> {
+        self.seen.lock().unwrap().answered.clone()
+    }
+
+    /// The same without those who were refused at some time, and told to stay away for a while.
+    fn answered_at_once(&self) -> Vec<(String, Instant)> {
+        let mut answered = self.answered();
+        let refused = &self.seen.lock().unwrap().refused;
+        answered.retain(|(who, _)| !refused.contains(who));
+        answered
+    }
+
+    /// Takes a call in, or refuses it; and what is left.
+    fn count(&self, who: &str) -> (Result<(), Fault>, RateLimits) {
+        let now = Instant::now();
+        let mut seen = self.seen.lock().unwrap();
+        while seen
+            .taken
+            .front()
+            .is_some_and(|(at, _)| now - *at >= MINUTE)
+        {
+            seen.taken.pop_front();
+        }
+        let calls = seen.taken.len() as u64;
+        let tokens: u64 = seen.taken.iter().map(|(_, tokens)| tokens).sum();
+        let fits = calls < self.requests && tokens.saturating_add(EACH) <= self.tokens;
+        let oldest = seen
+            .taken
+            .front()
+            .map_or(MINUTE, |(at, _)| MINUTE - (now - *at));
+        if fits {
+            seen.taken.push_back((now, EACH));
+            seen.answered.push((who.to_owned(), now));
+        } else {
+            seen.refused.push(who.to_owned());
+        }
+        let left = |limit: u64, used: u64| Allowance {
+            limit: (limit < u64::MAX).then_some(limit),
+            remaining: Some(limit.saturating_sub(used)),
+            reset: Some(MINUTE),
+        };
+        let taken = u64::from(fits);
+        let limits = RateLimits {
+            requests: left(self.requests, calls + taken),
+            tokens: left(self.tokens, tokens + taken * EACH),
+        };
+        let after_ms = u64::try_from(oldest.as_millis()).ok();
+        let refusal = Fault {
+            class: FaultClass::Retryable { after_ms },
+            code: "rate_limited".into(),
+            detail: "too many".into(),
+        };
+        (if fits { Ok(()) } else { Err(refusal) }, limits)
+    }
+}
+
+/// The first words of the user.
+fn who(request: &Request) -> String {
+    let parts = request.messages.iter().flat_map(|message| &message.parts);
+    let text = parts.filter_map(|part| match part {
+        Part::Text { text } => Some(text.to_string()),
+        _ => None,
+    });
+    text.into_iter().next().unwrap_or_default()
+}
+
+fn reply(text: &str) -> Delta {
+    Delta::Done(Reply {
+        parts: vec![Part::text(text)],
+        model: "test".to_owned(),
+        stop: StopReason::EndTurn,
+        usage: Usage {
+            input_tokens: EACH / 2,
+            output_tokens: EACH / 2,
+            ..Usage::default()
+        },
+    })
+}
+
+impl Backend for Metered {
+    fn provider(&self) -> &'static str {
+        "metered"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let provider = self.clone();
+        let call = async move {
+            let who = who(&request);
+            let (counted, limits) = provider.count(&who);
+            let_pass(provider.takes).await;
+            let mut pieces = Vec::new();
+            if provider.tells == Tells::Limits {
+                pieces.push(Ok(Delta::Limits(limits)));
+            }
+            let said = request.messages.iter();
+            let turn = said
+                .filter(|message| message.role == Role::Assistant)
+                .count()
+                + 1;
+            pieces.push(counted.map(|()| {
+                reply(&if turn < provider.turns {
+                    more("Looking.", &format!("step {turn} of many is done"))
+                } else {
+                    done("Fine.")
+                })
+            }));
+            let_pass(provider.takes).await;
+            stream::iter(pieces)
+        };
+        call.flatten_stream().boxed()
+    }
+}
+
+/// How often each was served, at most and at least, as long as all of them want to be; it is even within a
+/// factor of two if nobody is twice as far as another that has begun, and nobody is at the third call
+/// before everybody has had the first.
+fn is_even(served: &[(String, Instant)], turns: usize) -> Result<(), String> {
+    let all: HashSet<&str> = served.iter().map(|(who, _)| who.as_str()).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for (index, (who, _)) in served.iter().enumerate() {
+        *counts.entry(who).or_default() += 1;
+        let most = counts.values().copied().max().unwrap_or(0);
+        let least = if counts.len() < all.len() {
+            1
+        } else {
+            counts.values().copied().min().unwrap_or(0)
+        };
+        if most > 2 * least {
+            return Err(format!("{most} and {least} after {index} calls"));
+        }
+    }
+    match counts.values().all(|count| *count == turns) {
+        true => Ok(()),
+        false => Err("not everybody was served to the end".to_owned()),
+    }
+}

@@ -1,0 +1,202 @@
+//! Models that keep failing are left alone, asked once, and asked by all again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oracle_agent::{
+    actor::{CircuitState, ProviderState},
+    model::{Seq, SessionKey, SessionName},
+    testkit::{TestOracle, TestSystem},
+};
+
+use super::*;
+use crate::actors::{answered, end};
+
+/// Fails with a code for as long as it has one; else answers after a while. Clones are the same model.
+#[derive(Clone)]
+struct Moody {
+    code: Arc<Mutex<Option<&'static str>>>,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Moody {
+    fn new(code: &'static str) -> Self {
+        Self {
+            code: Arc::new(Mutex::new(Some(code))),
+            calls: Arc::default(),
+        }
+    }
+
+    fn becomes(&self, code: Option<&'static str>) {
+        *self.code.lock().unwrap() = code;
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+}
+
+impl Backend for Moody {
+    fn provider(&self) -> &'static str {
+        "moody"
+    }
+
+    fn call(&self, _: Request) -> DeltaStream {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let code = *self.code.lock().unwrap();
+        let piece = async move {
+            match code {
+                Some(code) => Err(Fault::retryable(code, "it does not work")),
+                None => {
+                    let_pass(Duration::from_secs(2)).await;
+                    Ok(reply(&done("Fine.")))
+                }
+            }
+        };
+        stream::once(piece).boxed()
+    }
+}
+
+/// Each query makes one try; three failures open a circuit for ten seconds.
+async fn system(backend: &Moody) -> TestSystem {
+    let oracle = TestOracle::new(backend.clone())
+        .settings(|settings| {
+            settings.gateway.breaker.failures = 3;
+            settings.gateway.breaker.cool_down = Duration::from_secs(10);
+        })
+        .policy(|policy| policy.retry.attempts = 1);
+    oracle.start().await.unwrap()
+}
+
+/// How a question to a session of this name ends.
+async fn ask(oracle: &TestSystem, name: &str) -> String {
+    let answer = oracle.session(name).unwrap().ask("how?").await.unwrap();
+    let reason = answer.outcome.reason().map(str::to_owned);
+    reason.unwrap_or_else(|| answer.outcome.name().to_owned())
+}
+
+fn state(oracle: &TestSystem) -> ProviderState {
+    oracle.oracle().providers().remove(0)
+}
+
+/// The log of the system: types, models and why.
+async fn log(oracle: &TestSystem, many: usize) -> Vec<String> {
+    let key = SessionKey::local(SessionName::system());
+    let session = oracle.oracle().session(key);
+    loop {
+        let events = session.events(Seq(0)).await.unwrap_or_default();
+        if events.len() >= many {
+            let line = |event: &oracle_agent::model::Event| {
+                let field = |name: &str| event.payload[name].as_str().unwrap_or("-").to_owned();
+                let (kind, model, why) = (&event.kind, field("model"), field("why"));
+                format!("{kind} {model} {why} {}", event.payload["cool_down_ms"])
+            };
+            return events.iter().skip(1).map(line).collect();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_keeps_failing_is_left_alone_probed_once_and_asked_again() {
+    let backend = Moody::new("server_error");
+    let oracle = system(&backend).await;
+    for name in ["a", "b", "c"] {
+        assert_eq!(ask(&oracle, name).await, "server_error");
+    }
+    assert!(matches!(
+        state(&oracle).models[0].circuit,
+        CircuitState::Open { .. }
+    ));
+    assert_eq!(
+        state(&oracle).circuit,
+        CircuitState::Closed,
+        "it can be connected to"
+    );
+    assert_eq!(ask(&oracle, "d").await, "circuit_open");
+    assert_eq!(backend.calls(), 3, "nothing was sent");
+
+    // The probe fails: for twice as long.
+    let_pass(Duration::from_secs(10)).await;
+    assert_eq!(ask(&oracle, "a").await, "server_error");
+    let_pass(Duration::from_secs(10)).await;
+    assert_eq!(ask(&oracle, "a").await, "circuit_open");
+    assert_eq!(backend.calls(), 4);
+
+    // One probe at a time, which is taken back and leaves its place to the next.
+    let_pass(Duration::from_secs(10)).await;
+    backend.becomes(None);
+    let session = oracle.session("p").unwrap();
+    let taken_back = async {
+        while backend.calls() < 5 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(state(&oracle).models[0].circuit, CircuitState::HalfOpen);
+        assert_eq!(ask(&oracle, "b").await, "circuit_open");
+        session.cancel(None).await.unwrap();
+    };
+    let (probe, ()) = tokio::join!(session.ask("how?"), taken_back);
+    assert_eq!(probe.unwrap().outcome.name(), "cancelled");
+    let probe = oracle.session("q").unwrap();
+    assert_eq!(end(&probe.ask("how?").await.unwrap()), answered("Fine."));
+    assert_eq!(state(&oracle).models[0].circuit, CircuitState::Closed);
+    let both = tokio::join!(ask(&oracle, "a"), ask(&oracle, "b"));
+    assert_eq!(both, ("answered".to_owned(), "answered".to_owned()));
+    let expected = [
+        "llm.circuit_opened moody/test server_error 10000",
+        "llm.circuit_opened moody/test server_error 20000",
+        "llm.circuit_closed moody/test - null",
+    ];
+    assert_eq!(log(&oracle, 4).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_connected_to_is_left_alone_as_a_whole() {
+    let backend = Moody::new("connect");
+    let oracle = system(&backend).await;
+    for name in ["a", "b", "c"] {
+        assert_eq!(ask(&oracle, name).await, "connect");
+    }
+    assert_eq!(ask(&oracle, "d").await, "circuit_open");
+    assert!(matches!(state(&oracle).circuit, CircuitState::Open { .. }));
+    assert_eq!(
+        log(&oracle, 2).await,
+        ["llm.circuit_opened - connect 10000"]
+    );
+    let_pass(Duration::from_secs(10)).await;
+    backend.becomes(None);
+    assert_eq!(ask(&oracle, "d").await, "answered");
+    assert_eq!(state(&oracle).circuit, CircuitState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_caller_did_wrong_opens_nothing() {
+    for code in ["bad_request", "unauthorized", "rate_limited", "cut"] {
+        let backend = Moody::new(code);
+        let oracle = system(&backend).await;
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            let_pass(2 * MINUTE).await;
+            assert_eq!(ask(&oracle, name).await, code);
+        }
+        assert_eq!(backend.calls(), 6, "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_in_trouble_is_not_asked_thrice_as_often() {
+    let backend = Moody::new("cut");
+    let oracle = TestOracle::new(backend.clone())
+        .settings(|settings| settings.gateway.retries.reserve = 2)
+        .start()
+        .await
+        .unwrap();
+    let all = (0..50).map(|n| {
+        let (oracle, name) = (&oracle, format!("s{n}"));
+        async move { ask(oracle, &name).await }
+    });
+    let ends = futures_util::future::join_all(all).await;
+    // Twenty in a hundred, and two.
+    assert_eq!(backend.calls(), 50 + 10 + 2);
+    let refused = ends.iter().filter(|end| *end == "retry_budget").count();
+    assert!(refused >= 38, "{refused}");
+    assert!(ends.iter().all(|end| end == "retry_budget" || end == "cut"));
+}

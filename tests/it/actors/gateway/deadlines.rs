@@ -1,0 +1,81 @@
+//! Signs of life that are no progress, and the deadlines that end what only lives.
+
+use oracle_agent::{model::Seq, testkit::TestOracle};
+
+use super::*;
+use crate::actors::counts;
+
+/// Says something once, or nothing, and then keeps the connection alive for ever.
+#[derive(Clone, Copy)]
+struct Alive {
+    first: Option<&'static str>,
+    every: Duration,
+}
+
+impl Backend for Alive {
+    fn provider(&self) -> &'static str {
+        "alive"
+    }
+
+    fn call(&self, _: Request) -> DeltaStream {
+        let every = self.every;
+        let first = self.first.map(|text| Ok(Delta::Text(text.to_owned())));
+        let told = Ok(Delta::Limits(RateLimits::default()));
+        let comment = move |()| async move {
+            let_pass(every).await;
+            Some((Ok(Delta::Alive), ()))
+        };
+        let comments = stream::unfold((), comment);
+        stream::iter([told])
+            .chain(stream::iter(first))
+            .chain(comments)
+            .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn comments_keep_a_call_alive_and_are_no_progress() {
+    let every = Duration::from_secs(20);
+    for (name, backend, code, seconds) in [
+        ("no first piece", Alive { first: None, every }, "stall", 40),
+        (
+            "comments for ever",
+            Alive {
+                first: Some("Half an ans"),
+                every,
+            },
+            "total_timeout",
+            600,
+        ),
+        (
+            "comments too seldom",
+            Alive {
+                first: Some("Half an ans"),
+                every: Duration::from_secs(50),
+            },
+            "stall",
+            30,
+        ),
+    ] {
+        let oracle = TestOracle::new(backend)
+            .settings(|settings| {
+                settings.gateway.first_token = Duration::from_secs(40);
+                settings.gateway.idle = Duration::from_secs(30);
+                settings.gateway.total = Duration::from_secs(600);
+                settings.stall_limit = Duration::from_secs(601);
+            })
+            .policy(|policy| policy.retry.attempts = 1)
+            .start()
+            .await
+            .unwrap();
+        let session = oracle.session("s").unwrap();
+        let answer = session.ask("what is it?").await.unwrap();
+        assert_eq!(answer.outcome.reason(), Some(code), "{name}");
+        let events = session.events(Seq(0)).await.unwrap();
+        let at = |kind: &str| events.iter().find(|event| event.kind == kind).unwrap().at;
+        let took = at("query.finished").since(at("turn.started"));
+        assert_eq!(took.as_secs(), seconds, "{name}");
+        let restarted = counts(&session, ["supervisor.restarted"]).await;
+        assert_eq!(restarted, [0], "{name}: whoever waits is not stuck");
+    }
+}

@@ -1,0 +1,90 @@
+//! `oracle doctor`: what is said of models that work, work badly and do not work.
+
+use super::{
+    Place, Run,
+    server::{KEY, Manner, NOWHERE, Server},
+};
+
+/// Several runs, without what differs from run to run.
+fn told<'a>(server: &Server, place: &Place, runs: impl IntoIterator<Item = Run<'a>>) -> String {
+    let text = server.hide(&super::transcripts(runs));
+    let data = place.data.path().display().to_string();
+    let text = text.replace(&data, "[DATA]");
+    let words: Vec<&str> = text.split(' ').collect();
+    let ms = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("ms"));
+    let word = |(at, word): (usize, &&str)| {
+        let timed = ms(at) && word.parse::<u64>().is_ok();
+        if timed {
+            "N".to_owned()
+        } else {
+            (*word).to_owned()
+        }
+    };
+    words
+        .iter()
+        .enumerate()
+        .map(word)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn without_a_server_it_looks_at_what_is_here() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[
+        ("script.json", "{ \"turns\": [{ \"reply\": \"a\" }] }"),
+        ("broken.toml", "x = 1\n"),
+    ]);
+    let runs = [
+        place.oracle("doctor"),
+        place.oracle("doctor --model offline --json"),
+        place.oracle("doctor --model scripted/script.json,scripted/none.json"),
+        place
+            .oracle("doctor --project nowhere")
+            .env("ORACLE_QUERY__LEXICON", "broken.toml"),
+        place.oracle("doctor --max-turns 0"),
+    ];
+    insta::assert_snapshot!("doctor_here", told(&server, &place, runs));
+}
+
+#[test]
+fn a_model_that_works_passes_every_check() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[("o.toml", &server.config())]);
+    let line = |line| {
+        let run = place.oracle(line).env("LOCAL_KEY", KEY);
+        run.env("LOCAL_HEADER", "h")
+    };
+    let runs = [
+        line("doctor --config o.toml --model local/small"),
+        line("doctor --config o.toml --model local/tiny"),
+    ];
+    insta::assert_snapshot!("doctor_good", told(&server, &place, runs));
+}
+
+#[test]
+fn a_model_that_works_badly_is_told_with_what_helps() {
+    let server = Server::start(Manner::Poor);
+    let place = Place::new(&[("o.toml", &server.config())]);
+    let run = place.oracle("doctor --config o.toml --model local/small");
+    let run = run.env("LOCAL_KEY", KEY).env("LOCAL_HEADER", "h");
+    insta::assert_snapshot!("doctor_poor", told(&server, &place, [run]));
+}
+
+#[test]
+fn a_model_that_does_not_work_fails_with_how_to_mend_it() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[("o.toml", &server.config())]);
+    let line = "doctor --config o.toml --model local/small";
+    let runs = [
+        place.oracle(line),
+        place
+            .oracle(line)
+            .env("LOCAL_KEY", "wrong")
+            .env("LOCAL_HEADER", "h"),
+        place
+            .oracle("doctor --model ollama/x,nobody/y")
+            .env("OLLAMA_HOST", NOWHERE),
+    ];
+    insta::assert_snapshot!("doctor_bad", told(&server, &place, runs));
+}

@@ -1,0 +1,90 @@
+//! `oracle models`, and questions to a server on this machine.
+
+use serde_json::Value;
+
+use super::{
+    Place, Run,
+    server::{KEY, Manner, NOWHERE, Server},
+};
+
+/// With an Ollama that is not there, whatever runs on this machine.
+fn run<'a>(place: &'a Place, line: &'a str) -> Run<'a> {
+    place.oracle(line).env("OLLAMA_HOST", NOWHERE)
+}
+
+#[test]
+fn without_key_and_server_it_says_what_to_do() {
+    let place = Place::new(&[]);
+    let runs = [run(&place, "models"), run(&place, "models --json")];
+    insta::assert_snapshot!("models_none", super::transcripts(runs));
+}
+
+#[test]
+fn what_a_server_has_is_listed_with_what_is_known_of_it() {
+    let server = Server::start(Manner::Good);
+    let chain = "[model]\nchain = [\"local/small\", \"offline\", \"local/own\"]\n";
+    let place = Place::new(&[("o.toml", &format!("{chain}{}", server.config()))]);
+    let line = |line| {
+        let run = run(&place, line).env("LOCAL_KEY", KEY);
+        run.env("LOCAL_HEADER", "tenant-1")
+    };
+    let runs = [
+        line("models --config o.toml"),
+        line("models --config o.toml --json"),
+    ];
+    let text = server.hide(&super::transcripts(runs));
+    insta::assert_snapshot!("models", text);
+    assert!(server.heard().contains("tenant-1"), "{}", server.heard());
+}
+
+#[test]
+fn who_cannot_be_asked_is_named_with_the_reason() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[("o.toml", &server.config())]);
+    let line = "models --config o.toml --model ollama/x,offline";
+    let runs = [
+        run(&place, line),
+        run(&place, line).env("LOCAL_KEY", "k"),
+        run(&place, line)
+            .env("LOCAL_KEY", "wrong")
+            .env("LOCAL_HEADER", "h"),
+        run(&place, "models")
+            .env("OPENAI_BASE_URL", "localhost")
+            .env("OPENAI_API_KEY", "k"),
+    ];
+    insta::assert_snapshot!("models_problems", server.hide(&super::transcripts(runs)));
+}
+
+#[test]
+fn the_key_in_the_environment_chooses_and_the_server_answers() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[]);
+    let output = place
+        .oracle("ask --json")
+        .arg("How much is it?")
+        .env("OPENAI_API_KEY", KEY)
+        .env("OPENAI_BASE_URL", &server.url)
+        .output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    assert_eq!(
+        (answer["outcome"].as_str(), answer["answer"].as_str()),
+        (Some("answered"), Some("It is 42.")),
+        "{said}"
+    );
+    assert_eq!(answer["usage"]["input_tokens"], 100);
+    assert!(answer["usage"]["cost"].as_u64() > Some(0), "{answer}");
+    assert!(server.heard().contains("\"model\":\"gpt-4.1\""));
+}
+
+#[test]
+fn a_named_provider_without_its_key_stops_the_start() {
+    let place = Place::new(&[]);
+    let lines = [
+        "ask --model openai/gpt-4.1 hi",
+        "config check --model anthropic/x,openai/y,nobody/z",
+        "config check --model nobody/z",
+    ];
+    let runs = lines.map(|line| place.oracle(line).env("ANTHROPIC_API_KEY", " "));
+    insta::assert_snapshot!("models_no_key", super::transcripts(runs));
+}

@@ -1,0 +1,283 @@
+//! `[[providers]]`: what is read, and what is said about mistakes, without ever showing a secret.
+
+use oracle_agent::{
+    config::{Dialect, Origin, Stream},
+    model::NanoUsd,
+};
+
+use super::{from_file, problems, sources};
+
+/// As short as a provider can be; lines 1 to 4.
+const SHORT: &str =
+    "[[providers]]\nname = 'local'\ndialect = 'openai'\nbase_url = 'http://h:1/v1'\n";
+
+#[test]
+fn a_short_provider_has_defaults_and_no_key() {
+    let loaded = from_file(SHORT);
+    let [provider] = &loaded.config.providers[..] else {
+        panic!("one provider: {:?}", loaded.config.providers);
+    };
+    assert_eq!(
+        (provider.dialect, provider.stream),
+        (Dialect::OpenAi, Stream::Always)
+    );
+    assert_eq!(provider.base_url.as_str(), "http://h:1/v1");
+    assert!(provider.key_env.is_none() && provider.key_file.is_none());
+    assert!(provider.models.is_empty() && provider.headers.is_empty());
+    let line = |line| Origin::File {
+        path: "oracle.toml".into(),
+        line,
+    };
+    assert_eq!(loaded.origin("providers.0.dialect"), line(3));
+    assert_eq!(loaded.origin("providers.0.stream"), Origin::Default);
+}
+
+#[test]
+fn providers_may_stand_among_the_sections_and_have_models() {
+    let file = "[[providers]]\nname = 'a'\ndialect = 'anthropic'\nbase_url = 'https://h'\n\
+                [[providers.models]]\nname = 'x/y:1'\ninput = 0.1\noutput = '2'\n\
+                [[providers.models]]\nname = 'z'\ncontext_window = 8_192\n\
+                [oracle]\nmax_turns = 3\n\
+                [[providers]]\nname = 'b'\ndialect = 'openai'\nbase_url = 'https://h'\nstream = 'never'\n";
+    let loaded = from_file(file);
+    let names = loaded
+        .config
+        .providers
+        .iter()
+        .map(|provider| provider.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(loaded.config.oracle.max_turns.get(), 3);
+    let a = loaded.config.provider("a").unwrap();
+    let price = a.model("x/y:1").unwrap().price().unwrap();
+    let tenth = NanoUsd(100_000_000);
+    assert_eq!(
+        (price.input, price.cached, price.output.0),
+        (tenth, tenth, 2_000_000_000)
+    );
+    assert_eq!(
+        a.model("z")
+            .unwrap()
+            .context_window
+            .map(|window| window.get()),
+        Some(8_192)
+    );
+    assert_eq!(a.model("z").unwrap().price(), None);
+    assert_eq!(
+        loaded.origin("providers.1.stream").to_string(),
+        "oracle.toml:18"
+    );
+    assert_eq!(
+        loaded.origin("providers.0.models.1.name").to_string(),
+        "oracle.toml:10"
+    );
+}
+
+#[test]
+fn a_provider_of_the_file_replaces_the_preset_of_its_name() {
+    let file = SHORT.replace("local", "openai");
+    let config = from_file(&file).config;
+    assert_eq!(
+        config.provider("openai").unwrap().base_url.as_str(),
+        "http://h:1/v1"
+    );
+    assert_eq!(config.provider("openai").unwrap().key_env, None);
+    let preset = config.provider("anthropic").unwrap();
+    assert_eq!(preset.key_env.unwrap().as_str(), "ANTHROPIC_API_KEY");
+    assert_eq!(config.provider("nobody"), None);
+}
+
+#[test]
+fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
+    let with = |more: &str| format!("{SHORT}{more}\n");
+    let model = |more: &str| format!("{SHORT}[[providers.models]]\nname = 'm'\n{more}\n");
+    for (name, file, says) in [
+        (
+            "nothing but the head",
+            "[[providers]]\n".to_owned(),
+            "oracle.toml:1: [[providers]] has no `name`, which it needs\n\
+             oracle.toml:1: [[providers]] has no `dialect`, which it needs\n\
+             oracle.toml:1: [[providers]] has no `base_url`, which it needs",
+        ),
+        (
+            "a dialect",
+            SHORT.replace("'openai'", "'grpc'"),
+            "oracle.toml:3: `providers.dialect` is `'grpc'`, allowed is \"openai\" or \"anthropic\"",
+        ),
+        (
+            "a name that is taken by what is built in",
+            SHORT.replace("local", "offline"),
+            "oracle.toml:2: `providers.name` is `'offline'`, allowed is lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
+        ),
+        (
+            "a name of another kind",
+            SHORT.replace("'local'", "5"),
+            "oracle.toml:2: `providers.name` is `5`, allowed is lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
+        ),
+        (
+            "no address",
+            SHORT.replace("http://h:1/v1", "h:1"),
+            "oracle.toml:4: `providers.base_url` is `'h:1'`, allowed is an address that begins with http:// or https://, without user, password, `?` and `#`",
+        ),
+        (
+            "a password in the address",
+            SHORT.replace("h:1", "me:canary@h:1"),
+            "oracle.toml:4: `providers.base_url` is `…`, allowed is an address that begins with http:// or https://, without user, password, `?` and `#`",
+        ),
+        (
+            "a key in the address",
+            SHORT.replace("/v1", "/v1?key=canary"),
+            "oracle.toml:4: `providers.base_url` is `…`, allowed is an address that begins with http:// or https://, without user, password, `?` and `#`",
+        ),
+        (
+            "the key itself for its variable",
+            with("key_env = 'sk-canary'"),
+            "oracle.toml:5: `providers.key_env` is `…`, allowed is the name of an environment variable: capital letters, digits and `_`",
+        ),
+        (
+            "the key itself",
+            with("key = 'sk-canary'"),
+            "oracle.toml:5: `providers.key` is `…`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+        ),
+        (
+            "a key almost right",
+            with("key_en = 'canary'"),
+            "oracle.toml:5: `providers.key_en` is `…`, but there is no such key; the nearest is `providers.key_env`",
+        ),
+        (
+            "a number for no key",
+            with("timeout = 5"),
+            "oracle.toml:5: `providers.timeout` is `5`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+        ),
+        (
+            "too many places for the key",
+            with("key_env = 'KEY'\nkey_file = 'f'"),
+            "oracle.toml:5: `providers.key_env` is `KEY`, allowed is only one of `key_env` and `key_file`; the other one is not needed",
+        ),
+        (
+            "a switch for a choice",
+            with("stream = true"),
+            "oracle.toml:5: `providers.stream` is `true`, allowed is \"always\" or \"never\"",
+        ),
+        (
+            "no calls at all",
+            with("requests_per_minute = 0"),
+            "oracle.toml:5: `providers.requests_per_minute` is `0`, allowed is a whole number from 1 to 10000000",
+        ),
+        (
+            "a secret in an open header",
+            with("headers = { Authorization = 'Bearer canary' }"),
+            "oracle.toml:5: `providers.headers` is `Authorization`, allowed is only what anybody may see; what may be a secret stands in a variable that `header_env` names",
+        ),
+        (
+            "a secret for a variable of a header",
+            with("header_env = { X-Token = 'canary' }"),
+            "oracle.toml:5: `providers.header_env` is `…`, allowed is a table of headers with the name of an environment variable: capital letters, digits and `_`",
+        ),
+        (
+            "a header that is none",
+            with("[providers.headers]\n'X Title' = 'canary'"),
+            "oracle.toml:5: `providers.headers` is `…`, allowed is a table of headers with names of headers: letters, digits and `-`",
+        ),
+        (
+            "headers of another kind",
+            with("headers = 'X-Title: canary'"),
+            "oracle.toml:5: `providers.headers` is `…`, allowed is a table of headers with their names and what they are set to",
+        ),
+        (
+            "a header from two places",
+            with("headers = { X-A = 'a' }\nheader_env = { X-A = 'A' }"),
+            "oracle.toml:5: `providers.headers` is `X-A`, allowed is a header that is not in `header_env` too",
+        ),
+        (
+            "no list of models",
+            with("models = ['m']"),
+            "oracle.toml:5: `providers.models` is `…`, allowed is only a list: the line `[[providers.models]]` and keys below it",
+        ),
+        (
+            "a model without a name",
+            format!("{SHORT}[[providers.models]]\ncontext_window = 100000\n"),
+            "oracle.toml:5: [[providers.models]] has no `name`, which it needs",
+        ),
+        (
+            "a window too small",
+            model("context_window = 100"),
+            "oracle.toml:7: `providers.models.context_window` is `100`, allowed is a whole number from 256 to 100000000",
+        ),
+        (
+            "too exact a price",
+            model("output = 1\ninput = 0.0000001"),
+            "oracle.toml:8: `providers.models.input` is `0.0000001`, allowed is US dollars from 0 to 1000000, with at most 6 decimals",
+        ),
+        (
+            "half a price",
+            model("input = 1"),
+            "oracle.toml:6: `providers.models.name` is `m`, allowed is a model with both `input` and `output`, or with no price at all",
+        ),
+        (
+            "a key of a model almost right",
+            model("context_windows = 9000"),
+            "oracle.toml:7: `providers.models.context_windows` is `9000`, but there is no such key; the nearest is `providers.models.context_window`",
+        ),
+        (
+            "a model twice",
+            model("[[providers.models]]\nname = 'm'"),
+            "oracle.toml:8: `providers.models.name` is `m`, allowed is a name that no other model of the provider has",
+        ),
+        (
+            "a provider twice",
+            format!("{SHORT}{SHORT}"),
+            "oracle.toml:6: `providers.name` is `local`, allowed is a name that no other provider has",
+        ),
+        (
+            "a section for a list",
+            "[providers]\nname = 'canary'\n".to_owned(),
+            "oracle.toml:1: `providers` is `…`, allowed is only a list: the line `[[providers]]` and keys below it",
+        ),
+        (
+            "a value for a list",
+            "providers = 'canary'\n".to_owned(),
+            "oracle.toml:1: `providers` is `…`, allowed is only a list: the line `[[providers]]` and keys below it",
+        ),
+        (
+            "a list almost right",
+            SHORT.replace("providers", "provider"),
+            "oracle.toml:1: there is no section `[provider]`; the nearest is `[[providers]]`",
+        ),
+    ] {
+        let said = problems(&sources(&file, &[], &[])).join("\n");
+        assert_eq!(said, says, "{name}");
+    }
+}
+
+#[test]
+fn problems_of_all_providers_and_sections_are_told_at_once_in_their_order() {
+    let file = format!(
+        "{SHORT}stream = 1\n[oracle]\nmax_turns = 0\n[[providers]]\nname = 'b'\nkey_env = 'b'\n\
+         [[providers.models]]\nname = ''\n[data]\ndirs = 'x'\n"
+    );
+    let lines = problems(&sources(&file, &[("ORACLE_MODEL__CHAIN", "")], &[]));
+    let places: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "oracle.toml:5",
+            "oracle.toml:7",
+            "oracle.toml:10",
+            "oracle.toml:8",
+            "oracle.toml:8",
+            "oracle.toml:12",
+            "oracle.toml:14",
+            "environment variable ORACLE_MODEL__CHAIN",
+        ]
+    );
+}
+
+#[test]
+fn the_environment_sets_no_providers() {
+    let loaded = super::sources(SHORT, &[("ORACLE_PROVIDERS__NAME", "x")], &[]);
+    let loaded = oracle_agent::config::load(&loaded).unwrap();
+    assert_eq!(loaded.config.providers.len(), 1);
+}

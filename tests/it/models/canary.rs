@@ -1,0 +1,144 @@
+//! Keys and header values, with servers that repeat them in whatever they say no with: they are in no
+//! event, no file of the journal and nothing that can be printed.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use oracle_agent::{
+    journal::Sqlite,
+    llm::{Dialect, ProviderSettings, Remote, Streaming},
+    model::Seq,
+    testkit::TestOracle,
+};
+use serde_json::json;
+
+const CANARY: &str = "canary";
+
+/// How a server says no, given what it was sent.
+#[derive(Debug, Clone, Copy)]
+enum No {
+    /// By a status, for ever.
+    Status(u16),
+    /// By a stream that begins with an error, or breaks off with one.
+    Stream(&'static str),
+    /// By something that cannot be read.
+    Nonsense,
+}
+
+/// What it was sent, once it has said no.
+fn say(no: No, mut stream: TcpStream) -> Option<String> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let lines = || head.lines().filter_map(|line| line.split_once(": "));
+    let length = lines()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?
+        .1;
+    reader
+        .take(length.parse().ok()?)
+        .read_to_end(&mut Vec::new())
+        .ok()?;
+    let values: Vec<_> = lines().map(|(_, value)| value).collect();
+    let message = format!("you sent {head}, so {}", values.join(" and "));
+    let error =
+        json!({ "type": "error", "error": { "message": message, "type": values.join(" ") } });
+    let (status, kind, body) = match no {
+        No::Status(status) => (status, "application/json", error.to_string()),
+        No::Stream(before) => (
+            200,
+            "text/event-stream",
+            format!("{before}data: {error}\n\n"),
+        ),
+        No::Nonsense => (200, "text/event-stream", format!("data: {head:?}\n\n")),
+    };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status} No\r\ncontent-type: {kind}\r\nconnection: close\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+    .ok()?;
+    Some(head)
+}
+
+fn is_kept(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        bytes
+            .windows(CANARY.len())
+            .any(|window| window == CANARY.as_bytes())
+    })
+}
+
+async fn asked(dialect: Dialect, no: No) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (heard, hears) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = say(no, stream).map(|head| heard.send(head));
+        }
+    });
+    let settings = ProviderSettings {
+        name: "p".into(),
+        dialect,
+        base_url: format!("http://{address}/v1"),
+        key: Some(format!("sk-{CANARY}-key").into()),
+        headers: vec![("x-team".into(), format!("{CANARY}-team").into())],
+        streaming: Streaming::Always,
+        models: Vec::new(),
+        connect: Duration::from_secs(60),
+        first_byte: Duration::from_secs(60),
+    };
+    let mut said = format!("{settings:?}");
+    let remote = Remote::new(settings).unwrap();
+    said += &format!("{remote:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Sqlite::open(folder.path(), Box::new(|_| ())).unwrap();
+    let oracle = TestOracle::new(remote)
+        .models(&["p/m"])
+        .journal(Arc::new(journal));
+    let oracle = oracle.policy(|policy| policy.retry.base = Duration::from_millis(1));
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("how?").await.unwrap();
+    assert_eq!(answer.outcome.name(), "failed", "{dialect:?}, {no:?}");
+    said += &format!("{answer:?} {:?}", session.view().await);
+    for event in session.events(Seq(0)).await.unwrap() {
+        said += &format!("{event:?} {}", serde_json::to_string(&event).unwrap());
+    }
+    said += &format!("{:?}", oracle.oracle().providers());
+    oracle.shut_down(Duration::from_secs(60)).await;
+    assert!(!said.contains(CANARY), "{dialect:?}, {no:?}: {said}");
+    assert!(!is_kept(folder.path()), "{dialect:?}, {no:?}: in a file");
+    let heard = hears.recv().unwrap();
+    assert_eq!(heard.matches(CANARY).count(), 2, "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_event_and_no_file_has_what_a_server_repeats_of_a_key() {
+    let openai = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half\"}}]}\n\n";
+    for no in [
+        No::Status(400),
+        No::Status(401),
+        No::Status(500),
+        No::Stream(""),
+        No::Stream(openai),
+        No::Nonsense,
+    ] {
+        for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+            asked(dialect, no).await;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Replies that break off at each of their events, events that come twice or too early, and pieces of
+//! any size: with text, a call of a tool, and an answer after it.
+
+use futures_util::{StreamExt, stream};
+use oracle_agent::llm::Dialect;
+use serde_json::Value;
+
+use super::play::{ARGUMENTS, Came, Play, SHORT, Says, play};
+
+/// More events than a reply has here.
+const EVENTS: u64 = 16;
+const AT_A_TIME: usize = 16;
+
+/// The first reply with this fault at each of its events, in both dialects.
+async fn at_each_event(fault: &str) -> Vec<(String, Came)> {
+    let every = (0..=EVENTS)
+        .flat_map(|event| [Dialect::OpenAi, Dialect::Anthropic].map(|dialect| (event, dialect)));
+    let runs = every.map(async |(event, dialect)| {
+        let name = format!("{fault}={event}, {dialect:?}");
+        let mut played = Play::new(dialect, &[format!("{fault}={event}@1")]);
+        played.says = Says::Call;
+        let came = play(&name, &played).await;
+        assert_eq!(came.outcome, "answered", "{name}: {}", came.line());
+        (name, came)
+    });
+    stream::iter(runs)
+        .buffer_unordered(AT_A_TIME)
+        .collect()
+        .await
+}
+
+fn arguments() -> Value {
+    serde_json::from_str(ARGUMENTS).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_cut_at_any_event_is_asked_for_again_and_nothing_of_it_stays() {
+    let runs = at_each_event("cut").await;
+    for (name, came) in &runs {
+        assert_eq!(came.ran, [arguments()], "{name}: the call runs once");
+        assert_eq!(came.most_often(), 1, "{name}: text is doubled");
+        let cut = came.codes() == [("llm.retried", "cut")];
+        let asked = if cut { 3 } else { 2 };
+        assert_eq!(came.requests, [asked, 0], "{name}: {}", came.line());
+        assert!(cut || came.codes().is_empty(), "{name}: {}", came.line());
+        assert_eq!(came.text.trim(), SHORT, "{name}");
+    }
+    let cut = runs.iter().filter(|(_, came)| !came.codes().is_empty());
+    assert!(cut.count() > 10, "most of these events come before the end");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_comes_twice_or_too_early_runs_no_broken_call() {
+    // Nothing in an event tells that it has come before: text that a server sends twice stands there
+    // twice, and no follower sees anything else than what is kept.
+    for (fault, doubled) in [("duplicate", 2), ("out-of-order", 1)] {
+        for (name, came) in at_each_event(fault).await {
+            assert!(came.most_often() <= doubled, "{name}");
+            let line = came.line();
+            match &came.ran[..] {
+                [] => assert!(came.count("tool.refused") > 0, "{name}: {line}"),
+                [ran] => assert_eq!(*ran, arguments(), "{name}"),
+                more => panic!("{name}: the call runs {} times", more.len()),
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pieces_of_any_size_are_one_text() {
+    const WIDE: &str = "Grüße aus 東京 – 🦀. ";
+    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+        for size in 1..=7 {
+            let name = format!("split={size}, {dialect:?}");
+            let came = play(&name, &Play::new(dialect, &[format!("split={size}")])).await;
+            assert_eq!(
+                came.line(),
+                "answered, turn.replied, signal.emitted; asked 1",
+                "{name}"
+            );
+            assert_eq!(came.text.trim(), WIDE.repeat(2).trim(), "{name}");
+        }
+    }
+}

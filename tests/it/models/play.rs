@@ -1,0 +1,406 @@
+//! One question to a whole system whose model is a server that goes wrong, and what came of it.
+//!
+//! Real sockets, so a real clock. Deadlines are short where a fault waits for them, and far away elsewhere:
+//! nothing is decided by a race.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use oracle_agent::{
+    actor::{GatewaySettings, Progress, SessionHandle},
+    llm::{Dialect, ProviderSettings, Remote, Streaming},
+    mock::{Mock, Planned, Settings},
+    model::{
+        Event, Submission, ToolSpec,
+        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
+    },
+    testkit::TestOracle,
+    tool::{Tool, ToolContext, ToolError},
+};
+use serde_json::{Value, json};
+
+/// No word in it comes twice, so that whatever is doubled is seen. The mock says it back.
+pub(super) const QUESTION: &str = "Where does the code of our small server empty its cache, \
+    why is that done so late, and which test would notice if nobody did it any more?";
+
+/// Tries of one model.
+pub(super) const TRIES: u32 = 2;
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Deadlines {
+    pub(super) connect: Duration,
+    pub(super) headers: Duration,
+    pub(super) first_token: Duration,
+    pub(super) idle: Duration,
+    pub(super) total: Duration,
+}
+
+impl Deadlines {
+    /// Longer than anything takes that is answered at all, however busy the machine.
+    pub(super) const FAR: Self = Self {
+        connect: Duration::from_secs(30),
+        headers: Duration::from_secs(60),
+        first_token: Duration::from_secs(90),
+        idle: Duration::from_secs(90),
+        total: Duration::from_secs(120),
+    };
+}
+
+/// What the mock says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    /// The question.
+    Question,
+    /// A call of the tool besides a short text, and then the text: in few events.
+    Call,
+}
+
+/// The arguments of that call.
+pub(super) const ARGUMENTS: &str = r#"{"query":"where"}"#;
+/// That text.
+pub(super) const SHORT: &str = "The handler checks the session";
+
+/// What is asked of whom.
+#[derive(Debug, Clone)]
+pub(super) struct Play {
+    pub(super) dialect: Dialect,
+    pub(super) streaming: Streaming,
+    /// What goes wrong with the first model.
+    pub(super) faults: Vec<Planned>,
+    /// Where it is instead of at the mock.
+    pub(super) address: Option<String>,
+    /// Whether TLS is expected of the mock, which has none.
+    pub(super) tls: bool,
+    pub(super) deadlines: Deadlines,
+    /// What the mock says: the question, or else first a call and then an answer, in few pieces.
+    pub(super) says: Says,
+    /// Whether a second model stands in the chain that has no faults.
+    pub(super) spare: bool,
+}
+
+impl Play {
+    pub(super) fn new(dialect: Dialect, faults: &[String]) -> Self {
+        Self {
+            dialect,
+            streaming: Streaming::Always,
+            faults: faults.iter().map(|text| text.parse().unwrap()).collect(),
+            address: None,
+            tls: false,
+            deadlines: Deadlines::FAR,
+            says: Says::Question,
+            spare: false,
+        }
+    }
+
+    fn remote(&self, name: &str, url: &str) -> Remote {
+        let base = match self.dialect {
+            Dialect::OpenAi => "/v1",
+            Dialect::Anthropic => "",
+        };
+        Remote::new(ProviderSettings {
+            name: name.into(),
+            dialect: self.dialect,
+            base_url: format!("{url}{base}"),
+            key: None,
+            headers: Vec::new(),
+            streaming: self.streaming,
+            models: Vec::new(),
+            connect: self.deadlines.connect,
+            first_byte: self.deadlines.headers,
+        })
+        .unwrap()
+    }
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(super) struct Came {
+    pub(super) outcome: String,
+    pub(super) reason: Option<String>,
+    pub(super) text: String,
+    pub(super) events: Vec<Event>,
+    /// What the first model was asked, and the second one.
+    pub(super) requests: [u64; 2],
+    /// The arguments of calls that ran.
+    pub(super) ran: Vec<Value>,
+}
+
+/// Asks, follows, and checks what holds whatever goes wrong.
+pub(super) async fn play(name: &str, play: &Play) -> Came {
+    let mock = |faults: &[Planned]| {
+        Mock::start(Settings {
+            echo: play.says == Says::Question,
+            turns: 2.try_into().unwrap(),
+            tools: true,
+            tool_arguments: (play.says == Says::Call).then(|| ARGUMENTS.to_owned()),
+            size: SHORT.len(),
+            chunks: 4.try_into().unwrap(),
+            faults: faults.to_vec(),
+            ..Settings::default()
+        })
+    };
+    let first = mock(&play.faults).await.unwrap();
+    let second = mock(&[]).await.unwrap();
+    let mut address = play.address.clone().unwrap_or(first.url().to_owned());
+    if play.tls {
+        address = address.replace("http:", "https:");
+    }
+    let look = Look::new();
+    let Deadlines {
+        first_token,
+        idle,
+        total,
+        ..
+    } = play.deadlines;
+    let names: &[&str] = if play.spare {
+        &["first/a", "second/b"]
+    } else {
+        &["first/a"]
+    };
+    let oracle = TestOracle::new(play.remote("first", &address))
+        .backend(play.remote("second", second.url()))
+        .models(names)
+        .tool(look.clone())
+        .settings(|settings| {
+            settings.gateway = GatewaySettings {
+                first_token,
+                idle,
+                total,
+                ..GatewaySettings::default()
+            };
+        })
+        .policy(|policy| {
+            policy.retry.attempts = TRIES;
+            policy.retry.base = Duration::from_millis(1);
+            policy.limits.max_turns = 3;
+        });
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let asked = SessionHandle::ask(&session, Submission::new(QUESTION));
+    let mut watch = asked.await.unwrap();
+    let mut shown = Shown::default();
+    let mut events = Vec::new();
+    let followed = async {
+        while let Some(progress) = watch.next().await.unwrap() {
+            match progress {
+                Progress::Frame(frame) => {
+                    let turn = frame.turn.0;
+                    shown.take(name, turn, frame.attempt.0, frame.offset, &frame.text);
+                }
+                Progress::Event(event) => events.push((*event).clone()),
+            }
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(300), followed).await;
+    assert!(ended.is_ok(), "{name}: the query does not end: {events:#?}");
+    let answer = watch.answer().await.unwrap();
+    let came = Came {
+        outcome: answer.outcome.name().to_owned(),
+        reason: answer.outcome.reason().map(str::to_owned),
+        text: answer.text,
+        events,
+        requests: [first.stats().requests, second.stats().requests],
+        ran: look.ran.lock().unwrap().clone(),
+    };
+    for mock in [first, second] {
+        let broken = mock.stats().breaches;
+        assert!(broken.is_empty(), "{name}: we break rules: {broken:?}");
+    }
+    shown.check(name, &came);
+    came.check(name);
+    oracle.shut_down(Duration::from_secs(5)).await;
+    came
+}
+
+/// The text that a follower saw.
+#[derive(Debug, Default)]
+struct Shown {
+    /// By turn: the last try, and what it showed.
+    turns: BTreeMap<u32, (u32, String)>,
+    /// Tries that showed something, by turn.
+    tries: Vec<(u32, u32)>,
+}
+
+impl Shown {
+    fn take(&mut self, name: &str, turn: u32, attempt: u32, offset: usize, text: &str) {
+        let (last, seen) = self.turns.entry(turn).or_default();
+        assert!(attempt >= *last, "{name}: a try shows text after the next");
+        if attempt > *last {
+            seen.clear();
+            *last = attempt;
+        }
+        assert_eq!(offset, seen.len(), "{name}: text comes twice or not at all");
+        seen.push_str(text);
+        self.tries.push((turn, attempt));
+    }
+
+    fn check(&self, name: &str, came: &Came) {
+        for (turn, attempt) in &self.tries {
+            let of_turn = came.of("turn.restarted").filter(|event| {
+                event.turn.map(|turn| turn.0) == Some(*turn) && event.payload["attempt"] == *attempt
+            });
+            assert!(
+                *attempt == 1 || of_turn.count() == 1,
+                "{name}: try {attempt} of turn {turn} is not marked"
+            );
+        }
+        for reply in came.of("turn.replied") {
+            let turn = reply.turn.unwrap().0;
+            let (_, seen) = self.turns.get(&turn).cloned().unwrap_or_default();
+            assert_eq!(reply.payload["text"], seen, "{name}: turn {turn}");
+        }
+    }
+}
+
+impl Came {
+    fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Event> {
+        self.events.iter().filter(move |event| event.kind == kind)
+    }
+
+    pub(super) fn count(&self, kind: &str) -> usize {
+        self.of(kind).count()
+    }
+
+    /// How often a word that the mock says in a turn stands in the reply of one, at most.
+    pub(super) fn most_often(&self) -> usize {
+        let texts = self.of("turn.replied").map(|event| {
+            let text = event.payload["text"].as_str().unwrap();
+            let said = QUESTION.split_whitespace().chain(SHORT.split_whitespace());
+            // Short words stand in our own guidance too, which the mock says back.
+            let words = said.filter(|word| word.len() > 4);
+            words.map(|word| text.matches(word).count()).max().unwrap()
+        });
+        texts.max().unwrap_or(0)
+    }
+
+    /// What the log says went wrong, each once: the type of the event, and the code or the reason.
+    pub(super) fn codes(&self) -> Vec<(&str, &str)> {
+        let told = ["llm.retried", "llm.failed_over", "tool.refused"];
+        let mut codes: Vec<_> = self
+            .events
+            .iter()
+            .filter(|event| told.contains(&&*event.kind))
+            .map(|event| (&*event.kind, why(event).unwrap_or_default()))
+            .collect();
+        codes.dedup();
+        codes
+    }
+
+    /// Holds whatever went wrong.
+    fn check(&self, name: &str) {
+        assert_eq!(self.count("query.finished"), 1, "{name}");
+        let open = self.count("turn.started") - self.count("turn.replied");
+        let failed = usize::from(self.outcome == "failed");
+        assert!(open <= failed, "{name}: a turn has no end");
+        assert_eq!(self.count("tool.started"), self.ran.len(), "{name}");
+        assert_eq!(self.count("tool.finished"), self.ran.len(), "{name}");
+        // What is refused was never requested: each call has one of the two.
+        let calls = self
+            .of("turn.replied")
+            .flat_map(|event| event.payload["message"]["parts"].as_array().unwrap())
+            .filter(|part| part["kind"] == "tool_call")
+            .count();
+        let refused = self.count("tool.refused");
+        assert_eq!(calls, self.ran.len() + refused, "{name}: each call ends");
+        for arguments in &self.ran {
+            assert!(
+                arguments["query"].is_string(),
+                "{name}: a broken call ran: {arguments}"
+            );
+        }
+    }
+
+    /// In a line: the end, what the log says on the way there, and what the models were asked.
+    pub(super) fn line(&self) -> String {
+        let mut line = self.outcome.clone();
+        if let Some(reason) = &self.reason {
+            let _ = write!(line, "({reason})");
+        }
+        let mut runs: Vec<(String, usize)> = Vec::new();
+        for event in &self.events {
+            let why = why(event);
+            let told = [
+                "llm.",
+                "tool.refused",
+                "tool.finished",
+                "budget.",
+                "turn.re",
+                "signal.",
+            ];
+            if !told.iter().any(|kind| event.kind.starts_with(kind)) {
+                continue;
+            }
+            let mut told = event.kind.clone();
+            if let Some(why) = why {
+                let _ = write!(told, "({why})");
+            }
+            match runs.last_mut() {
+                Some((last, times)) if *last == told => *times += 1,
+                _ => runs.push((told, 1)),
+            }
+        }
+        for (told, times) in runs {
+            let _ = write!(line, ", {told}");
+            if times > 1 {
+                let _ = write!(line, " x{times}");
+            }
+        }
+        let [first, second] = self.requests;
+        let _ = write!(line, "; asked {first}");
+        if second > 0 {
+            let _ = write!(line, "+{second}");
+        }
+        line
+    }
+}
+
+fn why(event: &Event) -> Option<&str> {
+    let code = event.payload["fault"]["code"].as_str();
+    code.or(event.payload["why"].as_str())
+}
+
+/// A tool that remembers with what it was called.
+#[derive(Clone)]
+struct Look {
+    spec: ToolSpec,
+    ran: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Look {
+    fn new() -> Self {
+        let properties = json!({"query": {"type": "string"}});
+        Self {
+            spec: ToolSpec {
+                name: "look".into(),
+                description: "Looks.".into(),
+                schema: json!({"type": "object", "properties": properties, "required": ["query"]}),
+                serves: ToolNeed::General,
+                effect: ToolEffect::ReadOnly,
+                repeat: ToolRepeat::Safe,
+                approval: ToolApproval::NotNeeded,
+            },
+            ran: Arc::default(),
+        }
+    }
+}
+
+impl Tool for Look {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        self.ran.lock().unwrap().push(arguments);
+        async { Ok("found".to_owned()) }.boxed()
+    }
+}
