@@ -231,6 +231,9 @@ impl<'a> Follower<'a> {
         }
         match (&answer.outcome, answer.outcome.reason()) {
             (Outcome::Cancelled, _) => terminal.note("oracle: cancelled"),
+            (Outcome::Failed { code, detail }, _) => {
+                terminal.note(&format!("oracle: failed: {}", failure(code, detail)));
+            }
             (outcome, Some(reason)) => {
                 terminal.note(&format!("oracle: {}: {reason}", outcome.name()));
             }
@@ -238,6 +241,17 @@ impl<'a> Follower<'a> {
         }
         Ok(())
     }
+}
+
+/// What went wrong, its code, and where to look where that is with the model's provider.
+fn failure(code: &str, detail: &str) -> String {
+    let remedy = match code {
+        "unauthorized" | "forbidden" | "quota" => "; `oracle doctor` says which key was used",
+        "model_not_found" => "; `oracle models` lists those that there are",
+        "connect" | "dns" | "tls" | "headers_timeout" => "; `oracle doctor` tries the connection",
+        _ => "",
+    };
+    format!("{} ({code}){remedy}", harmless(detail))
 }
 
 /// Takes a query back. It may have ended by itself in the meantime.

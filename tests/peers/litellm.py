@@ -8,52 +8,13 @@ The proxy answers some models with its own mocks (text, tool calls, rate limits,
 
 import json
 import os
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 
-KEY = "sk-peer-canary-0123456789"
+from peer import KEY, Place, answers, check, free_port, get, run, start, until
+
 SIGNAL = "<signal type='context_sufficient'><sources_found>1</sources_found></signal>"
 ANSWER = "It is in src/parser.rs:4."
-PROCESSES = []
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def start(command, log, **more):
-    process = subprocess.Popen(command, stderr=log, start_new_session=True, **more)
-    PROCESSES.append(process)
-    return process
-
-
-def until(what, seconds, test):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if test():
-            return
-        time.sleep(0.2)
-    sys.exit(f"{what} did not come within {seconds} s")
-
-
-def answers(url):
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
-def get(url):
-    with urllib.request.urlopen(url, timeout=5) as answer:
-        return json.load(answer)
 
 
 def proxy_config(upstream):
@@ -112,51 +73,6 @@ key_env = "WRONG_KEY"
 """
 
 
-class Place:
-    """A project and a data directory for `oracle ask`."""
-
-    def __init__(self, oracle, folder, proxy):
-        self.oracle, self.folder, self.proxy = os.path.abspath(oracle), folder, proxy
-        self.project = os.path.join(folder, "project")
-        os.makedirs(os.path.join(self.project, "src"))
-        with open(os.path.join(self.project, "src", "parser.rs"), "w") as file:
-            file.write("//! Invoices.\n\n/// Reads one.\npub fn parse_invoice() {}\n")
-
-    def ask(self, *chain):
-        config = os.path.join(self.folder, "oracle.toml")
-        with open(config, "w") as file:
-            file.write(oracle_config(self.proxy, chain))
-        data = os.path.join(self.folder, "data")
-        command = [self.oracle, "ask", "--json", "--config", config, "--project", self.project, "--data-dir", data]
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": self.folder,
-            "PEER_KEY": KEY,
-            "WRONG_KEY": "wrong-canary-0123",
-            "RUST_LOG": "trace",
-        }
-        done = subprocess.run(command + ["where is parse_invoice?"], capture_output=True, text=True, env=environment, timeout=120)
-        for secret in (KEY, "wrong-canary-0123"):
-            assert secret not in done.stdout + done.stderr, f"{chain}: a key in the output"
-        try:
-            return done.returncode, json.loads(done.stdout)
-        except ValueError:
-            sys.exit(f"{chain}: exit code {done.returncode}, {done.stdout!r}\n{done.stderr[-4000:]}")
-
-    def events(self, session):
-        data = os.path.join(self.folder, "data")
-        command = [self.oracle, "sessions", "export", session, "--data-dir", data]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        assert KEY not in done.stdout, "a key in the journal"
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def check(name, seen, expected):
-    if seen != expected:
-        sys.exit(f"{name}: {seen}, expected {expected}")
-    print(f"ok  {name}: {seen}")
-
-
 def checks(place):
     for way in ("openai-way", "whole-replies", "anthropic-way"):
         code, told = place.ask(f"{way}/plain")
@@ -208,17 +124,10 @@ def main(oracle):
             proxy = f"http://127.0.0.1:{proxy_port}"
             until("the mock model", 20, lambda: answers(upstream + "/stats"))
             until("the proxy", 180, lambda: answers(proxy + "/health/liveliness"))
-            checks(Place(oracle, folder, proxy))
+            checks(Place(oracle, folder, lambda chain: oracle_config(proxy, chain)))
             stats = get(upstream + "/stats")
             check("what the proxy made of it breaks no rule", (stats["breaches"], stats["requests"]), ({}, 18))
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1])
-    finally:
-        for process in PROCESSES:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+    run(main)

@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+export PYTHONDONTWRITEBYTECODE=1 # The tree stays clean.
 target=${CARGO_TARGET_DIR:-target}
 
 # Makes the environment of a peer where it is missing, and says where it is.

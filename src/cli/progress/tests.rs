@@ -149,3 +149,21 @@ fn a_person_is_told_of_a_compaction_and_its_sizes() {
         assert_eq!(status(&event(kind, payload)).as_deref(), Some(said));
     }
 }
+
+#[test]
+fn a_failure_says_what_happened_and_where_to_look() {
+    for (code, detail, said) in [
+        (
+            "unauthorized",
+            "the provider answered 401",
+            "the provider answered 401 (unauthorized); `oracle doctor` says which key was used",
+        ),
+        (
+            "empty_answer",
+            "no text\u{1b}[2J",
+            "no text\u{fffd}[2J (empty_answer)",
+        ),
+    ] {
+        assert_eq!(failure(code, detail), said, "{code}");
+    }
+}

@@ -81,7 +81,9 @@ async fn a_compaction_can_be_cancelled_and_stands_for_progress() {
     assert_eq!(session.view().await.unwrap().state, "compacting");
     session.cancel(None).await.unwrap();
     session.wait_for("control.cancelled").await.unwrap();
-    let kinds = session.kinds().await.unwrap();
+    let mut kinds = session.kinds().await.unwrap();
+    // Where nothing may stay in memory, it has left by now.
+    kinds.retain(|kind| kind != "session.passivated");
     assert_eq!(kinds.last().map(String::as_str), Some("query.finished"));
     assert!(!kinds.contains(&"supervisor.restarted".to_owned()));
 }

@@ -1,0 +1,105 @@
+"""What the checks of peers share: processes that end with the check, a project, `oracle ask` over it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+KEY = "sk-peer-canary-0123456789"
+WRONG_KEY = "wrong-canary-0123"
+PROCESSES = []
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(command, log, **more):
+    process = subprocess.Popen(command, stderr=log, start_new_session=True, **more)
+    PROCESSES.append(process)
+    return process
+
+
+def until(what, seconds, test):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if test():
+            return
+        time.sleep(0.2)
+    sys.exit(f"{what} did not come within {seconds} s")
+
+
+def answers(url):
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        return json.load(answer)
+
+
+class Place:
+    """A project and a data directory for `oracle ask`; `config` makes the text of a configuration of a chain."""
+
+    def __init__(self, oracle, folder, config):
+        self.oracle, self.folder, self.config = os.path.abspath(oracle), folder, config
+        self.project = os.path.join(folder, "project")
+        os.makedirs(os.path.join(self.project, "src"))
+        with open(os.path.join(self.project, "src", "parser.rs"), "w") as file:
+            file.write("//! Invoices.\n\n/// Reads one.\npub fn parse_invoice() {}\n")
+
+    def ask(self, *chain):
+        config = os.path.join(self.folder, "oracle.toml")
+        with open(config, "w") as file:
+            file.write(self.config(chain))
+        data = os.path.join(self.folder, "data")
+        command = [self.oracle, "ask", "--json", "--config", config, "--project", self.project, "--data-dir", data]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": self.folder,
+            "PEER_KEY": KEY,
+            "WRONG_KEY": WRONG_KEY,
+            "RUST_LOG": "trace",
+        }
+        done = subprocess.run(command + ["where is parse_invoice?"], capture_output=True, text=True, env=environment, timeout=120)
+        for secret in (KEY, WRONG_KEY):
+            assert secret not in done.stdout + done.stderr, f"{chain}: a key in the output"
+        try:
+            return done.returncode, json.loads(done.stdout)
+        except ValueError:
+            sys.exit(f"{chain}: exit code {done.returncode}, {done.stdout!r}\n{done.stderr[-4000:]}")
+
+    def events(self, session):
+        data = os.path.join(self.folder, "data")
+        command = [self.oracle, "sessions", "export", session, "--data-dir", data]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        assert KEY not in done.stdout, "a key in the journal"
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check(name, seen, expected):
+    if seen != expected:
+        sys.exit(f"{name}: {seen}, expected {expected}")
+    print(f"ok  {name}: {seen}")
+
+
+def run(main):
+    """Does it, and leaves no process behind."""
+    try:
+        main(sys.argv[1])
+    finally:
+        for process in PROCESSES:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
