@@ -13,8 +13,8 @@
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
 //! | 3 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
-//! | 4 | [`cli`]: translation of the outside to commands and back |
-//! | 5 | [`app`]: puts a system together; [`telemetry`]: the log |
+//! | 5 | [`cli`], [`http`]: translation of the outside to commands and back |
+//! | 6 | [`app`]: puts a system together; [`telemetry`]: the log |
 //!
 //! `testkit` (feature of that name) puts whole systems together for tests.
 
@@ -33,6 +33,7 @@ pub mod actor;
 pub mod mock;
 
 pub mod cli;
+pub mod http;
 
 pub mod app;
 pub mod telemetry;

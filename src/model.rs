@@ -3,6 +3,7 @@
 //! Serde data and the small total functions that belong to a type (parsing an id, adding usage).
 //! No decisions, no I/O, no clock: a time is always a value that somebody passed in.
 
+pub mod access;
 pub mod classification;
 pub mod command;
 pub mod event;
@@ -20,6 +21,7 @@ pub mod time;
 pub mod tool;
 pub mod usage;
 
+pub use access::Principal;
 pub use classification::{Needs, QueryClassification, QueryType};
 pub use command::{BusyPolicy, Submission};
 pub use event::{Event, Severity, Source};

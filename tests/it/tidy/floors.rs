@@ -19,14 +19,15 @@ const FLOORS: &[(&str, u8)] = &[
     ("tool", 2),
     ("journal", 2),
     ("config", 2),
+    ("access", 2),
     ("actor", 3),
     ("mock", 3),
-    ("http", 4),
     ("control", 4),
-    ("cli", 4),
-    ("mcp", 4),
-    ("app", 5),
-    ("telemetry", 5),
+    ("http", 5),
+    ("cli", 5),
+    ("mcp", 5),
+    ("app", 6),
+    ("telemetry", 6),
 ];
 
 /// May import every room; only tests import it.

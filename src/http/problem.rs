@@ -1,0 +1,199 @@
+//! Why a request was not carried out, in the shape of OpenAI's error objects.
+
+use std::{borrow::Cow, time::Duration};
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{actor::AskError, kernel::Refusal};
+
+/// Why a request was not carried out. Its `code` is stable; its text says what is wrong and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    message: Cow<'static, str>,
+    param: Option<Cow<'static, str>>,
+    retry_after: Option<Duration>,
+}
+
+/// A [`Problem`] on the wire.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProblemBody {
+    /// What is wrong.
+    error: ErrorObject,
+}
+
+/// See [`ProblemBody`].
+#[derive(Debug, Serialize, ToSchema)]
+struct ErrorObject {
+    /// For people: what is wrong and what to do.
+    message: String,
+    /// The kind of problem, such as `invalid_request_error`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Which field or header is wrong, if it is one.
+    param: Option<String>,
+    /// Stable name of the problem.
+    code: &'static str,
+}
+
+impl Problem {
+    /// With a stable code.
+    #[must_use]
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            param: None,
+            retry_after: None,
+        }
+    }
+
+    /// A field, header or parameter that is not in order.
+    #[must_use]
+    pub fn bad(param: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            param: Some(param.into()),
+            ..Self::new(StatusCode::BAD_REQUEST, "invalid_value", message)
+        }
+    }
+
+    /// When it is worth trying again.
+    #[must_use]
+    pub fn retry_after(self, after: Duration) -> Self {
+        Self {
+            retry_after: Some(after),
+            ..self
+        }
+    }
+
+    /// No key was given, or none that is known.
+    #[must_use]
+    pub fn no_key() -> Self {
+        let what = "no valid key was given: send `Authorization: Bearer KEY` with a key from `oracle keys create`";
+        Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", what)
+    }
+
+    /// The key does not open this.
+    #[must_use]
+    pub fn admin_only() -> Self {
+        let what = "this needs a key of the role `admin`";
+        Self::new(StatusCode::FORBIDDEN, "admin_only", what)
+    }
+
+    /// The status that it is answered with.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// As it stands in a body or a stream's last event.
+    #[must_use]
+    pub fn body(&self) -> ProblemBody {
+        ProblemBody {
+            error: ErrorObject {
+                message: self.message.clone().into_owned(),
+                kind: kind(self.status),
+                param: self.param.clone().map(Cow::into_owned),
+                code: self.code,
+            },
+        }
+    }
+}
+
+/// OpenAI's word for problems with this status.
+fn kind(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "authentication_error",
+        StatusCode::FORBIDDEN => "permission_error",
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body())).into_response();
+        if let Some(after) = self.retry_after {
+            // Whole seconds, and never at once.
+            let seconds = after.as_secs_f64().ceil().max(1.0) as u64;
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}
+
+impl From<AskError> for Problem {
+    fn from(error: AskError) -> Self {
+        let text = error.to_string();
+        match error {
+            AskError::Refused(refusal) => refused(&refusal, text),
+            AskError::Busy { retry_after, .. } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", text)
+                    .retry_after(retry_after)
+            }
+            AskError::EmptyQuestion => Self::new(StatusCode::BAD_REQUEST, "empty_question", text),
+            AskError::QuestionTooLong { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "question_too_long", text)
+            }
+            AskError::Name(_) => Self::new(StatusCode::BAD_REQUEST, "invalid_name", text),
+            AskError::Reserved { .. } => Self::new(StatusCode::FORBIDDEN, "reserved", text),
+            AskError::NoSession { .. } => Self::new(StatusCode::NOT_FOUND, "no_session", text),
+            AskError::Deleted { .. } => Self::new(StatusCode::GONE, "deleted", text),
+            AskError::Timeout(_) | AskError::Stopped | AskError::Silent { .. } => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text)
+                    .retry_after(Duration::from_secs(1))
+            }
+            AskError::Journal(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "journal", text)
+                .retry_after(Duration::from_secs(5)),
+        }
+    }
+}
+
+fn refused(refusal: &Refusal, text: String) -> Problem {
+    let (status, code) = match refusal {
+        Refusal::NothingRunning => (StatusCode::CONFLICT, "nothing_running"),
+        Refusal::Busy => (StatusCode::CONFLICT, "busy"),
+        Refusal::InboxFull { .. } => (StatusCode::TOO_MANY_REQUESTS, "inbox_full"),
+        Refusal::KeyReused { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"),
+        Refusal::TurnsOutOfRange { .. } => (StatusCode::BAD_REQUEST, "turns_out_of_range"),
+        Refusal::NotWaiting { .. } => (StatusCode::CONFLICT, "not_waiting"),
+        Refusal::NothingToContinue => (StatusCode::CONFLICT, "nothing_to_continue"),
+        Refusal::AlreadyOpen => (StatusCode::CONFLICT, "already_open"),
+        Refusal::Elsewhere { .. } => (StatusCode::SERVICE_UNAVAILABLE, "elsewhere"),
+        Refusal::Quarantined { .. } => (StatusCode::CONFLICT, "quarantined"),
+    };
+    let problem = Problem::new(status, code, text);
+    match refusal {
+        Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Elsewhere { .. } => {
+            problem.retry_after(Duration::from_secs(1))
+        }
+        _ => problem,
+    }
+}
+
+/// For paths that nobody serves.
+pub(super) async fn no_such_route(uri: axum::http::Uri) -> Problem {
+    let path = uri.path();
+    let what = format!("there is nothing at `{path}`: `/api/openapi.json` describes what there is");
+    Problem::new(StatusCode::NOT_FOUND, "no_such_route", what)
+}
