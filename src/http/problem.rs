@@ -179,6 +179,8 @@ fn refused(refusal: &Refusal, text: String) -> Problem {
         Refusal::NotWaiting { .. } => (StatusCode::CONFLICT, "not_waiting"),
         Refusal::NothingToContinue => (StatusCode::CONFLICT, "nothing_to_continue"),
         Refusal::AlreadyOpen => (StatusCode::CONFLICT, "already_open"),
+        Refusal::NotNew => (StatusCode::CONFLICT, "not_new"),
+        Refusal::ImportTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "import_too_large"),
         Refusal::Elsewhere { .. } => (StatusCode::SERVICE_UNAVAILABLE, "elsewhere"),
         Refusal::Quarantined { .. } => (StatusCode::CONFLICT, "quarantined"),
     };
