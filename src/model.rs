@@ -23,7 +23,7 @@ pub mod usage;
 
 pub use access::Principal;
 pub use classification::{Needs, QueryClassification, QueryType};
-pub use command::{BusyPolicy, Submission};
+pub use command::{BusyPolicy, Import, ImportedMessage, Speaker, Submission};
 pub use event::{Event, Severity, Source};
 pub use fault::{Fault, FaultClass};
 pub use id::{

@@ -102,8 +102,8 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Takes no new messages from now on.
-    pub(super) fn drain(&self) {
+    /// Takes no new messages from now on; what runs goes on.
+    pub fn drain(&self) {
         self.router.draining.store(true, Ordering::Relaxed);
     }
 

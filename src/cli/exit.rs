@@ -65,12 +65,13 @@ pub fn worse(one: u8, other: u8) -> u8 {
 const fn of_refusal(refusal: &Refusal) -> u8 {
     match refusal {
         Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Elsewhere { .. } => BUSY,
-        Refusal::TurnsOutOfRange { .. } => USAGE,
+        Refusal::TurnsOutOfRange { .. } | Refusal::ImportTooLarge { .. } => USAGE,
         Refusal::NothingRunning
         | Refusal::KeyReused { .. }
         | Refusal::NotWaiting { .. }
         | Refusal::NothingToContinue
         | Refusal::AlreadyOpen
+        | Refusal::NotNew
         | Refusal::Quarantined { .. } => FAILED,
     }
 }

@@ -12,6 +12,10 @@ use utoipa::ToSchema;
 
 use crate::{actor::AskError, kernel::Refusal};
 
+mod limits;
+
+pub(super) use limits::no_such_method;
+
 /// Why a request was not carried out. Its `code` is stable; its text says what is wrong and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -179,6 +183,8 @@ fn refused(refusal: &Refusal, text: String) -> Problem {
         Refusal::NotWaiting { .. } => (StatusCode::CONFLICT, "not_waiting"),
         Refusal::NothingToContinue => (StatusCode::CONFLICT, "nothing_to_continue"),
         Refusal::AlreadyOpen => (StatusCode::CONFLICT, "already_open"),
+        Refusal::NotNew => (StatusCode::CONFLICT, "not_new"),
+        Refusal::ImportTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "import_too_large"),
         Refusal::Elsewhere { .. } => (StatusCode::SERVICE_UNAVAILABLE, "elsewhere"),
         Refusal::Quarantined { .. } => (StatusCode::CONFLICT, "quarantined"),
     };

@@ -64,6 +64,7 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     let conversation = (draft.transcript_chars() + notes) / 4;
     (conversation as u64)
         .saturating_add(draft.query.prompt_tokens)
+        .saturating_add(draft.session.instruction_tokens())
         .saturating_add(tool_tokens(&draft.policy().tools))
 }
 

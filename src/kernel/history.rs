@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        CallId, Message, Outcome, Part, Role, ToolCall, ToolResult, ToolStatus,
+        CallId, ImportedMessage, Message, Outcome, Part, Role, Speaker, ToolCall, ToolResult,
+        ToolStatus,
         command::Author,
         record::{MessageRange, Replied, Steered},
     },
@@ -80,6 +81,20 @@ impl Transcript {
     fn share(&mut self, message: Arc<Message>) {
         self.chars += chars(&message.parts);
         Arc::make_mut(&mut self.messages).push(message);
+    }
+
+    /// Something was said elsewhere before. Also what another model answered: its signals are not ours.
+    pub(super) fn import(&mut self, message: &ImportedMessage) {
+        // Some providers refuse a message without words.
+        if message.text.trim().is_empty() {
+            return;
+        }
+        let role = match message.speaker {
+            Speaker::User => Role::User,
+            Speaker::Assistant => Role::Assistant,
+        };
+        self.push(Message::text(role, escape(&message.text)));
+        self.query_start = self.messages.len();
     }
 
     /// A query begins.

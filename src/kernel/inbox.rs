@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::{
     control,
     effect::{Decision, Effect, Reply},
+    import,
     input::{Moment, Refusal},
     session::Session,
 };
 use crate::model::{
     BusyPolicy, Limits, Outcome, QueryId, Record, Submission, Usage,
     command::Author,
-    record::{Accepted, Fact, Finished, Place, QueryFact, Steered},
+    record::{Accepted, Fact, Finished, Place, QueryFact, SessionFact, Steered},
 };
 
 /// A message that waits.
@@ -21,10 +22,10 @@ pub(super) struct Queued {
     pub accepted: Arc<Accepted>,
 }
 
-/// What becomes of a message.
+/// What becomes of a message, and of what it brings along.
 pub(super) fn submit(
     session: &Session,
-    submission: Submission,
+    mut submission: Submission,
     now: Moment,
 ) -> Result<Decision, Refusal> {
     if let Some(key) = &submission.idempotency_key
@@ -40,6 +41,21 @@ pub(super) fn submit(
             Err(Refusal::KeyReused { key: key.clone() })
         };
     }
+    let Some(brought) = import::check(session, submission.import.take())? else {
+        return take(session, submission, now);
+    };
+    let mut import = session.note(SessionFact::Imported(brought), now);
+    let mut then = session.clone();
+    import.records.iter().for_each(|record| then.evolve(record));
+    let taken = take(&then, submission, now)?;
+    import.records.extend(taken.records);
+    Ok(Decision {
+        records: import.records,
+        ..taken
+    })
+}
+
+fn take(session: &Session, submission: Submission, now: Moment) -> Result<Decision, Refusal> {
     let limits = checked(submission.limits.unwrap_or(session.policy().limits))?;
     let accepted = Accepted {
         text: submission.text,

@@ -6,7 +6,7 @@ use super::effect::CallToken;
 use crate::model::{
     CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp, ToolResult,
     Turn,
-    command::Author,
+    command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause},
 };
 
@@ -160,6 +160,23 @@ pub enum Refusal {
     /// The session is busy and the message was not to wait.
     #[error("the session is busy with a query: wait for it, queue the message, or interrupt it")]
     Busy,
+    /// The session has messages already; others cannot come before them.
+    #[error(
+        "the session has messages already, so none can be put before them: send only the new one, or \
+         use another session"
+    )]
+    NotNew,
+    /// What was said elsewhere is more than a session takes.
+    #[error(
+        "{messages} earlier messages of {bytes} bytes are too many, {MAX_IMPORTED} of {MAX_IMPORT} are \
+         allowed: leave out the oldest"
+    )]
+    ImportTooLarge {
+        /// How many messages.
+        messages: usize,
+        /// All texts together.
+        bytes: usize,
+    },
     /// As many messages wait as may.
     #[error(
         "{waiting} messages are waiting already, which is the limit: try again when one is answered"

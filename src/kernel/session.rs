@@ -51,6 +51,8 @@ pub struct Session {
     /// The last thing that it did was to leave memory in order.
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
+    /// What whoever runs the conversation wants the model told, made harmless.
+    pub(super) instructions: Option<Arc<str>>,
     pub(super) inbox: VecDeque<Queued>,
     /// The last query that was accepted.
     pub(super) last_query: QueryId,
@@ -75,6 +77,7 @@ impl Session {
             paused: false,
             has_left: false,
             transcript: Transcript::default(),
+            instructions: None,
             inbox: VecDeque::new(),
             last_query: QueryId(0),
             last_question: None,

@@ -22,7 +22,7 @@ use crate::model::{QueryId, Usage, record::Opened};
 
 /// What this program writes; raised with every change to [`Resting`] or to what the records before it
 /// come to.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The state of a session of which nothing runs. Shares what is large with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,6 +33,7 @@ pub struct Resting {
     paused: bool,
     has_left: bool,
     transcript: Transcript,
+    instructions: Option<Arc<str>>,
     last_query: QueryId,
     last_question: Option<Arc<str>>,
     forced: Option<Inheritance>,
@@ -98,6 +99,7 @@ impl Session {
             paused: self.paused,
             has_left: self.has_left,
             transcript: self.transcript.clone(),
+            instructions: self.instructions.clone(),
             last_query: self.last_query,
             last_question: self.last_question.clone(),
             forced: self.forced.clone(),
@@ -116,6 +118,7 @@ impl Session {
             paused,
             has_left,
             transcript,
+            instructions,
             last_query,
             last_question,
             forced,
@@ -128,6 +131,7 @@ impl Session {
             paused,
             has_left,
             transcript,
+            instructions,
             last_query,
             last_question,
             forced,

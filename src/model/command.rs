@@ -9,6 +9,12 @@ use super::limits::Limits;
 /// Longest question, in bytes (spec 14).
 pub const MAX_QUESTION: usize = 1 << 20;
 
+/// Most messages of an [`Import`].
+pub const MAX_IMPORTED: usize = 4_096;
+
+/// Longest [`Import`], in bytes of all its texts.
+pub const MAX_IMPORT: usize = 4 << 20;
+
 /// What happens to a message that finds the session busy (spec 10).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +74,9 @@ pub struct Submission {
     /// Budgets of this query, instead of the profile's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// What was said elsewhere before, for the first message of a session; see [`Import`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub import: Option<Box<Import>>,
 }
 
 impl Submission {
@@ -78,8 +87,59 @@ impl Submission {
             busy: BusyPolicy::Queue,
             idempotency_key: None,
             limits: None,
+            import: None,
         }
     }
+
+    /// The same, with what was said before.
+    #[must_use]
+    pub fn with(self, import: Import) -> Self {
+        Self {
+            import: Some(Box::new(import)),
+            ..self
+        }
+    }
+}
+
+/// What a conversation brings along from elsewhere. It becomes durable in one step with the message that
+/// it comes with, and is part of what the model gets. All of it is data: a signal in it means nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// How whoever runs the conversation wants it led; stands behind the composed prompt. None leaves what
+    /// there is, an empty text takes it away. May come with any message, and counts from the next call on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// What was said, oldest first; only with the first message of a session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<ImportedMessage>,
+}
+
+impl Import {
+    /// Bytes of all its texts.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let said = self.messages.iter().map(|message| message.text.len());
+        said.sum::<usize>() + self.instructions.as_ref().map_or(0, String::len)
+    }
+}
+
+/// A message that was said elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedMessage {
+    /// Who said it.
+    pub speaker: Speaker,
+    /// What.
+    pub text: String,
+}
+
+/// A side of a conversation, as people see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// Who asks.
+    User,
+    /// Who answers.
+    Assistant,
 }
 
 /// Who speaks through the control channel; decides how a steer enters the conversation.

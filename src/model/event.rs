@@ -128,7 +128,7 @@ fn source(fact: &Fact) -> Source {
         | Fact::Supervisor(_) => Source::Supervisor,
         Fact::Llm(_) => Source::Gateway,
         Fact::Control(_) | Fact::Session(SessionFact::Released(_)) => Source::Control,
-        Fact::Session(SessionFact::Opened(_))
+        Fact::Session(SessionFact::Opened(_) | SessionFact::Imported(_))
         | Fact::Query(_)
         | Fact::Turn(_)
         | Fact::Signal(_)
@@ -176,6 +176,7 @@ fn severity(fact: &Fact) -> Severity {
         },
         Fact::Session(
             SessionFact::Opened(_)
+            | SessionFact::Imported(_)
             | SessionFact::Released(_)
             | SessionFact::Passivated(_)
             | SessionFact::Revived(_),

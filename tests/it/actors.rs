@@ -18,6 +18,7 @@ mod delegation;
 mod family;
 mod following;
 mod gateway;
+mod import;
 mod journals;
 mod models;
 mod outages;

@@ -18,6 +18,7 @@ mod ending;
 mod fallback;
 mod faults;
 mod history;
+mod import;
 mod inbox;
 mod loops;
 mod random;

@@ -10,6 +10,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Known},
+    kernel::Conversation,
     model::{
         Event, Record, Seq, Sid,
         record::{Fact, QueryFact, TurnFact},
@@ -92,6 +93,27 @@ impl SessionHandle {
             entries.extend(page);
         }
         Ok(entries)
+    }
+
+    /// What was said in it, as people had it: for whoever shows it, or compares it with a history of
+    /// their own. From the journal, and nobody wakes for it.
+    ///
+    /// # Errors
+    /// When there is no such session, or the journal cannot be read.
+    pub async fn conversation(&self) -> Result<Conversation, AskError> {
+        let Some(known) = self.known().await? else {
+            let name = self.key.name.clone();
+            return Err(AskError::NoSession { name });
+        };
+        let (mut conversation, mut last) = (Conversation::default(), Seq(0));
+        while last < known.last {
+            let page = self.read(known.sid, last, PAGE).await?;
+            let Some(end) = page.last() else { break };
+            last = end.seq;
+            page.iter()
+                .for_each(|entry| conversation.evolve(&entry.record));
+        }
+        Ok(conversation.whole())
     }
 
     /// Some of its records after a number; none where its log does not go that far. A log that was deleted

@@ -16,7 +16,7 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    kernel::{CallToken, Report, Trial},
+    kernel::{CallToken, Report, Session, Trial},
     llm::{Delta, Request, ToolChoice},
     model::{Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, record::TurnMode},
     prompt::{ComposedPrompt, Prepared},
@@ -41,6 +41,7 @@ struct Sent {
     messages: Arc<Vec<Arc<Message>>>,
     tools: Arc<[ToolSpec]>,
     prompt: Prompt,
+    instructions: Option<Arc<str>>,
 }
 
 /// The query's prompt, or what it takes to compose it again after a restart.
@@ -71,6 +72,7 @@ impl SessionState {
             messages: Arc::clone(self.session.transcript().messages()),
             tools: Arc::clone(&self.profile.policy.tools),
             prompt,
+            instructions: self.session.instructions().cloned(),
         };
         let call = self.call((token, trial), model)?;
         let me = me.clone();
@@ -130,7 +132,7 @@ impl Call {
         };
         let request = Request {
             model: self.name(),
-            system: Arc::clone(&system.content),
+            system: Session::system(&system.content, sent.instructions.as_deref()),
             messages: sent.messages,
             tools: sent.tools,
             tool_choice: match sent.mode {

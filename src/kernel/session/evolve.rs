@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use super::{Phase, Session};
 use crate::{
-    kernel::{inbox::Queued, query::Query},
+    kernel::{import, inbox::Queued, query::Query},
     model::{
         Outcome, QueryId, Record,
         record::{
@@ -22,6 +22,7 @@ impl Session {
             Fact::Session(SessionFact::Opened(opened)) => {
                 self.opened = Some(Arc::new(opened.clone()));
             }
+            Fact::Session(SessionFact::Imported(import)) => import::take_in(self, import),
             Fact::Session(SessionFact::Quarantined(why)) => {
                 self.phase = mem::replace(&mut self.phase, Phase::Idle).set_aside(why);
             }
@@ -160,6 +161,7 @@ impl PartialEq for Session {
             && self.paused == other.paused
             && self.has_left == other.has_left
             && self.transcript == other.transcript
+            && self.instructions == other.instructions
             && self.inbox == other.inbox
             && self.last_query == other.last_query
             && self.last_question == other.last_question

@@ -46,6 +46,17 @@ impl Session {
         &self.transcript
     }
 
+    /// What whoever runs the conversation wants the model told.
+    #[must_use]
+    pub const fn instructions(&self) -> Option<&Arc<str>> {
+        self.instructions.as_ref()
+    }
+
+    /// Whether no message was accepted yet.
+    pub(in crate::kernel) fn is_new(&self) -> bool {
+        self.last_query == QueryId(0)
+    }
+
     /// Its tenant and name, once it is open.
     #[must_use]
     pub fn key(&self) -> Option<&SessionKey> {
@@ -79,7 +90,10 @@ impl Session {
                 }
                 Fact::Query(QueryFact::Classified(_))
                 | Fact::Session(
-                    SessionFact::Opened(_) | SessionFact::Passivated(_) | SessionFact::Revived(_),
+                    SessionFact::Opened(_)
+                    | SessionFact::Imported(_)
+                    | SessionFact::Passivated(_)
+                    | SessionFact::Revived(_),
                 )
                 | Fact::Turn(_)
                 | Fact::Signal(_)

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Noted, facts};
-use crate::model::id::{ProfileName, QueryId, SessionKey, SessionName};
+use crate::model::{
+    command::Import,
+    id::{ProfileName, QueryId, SessionKey, SessionName},
+};
 
 /// Where a child session comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,8 @@ facts! {
     SessionFact in Session {
         /// See [`Opened`].
         Opened(Opened) = "session.opened",
+        /// What was said elsewhere before; see [`Import`].
+        Imported(Import) = "session.imported",
         /// See [`Quarantined`].
         Quarantined(Quarantined) = "session.quarantined",
         /// An operator let it go on as it stands.

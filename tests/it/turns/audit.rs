@@ -329,7 +329,11 @@ fn measured(started: &TurnStarted, live: &Session) {
             .chars()
             .count()
     });
-    let sent = live.transcript().token_estimate() + 100 + tools.sum::<usize>() as u64 / 4;
+    let told = live
+        .instructions()
+        .map(|text| Session::system(&Arc::from(""), Some(text)));
+    let told = told.map_or(0, |told| told.chars().count() as u64 / 4);
+    let sent = live.transcript().token_estimate() + told + 100 + tools.sum::<usize>() as u64 / 4;
     assert!(estimate.abs_diff(sent) < 30, "{estimate}, and it is {sent}");
 }
 

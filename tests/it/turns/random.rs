@@ -9,8 +9,9 @@ use oracle_agent::{
         Policy, Report, Step, ToolSlot,
     },
     model::{
-        Attempt, BusyPolicy, CallId, Fault, Limits, NanoUsd, Outcome, QueryId, QueryType, Reply,
-        StopReason, Submission, ToolCall, ToolResult, ToolStatus, Turn, Usage,
+        Attempt, BusyPolicy, CallId, Fault, Import, ImportedMessage, Limits, NanoUsd, Outcome,
+        QueryId, QueryType, Reply, Speaker, StopReason, Submission, ToolCall, ToolResult,
+        ToolStatus, Turn, Usage,
         command::Author,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
@@ -153,6 +154,24 @@ fn submission(a: u8, b: u8) -> Submission {
         busy: busy[usize::from(a % 4)],
         idempotency_key: (a > 128).then(|| format!("key {}", a % 5)),
         limits: (a.is_multiple_of(7)).then(|| Limits::turns(u32::from(b % 5))),
+        import: (a.is_multiple_of(3)).then(|| Box::new(import(a, b))),
+    }
+}
+
+/// Messages only come before the first one; refused otherwise.
+fn import(a: u8, b: u8) -> Import {
+    let speaker = if a.is_multiple_of(2) {
+        Speaker::User
+    } else {
+        Speaker::Assistant
+    };
+    let message = ImportedMessage {
+        speaker,
+        text: texts(b),
+    };
+    Import {
+        instructions: (b.is_multiple_of(2)).then(|| texts(a)),
+        messages: vec![message; usize::from(a.is_multiple_of(9)) * 2],
     }
 }
 
@@ -241,13 +260,9 @@ fn to_end(play: &mut Play, a: u8, b: u8) {
         2 => {
             let busy = BusyPolicy::Interrupt;
             let text = texts(b);
-            let limits = None;
-            let idempotency_key = None;
             drop(play.submit(Submission {
-                text,
                 busy,
-                idempotency_key,
-                limits,
+                ..Submission::new(text)
             }));
         }
         3 => {

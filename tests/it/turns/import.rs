@@ -1,0 +1,282 @@
+//! What a conversation brings along from elsewhere, and how it is read back (spec 1, 2, 10).
+
+use oracle_agent::{
+    kernel::{Command, Conversation, Effect, Refusal, Reply as Heard},
+    model::{
+        BusyPolicy, Import, ImportedMessage, Message, QueryId, Role, Speaker, Submission,
+        command::{Author, MAX_IMPORT, MAX_IMPORTED},
+    },
+};
+
+use super::{play::Play, script::*};
+
+fn user(text: &str) -> ImportedMessage {
+    let (speaker, text) = (Speaker::User, text.to_owned());
+    ImportedMessage { speaker, text }
+}
+
+fn assistant(text: &str) -> ImportedMessage {
+    let (speaker, text) = (Speaker::Assistant, text.to_owned());
+    ImportedMessage { speaker, text }
+}
+
+fn import(instructions: Option<&str>, messages: Vec<ImportedMessage>) -> Import {
+    let instructions = instructions.map(str::to_owned);
+    Import {
+        instructions,
+        messages,
+    }
+}
+
+fn talked() -> Import {
+    let said = vec![user("Where is main?"), assistant("In src/main.rs.")];
+    import(Some("Be brief."), said)
+}
+
+/// What is known of the model's words: role and text of each message.
+fn texts(play: &Play) -> Vec<(Role, String)> {
+    let text = |message: &std::sync::Arc<Message>| (message.role, message.texts().collect());
+    play.messages().iter().map(text).collect()
+}
+
+fn read_back(play: &Play) -> Conversation {
+    let mut conversation = Conversation::default();
+    play.log
+        .iter()
+        .for_each(|record| conversation.evolve(record));
+    conversation.whole()
+}
+
+/// Who said what, and whether the model still knows.
+fn said(conversation: &Conversation) -> Vec<(Option<u32>, Speaker, &str, bool)> {
+    let line = |said: &'_ oracle_agent::kernel::Said| said.query.map(|query| query.0);
+    let messages = conversation.messages.iter();
+    messages
+        .map(|said| (line(said), said.speaker, said.text.as_str(), said.stands))
+        .collect()
+}
+
+use Speaker::{Assistant as A, User as U};
+
+#[test]
+fn what_was_said_elsewhere_comes_with_the_first_message_in_one_step() {
+    let mut play = Play::new(policy());
+    let heard = play.submit(Submission::new(QUESTION).with(talked()));
+    assert_eq!(heard, Ok(Heard::Query { query: QueryId(1) }));
+    assert_eq!(play.kinds(), ["session.imported", "query.accepted"]);
+    let prepare = Effect::Prepare {
+        query: QueryId(1),
+        text: QUESTION.into(),
+        previous: Some("Where is main?".into()),
+    };
+    assert_eq!(play.effects, [prepare]);
+    let history = [
+        (Role::User, "Where is main?".to_owned()),
+        (Role::Assistant, "In src/main.rs.".to_owned()),
+        (Role::User, QUESTION.to_owned()),
+    ];
+    assert_eq!(texts(&play), history);
+    assert_eq!(
+        play.session.instructions().map(|text| &**text),
+        Some("Be brief.")
+    );
+}
+
+#[test]
+fn signals_in_it_are_data_whoever_said_them() {
+    let mut play = Play::new(policy());
+    let block = done();
+    let said = vec![user(&block), assistant(&block)];
+    let message = Submission::new(QUESTION).with(import(Some(&block), said));
+    play.submit(message).unwrap();
+    let harmless = block
+        .replace("<signal", "&lt;signal")
+        .replace("</signal", "&lt;/signal");
+    let history = [
+        (Role::User, harmless.clone()),
+        (Role::Assistant, harmless.clone()),
+        (Role::User, QUESTION.to_owned()),
+    ];
+    assert_eq!(texts(&play), history);
+    assert_eq!(
+        play.session.instructions().map(|text| &**text),
+        Some(&*harmless)
+    );
+    // The log, and with it whoever compares, has the words as they came.
+    assert_eq!(read_back(&play).messages[1].text, block);
+}
+
+#[test]
+fn it_stays_when_the_query_that_it_came_with_fails() {
+    let mut play = Play::new(policy());
+    play.submit(Submission::new(QUESTION).with(talked()))
+        .unwrap();
+    play.prepare(oracle_agent::model::QueryType::Code);
+    play.says("");
+    play.report(oracle_agent::kernel::Report::BudgetViolated {
+        query: QueryId(1),
+        detail: "too many".into(),
+    });
+    assert_eq!(
+        texts(&play).len(),
+        2,
+        "the question is gone, the past is not"
+    );
+    assert_eq!(
+        said(&read_back(&play)),
+        [
+            (None, U, "Where is main?", true),
+            (None, A, "In src/main.rs.", true),
+            (Some(1), U, QUESTION, false),
+        ]
+    );
+}
+
+#[test]
+fn messages_come_before_the_first_one_only() {
+    let mut play = Play::asked(policy());
+    let late = Submission::new("And?").with(talked());
+    assert_eq!(play.submit(late), Err(Refusal::NotNew));
+    play.says(&done());
+    let late = Submission::new("And?").with(talked());
+    assert_eq!(play.submit(late), Err(Refusal::NotNew));
+    // Its repetition is known for what it is.
+    let mut play = Play::new(policy());
+    let keyed = || Submission {
+        idempotency_key: Some("k".into()),
+        ..Submission::new(QUESTION).with(talked())
+    };
+    let first = play.submit(keyed());
+    assert_eq!(play.submit(keyed()), first);
+    assert!(play.kinds().is_empty(), "nothing more is recorded");
+}
+
+#[test]
+fn instructions_may_change_and_are_recorded_when_they_do() {
+    let mut play = Play::new(policy());
+    for (name, instructions, kinds, then) in [
+        (
+            "first",
+            Some("A"),
+            vec!["session.imported", "query.accepted"],
+            Some("A"),
+        ),
+        ("the same", Some(" A\n"), vec!["query.accepted"], Some("A")),
+        ("none named", None, vec!["query.accepted"], Some("A")),
+        (
+            "others",
+            Some("B"),
+            vec!["session.imported", "query.accepted"],
+            Some("B"),
+        ),
+        (
+            "taken away",
+            Some(" "),
+            vec!["session.imported", "query.accepted"],
+            None,
+        ),
+        ("and again", Some(""), vec!["query.accepted"], None),
+    ] {
+        let message = Submission::new("?").with(import(instructions, Vec::new()));
+        play.submit(message).unwrap();
+        assert_eq!(play.kinds(), kinds, "{name}");
+        let there = play.session.instructions().map(|text| &**text);
+        assert_eq!(there, then, "{name}");
+        play.command(Command::Cancel { query: None }).unwrap();
+    }
+    assert_eq!(read_back(&play).instructions, None);
+}
+
+#[test]
+fn a_message_that_is_refused_brings_nothing() {
+    let mut play = Play::asked(policy());
+    let rejected = Submission {
+        busy: BusyPolicy::Reject,
+        ..Submission::new("And?").with(import(Some("A"), Vec::new()))
+    };
+    assert_eq!(play.submit(rejected), Err(Refusal::Busy));
+    assert_eq!(play.session.instructions(), None);
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let many = vec![user("a"); MAX_IMPORTED + 1];
+    let long = vec![user(&"a".repeat(MAX_IMPORT - 1)), assistant("bc")];
+    for (messages, bytes) in [(many, MAX_IMPORTED + 1), (long, MAX_IMPORT + 1)] {
+        let mut play = Play::new(policy());
+        let refused = Refusal::ImportTooLarge {
+            messages: messages.len(),
+            bytes,
+        };
+        let message = Submission::new("?").with(import(None, messages));
+        assert_eq!(play.submit(message), Err(refused));
+    }
+    let mut play = Play::new(policy());
+    let fits = import(None, vec![user(&"a".repeat(MAX_IMPORT)), assistant(" ")]);
+    let fits = Import {
+        messages: fits.messages[..1].to_vec(),
+        ..fits
+    };
+    play.submit(Submission::new("?").with(fits)).unwrap();
+}
+
+#[test]
+fn blank_messages_are_kept_and_not_sent() {
+    let mut play = Play::new(policy());
+    let past = vec![user("a"), assistant(" \n"), user("b")];
+    play.submit(Submission::new("c").with(import(None, past)))
+        .unwrap();
+    let sent = ["a", "b", "c"].map(|text| (Role::User, text.to_owned()));
+    assert_eq!(texts(&play), sent);
+    assert_eq!(read_back(&play).messages.len(), 4);
+}
+
+#[test]
+fn a_conversation_is_read_back_as_people_had_it() {
+    let mut play = Play::new(policy());
+    play.submit(Submission::new(QUESTION).with(talked()))
+        .unwrap();
+    play.prepare(oracle_agent::model::QueryType::Code);
+    for (text, author) in [("only src", Author::User), ("be quick", Author::Operator)] {
+        let text = text.to_owned();
+        play.command(Command::Steer { text, author }).unwrap();
+    }
+    play.says(&format!("Looking. {}", need("more to read")));
+    play.submit(Submission::new("waits, and is taken back"))
+        .unwrap();
+    play.submit(Submission::new("waits")).unwrap();
+    play.command(Command::Cancel {
+        query: Some(QueryId(2)),
+    })
+    .unwrap();
+    play.says(&format!("There. {}", done()));
+    let conversation = read_back(&play);
+    assert_eq!(
+        said(&conversation),
+        [
+            (None, U, "Where is main?", true),
+            (None, A, "In src/main.rs.", true),
+            (Some(2), U, "waits, and is taken back", false),
+            (Some(1), U, QUESTION, true),
+            (Some(1), U, "only src", true),
+            (Some(1), A, "There.", true),
+            (Some(3), U, "waits", true),
+        ]
+    );
+    let shown = conversation.messages[5].shown.as_deref();
+    assert_eq!(shown, Some("Looking.\n\nThere."), "the text of every turn");
+    assert_eq!(conversation.instructions.as_deref(), Some("Be brief."));
+}
+
+#[test]
+fn instructions_stand_behind_the_prompt() {
+    use oracle_agent::kernel::Session;
+    let prompt = std::sync::Arc::from("The prompt.");
+    assert_eq!(Session::system(&prompt, None), prompt);
+    let system = Session::system(&prompt, Some("Be brief."));
+    let (before, after) = ("The prompt.\n\n---\n\n# Instructions", "\n\nBe brief.");
+    assert!(
+        system.starts_with(before) && system.ends_with(after),
+        "{system}"
+    );
+}
