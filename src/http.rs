@@ -17,6 +17,7 @@ mod front;
 mod health;
 mod held;
 mod host;
+mod openai;
 mod overload;
 mod problem;
 mod server;
@@ -50,6 +51,7 @@ struct Description;
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(health::routes())
+        .merge(openai::routes())
         .with_state(host.clone())
         .split_for_parts();
     let router = router

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Problem, drain::Drain, overload::Overload, settings::Settings};
+use super::{Problem, drain::Drain, openai::Chats, overload::Overload, settings::Settings};
 use crate::{actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
@@ -13,6 +13,7 @@ struct Inner {
     shares: Shares,
     drain: Drain,
     overload: Overload,
+    chats: Chats,
 }
 
 /// See [`Host`].
@@ -36,6 +37,7 @@ impl Host {
             shares,
             drain: Drain::default(),
             overload,
+            chats: Chats::default(),
         }))
     }
 
@@ -43,6 +45,11 @@ impl Host {
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
+    }
+
+    /// What the requests of OpenAI's chats share.
+    pub(super) fn chats(&self) -> &Chats {
+        &self.0.chats
     }
 
     pub(super) fn overload(&self) -> &Overload {

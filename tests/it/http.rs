@@ -12,6 +12,7 @@ use oracle_agent::{llm::Scripted, testkit::TestOracle};
 use serde_json::Value;
 
 mod limits;
+mod openai;
 mod server;
 
 /// A system whose model says hello, for tests of what is before it.

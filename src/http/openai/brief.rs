@@ -1,12 +1,13 @@
 //! Sessions that last for one request.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::{
     actor::{AskError, SessionHandle},
+    http::Host,
+    journal::Journal,
     kernel::Refusal,
     model::SessionName,
 };
@@ -27,27 +28,27 @@ pub(super) fn name() -> SessionName {
 /// A session that is gone when this is, with whatever runs in it: nobody can ask for it.
 pub(super) struct Brief {
     session: SessionHandle,
-    tasks: TaskTracker,
+    host: Host,
 }
 
 impl Brief {
-    pub(super) const fn new(session: SessionHandle, tasks: TaskTracker) -> Self {
-        Self { session, tasks }
+    pub(super) const fn new(session: SessionHandle, host: Host) -> Self {
+        Self { session, host }
     }
 }
 
 impl Drop for Brief {
     fn drop(&mut self) {
-        let session = self.session.clone();
+        let discarded = discard(self.session.clone(), Arc::clone(&self.host.journal));
         // The client may have gone away in the middle of anything, so nobody is left to wait for it.
-        self.tasks.spawn(discard(session));
+        self.host.chats().tasks.spawn(discarded);
     }
 }
 
-async fn discard(session: SessionHandle) {
+async fn discard(session: SessionHandle, journal: Arc<dyn Journal>) {
     for _ in 0..TRIES {
-        match session.delete().await {
-            Ok(_) | Err(AskError::NoSession { .. } | AskError::Stopped) => return,
+        match delete(&session, &*journal).await {
+            Ok(()) | Err(AskError::Stopped) => return,
             Err(error) => {
                 let name = session.key().name.as_str();
                 tracing::debug!(name, %error, "a short-lived session is still there");
@@ -55,4 +56,16 @@ async fn discard(session: SessionHandle) {
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+async fn delete(session: &SessionHandle, journal: &dyn Journal) -> Result<(), AskError> {
+    if journal.find(session.key().clone()).await?.is_none() {
+        return Ok(());
+    }
+    match session.cancel(None).await {
+        Ok(()) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
+        Err(error) => return Err(error),
+    }
+    let claim = journal.claim(session.key().clone()).await?;
+    Ok(journal.delete(claim.sid, claim.epoch).await?)
 }

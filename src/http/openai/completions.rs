@@ -13,7 +13,7 @@ use super::{
     brief::{self, Brief},
     ending, models,
     place::{self, Asker, Placed},
-    request::{Asked, ChatRequest, StreamOptions},
+    request::{Asked, ChatRequest},
     shapes::{Choice, Chunk, Completion, FinishReason, Head, Told},
     stream::{self, Story},
     wishes::{SESSION, Wishes},
@@ -64,7 +64,11 @@ pub(super) async fn create(
     let profile = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers, &asked)?;
     host.room_for_a_query()?;
-    let asker = Asker { host: &host, caller: &caller, profile };
+    let asker = Asker {
+        host: &host,
+        caller: &caller,
+        profile,
+    };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
             let _turn = host.chats().turn(&caller.session(chat.clone())).await;
@@ -74,14 +78,17 @@ pub(super) async fn create(
         }
         Some(_) | None => {
             let session = asker.session(brief::name());
-            let brief = Brief::new(session.clone(), host.chats().tasks.clone());
+            let brief = Brief::new(session.clone(), host.clone());
             let placed = Placed::Ask(session, place::import(&asked, &asked.past));
             let (session, watch) = ask(placed, &asked, &wishes).await?;
             (session, watch, Some(brief))
         }
     };
     let told = [
-        (SESSION, HeaderValue::from_str(session.key().name.as_str()).ok()),
+        (
+            SESSION,
+            HeaderValue::from_str(session.key().name.as_str()).ok(),
+        ),
         (QUERY, Some(HeaderValue::from(watch.query().0))),
     ];
     let head = Head::new(Uuid::now_v7(), asked.model);
@@ -89,7 +96,14 @@ pub(super) async fn create(
     let mut response = match asked.stream {
         Some(options) => {
             let progress = wishes.progress.unwrap_or(host.settings.progress);
-            let story = Story { head, options, progress, session, drain, brief };
+            let story = Story {
+                head,
+                options,
+                progress,
+                session,
+                drain,
+                _brief: brief,
+            };
             streamed(story, watch)
         }
         None => {
@@ -102,7 +116,9 @@ pub(super) async fn create(
             answered.unwrap_or_else(IntoResponse::into_response)
         }
     };
-    let told = told.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let told = told
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
     response.headers_mut().extend(told);
     Ok(response)
 }
@@ -132,7 +148,10 @@ async fn ask(
 
 fn streamed(story: Story, watch: Watch) -> Response {
     let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8")),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream; charset=utf-8"),
+        ),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     (headers, stream::body(story, watch)).into_response()

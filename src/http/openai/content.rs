@@ -14,7 +14,9 @@ pub(super) fn read(message: &str, content: Value) -> Result<Option<String>, Prob
         Value::Array(parts) => {
             let parts = parts.iter().enumerate();
             let texts = parts.map(|(number, part)| text(&format!("{at}[{number}]"), part));
-            texts.collect::<Result<Vec<_>, _>>().map(|texts| Some(texts.join("\n")))
+            texts
+                .collect::<Result<Vec<_>, _>>()
+                .map(|texts| Some(texts.join("\n")))
         }
         _ => Err(wrong(&at, "a text or a list of parts")),
     }

@@ -18,7 +18,10 @@ use crate::{
 ))]
 pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
     let data = host.profiles.iter().map(model).collect();
-    Json(Models { object: "list", data })
+    Json(Models {
+        object: "list",
+        data,
+    })
 }
 
 /// Shows a model.
@@ -37,18 +40,29 @@ pub(super) async fn show(
 /// The profile of this name.
 pub(super) fn find<'a>(host: &'a Host, name: &str) -> Result<&'a ProfileName, Problem> {
     let mut profiles = host.profiles.iter();
-    profiles.find(|profile| profile.as_str() == name).ok_or_else(|| {
-        let there: Vec<_> = host.profiles.iter().map(|profile| format!("`{profile}`")).collect();
-        let what = format!(
-            "there is no model `{}`: there is {}",
-            name.escape_default(),
-            there.join(", ")
-        );
-        Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
-    })
+    profiles
+        .find(|profile| profile.as_str() == name)
+        .ok_or_else(|| {
+            let there: Vec<_> = host
+                .profiles
+                .iter()
+                .map(|profile| format!("`{profile}`"))
+                .collect();
+            let what = format!(
+                "there is no model `{}`: there is {}",
+                name.escape_default(),
+                there.join(", ")
+            );
+            Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
+        })
 }
 
 fn model(profile: &ProfileName) -> Model {
     let id = profile.to_string();
-    Model { id, object: "model", created: 0, owned_by: "oracle" }
+    Model {
+        id,
+        object: "model",
+        created: 0,
+        owned_by: "oracle",
+    }
 }

@@ -111,7 +111,10 @@ fn is(kept: &Kept, exchange: &Exchange) -> bool {
         State::Done | State::Added => {
             let answer = folded(&spoken(answer));
             answer.is_empty()
-                || kept.answers.iter().any(|ours| folded(ours).starts_with(&answer))
+                || kept
+                    .answers
+                    .iter()
+                    .any(|ours| folded(ours).starts_with(&answer))
         }
     }
 }
@@ -132,8 +135,10 @@ fn folded(text: &str) -> String {
 }
 
 /// How chat pages keep what was streamed as reasoning within an answer.
-const REASONING: [(&str, &str); 2] =
-    [("<details type=\"reasoning\"", "</details>"), ("<think>", "</think>")];
+const REASONING: [(&str, &str); 2] = [
+    ("<details type=\"reasoning\"", "</details>"),
+    ("<think>", "</think>"),
+];
 
 /// An answer without reasoning.
 pub(super) fn spoken(answer: &str) -> String {
@@ -155,7 +160,7 @@ pub(super) fn spoken(answer: &str) -> String {
 }
 
 /// Longest part of a conversation's own name in that of a branch.
-const STEM: usize = 96;
+const STEM: usize = 95;
 
 /// The branch that leaves `parent` at a place of what it kept, by another question or another answer to it.
 pub(super) fn branch(
@@ -178,7 +183,9 @@ pub(super) fn stand_in(id: &str) -> SessionName {
 /// A place by a name that what comes later does not change.
 fn place(ours: &[Kept], at: usize) -> String {
     match ours.get(at) {
-        Some(Kept { query: Some(query), .. }) => query.to_string(),
+        Some(Kept {
+            query: Some(query), ..
+        }) => query.to_string(),
         Some(Kept { query: None, .. }) => format!("imported {at}"),
         // Where the next one will be.
         None => {
@@ -196,7 +203,10 @@ fn print(parts: &[&str]) -> Uuid {
         hash.update(part);
     }
     let mut bytes = [0; 16];
-    bytes.iter_mut().zip(hash.finalize()).for_each(|(byte, hashed)| *byte = hashed);
+    bytes
+        .iter_mut()
+        .zip(hash.finalize())
+        .for_each(|(byte, hashed)| *byte = hashed);
     Uuid::from_bytes(bytes)
 }
 

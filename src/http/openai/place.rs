@@ -84,14 +84,14 @@ impl Asker<'_> {
         asked: &Asked,
         wishes: &Wishes,
     ) -> Result<Placed, Problem> {
-        let (mut name, mut fork) = (chat.clone(), None);
+        let mut name = chat.clone();
         for _ in 0..DEPTH {
             let session = self.session(name.clone());
             if wishes.history == History::Tail {
                 return Ok(Placed::Ask(session, import(asked, &[])));
             }
             let Some(ours) = kept(&session).await? else {
-                return self.open(session, fork, asked).await;
+                return Ok(Placed::Ask(session, import(asked, &asked.past)));
             };
             let next = match past::compare(&ours, &asked.past, &asked.question) {
                 Standing::GoesOn { known } if known == asked.past.len() => {
@@ -100,18 +100,27 @@ impl Asker<'_> {
                 Standing::GoesOn { .. } if ours.is_empty() => {
                     return Ok(Placed::Ask(session, import(asked, &asked.past)));
                 }
-                Standing::GoesOn { known } => Leaving { at: ours.len(), known },
+                Standing::GoesOn { known } => Leaving {
+                    at: ours.len(),
+                    known,
+                },
                 Standing::Asked(at) => match ours.get(at).and_then(|kept| kept.query) {
                     Some(query) => return Ok(Placed::Follow(session, query)),
-                    None => Leaving { at, known: asked.past.len() },
+                    None => Leaving {
+                        at,
+                        known: asked.past.len(),
+                    },
                 },
                 Standing::Answered(at) => {
-                    let leaving = Leaving { at, known: asked.past.len() };
+                    let leaving = Leaving {
+                        at,
+                        known: asked.past.len(),
+                    };
                     let query = ours.get(at).and_then(|kept| kept.query);
                     if let Some(query) = query
                         && self.repeats(&session, query, wishes).await?
                     {
-                        let (branch, _) = leaving.to(chat, &session, &ours, asked);
+                        let branch = leaving.to(chat, &session, &ours, asked);
                         if !wishes.again || kept(&self.session(branch)).await?.is_none() {
                             return Ok(Placed::Follow(session, query));
                         }
@@ -120,12 +129,16 @@ impl Asker<'_> {
                 }
                 Standing::Parts { at, known } => Leaving { at, known },
             };
-            (name, fork) = next.to(chat, &session, &ours, asked);
+            name = next.to(chat, &session, &ours, asked);
         }
         let what = format!(
             "this conversation was branched {DEPTH} times, and so often it cannot be: begin a new one"
         );
-        Err(Problem::new(axum::http::StatusCode::CONFLICT, "too_many_branches", what))
+        Err(Problem::new(
+            axum::http::StatusCode::CONFLICT,
+            "too_many_branches",
+            what,
+        ))
     }
 
     /// Whether the last question of a session is asked again because its answer was lost, and not for another.
@@ -142,22 +155,6 @@ impl Asker<'_> {
         let accepted = events.iter().find(|event| event.kind == "query.accepted");
         Ok(accepted.is_some_and(|event| event.payload["idempotency_key"] == key.as_str()))
     }
-
-    /// A session that is not there: a chat's first, or a branch.
-    async fn open(
-        &self,
-        session: SessionHandle,
-        fork: Option<(SessionHandle, QueryId)>,
-        asked: &Asked,
-    ) -> Result<Placed, Problem> {
-        let Some((parent, before)) = fork else {
-            return Ok(Placed::Ask(session, import(asked, &asked.past)));
-        };
-        match parent.fork(session.key().name.clone(), before).await {
-            Ok(_) => Ok(Placed::Ask(session, import(asked, &[]))),
-            Err(error) => Err(error.into()),
-        }
-    }
 }
 
 /// Where a conversation leaves a session, and how many of the client's exchanges are before that.
@@ -167,20 +164,19 @@ struct Leaving {
 }
 
 impl Leaving {
-    /// The branch; and what it can be forked of, where that has all that comes before the question.
+    /// The branch.
     fn to(
         &self,
         chat: &SessionName,
         parent: &SessionHandle,
         ours: &[Kept],
         asked: &Asked,
-    ) -> (SessionName, Option<(SessionHandle, QueryId)>) {
-        let question = asked.past.get(self.known).map_or(&asked.question, |next| &next.question);
-        let branch = past::branch((chat, &parent.key().name), ours, self.at, question);
-        let query = ours.get(self.at).and_then(|kept| kept.query);
-        let whole = self.known == asked.past.len();
-        let fork = query.filter(|_| whole).map(|query| (parent.clone(), query));
-        (branch, fork)
+    ) -> SessionName {
+        let question = asked
+            .past
+            .get(self.known)
+            .map_or(&asked.question, |next| &next.question);
+        past::branch((chat, &parent.key().name), ours, self.at, question)
     }
 }
 
@@ -194,18 +190,37 @@ async fn kept(session: &SessionHandle) -> Result<Option<Vec<Kept>>, AskError> {
 }
 
 fn listed(conversation: Conversation) -> Vec<Kept> {
+    let Conversation {
+        messages,
+        unanswered,
+        ..
+    } = conversation;
     let mut listed: Vec<Kept> = Vec::new();
-    for Said { query, speaker, text, shown, stands } in conversation.messages {
+    for Said {
+        query,
+        speaker,
+        text,
+        shown,
+        stands,
+    } in messages
+    {
         match speaker {
             Speaker::User => {
                 let before = listed.last().filter(|_| query.is_some());
                 let goes_into = before.is_some_and(|before| before.query == query);
+                let is_open = query.is_some_and(|query| unanswered.contains(&query));
                 let state = match (stands, goes_into) {
                     (false, _) => State::Gone,
                     (true, true) => State::Added,
+                    (true, false) if is_open => State::Open,
                     (true, false) => State::Done,
                 };
-                listed.push(Kept { query, question: text, answers: Vec::new(), state });
+                listed.push(Kept {
+                    query,
+                    question: text,
+                    answers: Vec::new(),
+                    state,
+                });
             }
             Speaker::Assistant => {
                 let answers: Vec<_> = std::iter::once(text).chain(shown).collect();
@@ -232,5 +247,8 @@ pub(super) fn import(asked: &Asked, past: &[Exchange]) -> Import {
             messages.push(ImportedMessage { speaker, text });
         }
     }
-    Import { instructions: Some(asked.instructions.clone().unwrap_or_default()), messages }
+    Import {
+        instructions: Some(asked.instructions.clone().unwrap_or_default()),
+        messages,
+    }
 }

@@ -118,14 +118,22 @@ pub(super) struct Exchange {
 impl Asked {
     /// Reads a body.
     pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
-        let request: ChatRequest = serde_json::from_slice(body).map_err(|error| {
+        let broken = |error: serde_json::Error| {
             let what = format!("the body is not the JSON object that this route takes: {error}");
             Problem::bad("body", what)
-        })?;
+        };
+        // By way of an object: as fields in their order, a list would do as well.
+        let body: Map<String, Value> = serde_json::from_slice(body).map_err(broken)?;
+        let request: ChatRequest = serde_json::from_value(body.into()).map_err(broken)?;
         request.settings()?;
         let model = match &request.model {
             Value::String(model) => model.clone(),
-            Value::Null => return Err(missing("model", "a name from `/v1/models`, such as `oracle`")),
+            Value::Null => {
+                return Err(missing(
+                    "model",
+                    "a name from `/v1/models`, such as `oracle`",
+                ));
+            }
             _ => return Err(wrong("model", "a string")),
         };
         let stream = request.stream()?;
@@ -141,7 +149,14 @@ impl Asked {
             said.hear(&format!("messages[{number}]"), message)?;
         }
         let (instructions, past, question) = said.end(last)?;
-        Ok(Self { model, instructions, past, question, session, stream })
+        Ok(Self {
+            model,
+            instructions,
+            past,
+            question,
+            session,
+            stream,
+        })
     }
 
     /// Whether a chat page asks this on its own account, such as for a title of the conversation.
@@ -156,7 +171,9 @@ impl ChatRequest {
             Value::Null => StreamOptions::default(),
             Value::Object(options) => match options.get("include_usage") {
                 None | Some(Value::Null) => StreamOptions::default(),
-                Some(Value::Bool(include_usage)) => StreamOptions { include_usage: *include_usage },
+                Some(Value::Bool(include_usage)) => StreamOptions {
+                    include_usage: *include_usage,
+                },
                 Some(_) => return Err(wrong("stream_options.include_usage", "true or false")),
             },
             _ => return Err(wrong("stream_options", "an object")),
@@ -209,7 +226,9 @@ impl ChatRequest {
         match &self.modalities {
             Value::Null => {}
             Value::Array(kinds) if kinds.iter().all(|kind| kind == "text") => {}
-            Value::Array(_) => return Err(unsupported("modalities", "answers are text: leave it out")),
+            Value::Array(_) => {
+                return Err(unsupported("modalities", "answers are text: leave it out"));
+            }
             _ => return Err(wrong("modalities", "a list")),
         }
         for (name, value) in [
@@ -226,7 +245,9 @@ impl ChatRequest {
             ("presence_penalty", &self.presence_penalty, -2.0, 2.0),
             ("frequency_penalty", &self.frequency_penalty, -2.0, 2.0),
         ] {
-            let fits = value.as_f64().is_some_and(|value| (least..=most).contains(&value));
+            let fits = value
+                .as_f64()
+                .is_some_and(|value| (least..=most).contains(&value));
             if !value.is_null() && !fits {
                 return Err(wrong(name, &format!("a number from {least} to {most}")));
             }
@@ -268,7 +289,8 @@ impl Said {
         match name.as_str() {
             "system" | "developer" => {
                 let text = content::read(at, message.content)?;
-                self.instructions.extend(text.filter(|text| !text.trim().is_empty()));
+                self.instructions
+                    .extend(text.filter(|text| !text.trim().is_empty()));
             }
             "user" => {
                 let text = content::read(at, message.content)?.unwrap_or_default();
@@ -277,10 +299,14 @@ impl Said {
                     return Err(Problem::bad(format!("{at}.content"), what));
                 }
                 self.asks = true;
-                self.exchanges.push(Exchange { question: text, answer: None });
+                self.exchanges.push(Exchange {
+                    question: text,
+                    answer: None,
+                });
             }
             "assistant" => {
-                let calls = "calls of tools that clients have are not supported: leave such messages out";
+                let calls =
+                    "calls of tools that clients have are not supported: leave such messages out";
                 empty(&format!("{at}.tool_calls"), &message.tool_calls, calls)?;
                 let text = content::read(at, message.content)?.unwrap_or_default();
                 // One before the first question is a greeting of the client's own.
@@ -312,7 +338,10 @@ impl Said {
     fn end(self, last: usize) -> Result<(Option<String>, Vec<Exchange>, String), Problem> {
         let mut past = self.exchanges;
         let question = match past.pop() {
-            Some(Exchange { question, answer: None }) if self.asks => question,
+            Some(Exchange {
+                question,
+                answer: None,
+            }) if self.asks => question,
             Some(_) | None => {
                 let what = "the last message has to be the question, of the role `user`";
                 return Err(Problem::bad(format!("messages[{last}].role"), what));

@@ -3,7 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::model::{Outcome, Usage};
+use crate::{
+    actor::Answer,
+    model::{Outcome, SessionKey, Usage},
+};
 
 /// What answers: the same for all that one version of the program says.
 const FINGERPRINT: &str = concat!("oracle-", env!("CARGO_PKG_VERSION"));
@@ -70,6 +73,7 @@ pub(super) struct Choice {
     /// The answer.
     message: Message,
     /// Not known.
+    #[schema(value_type = Option<Object>)]
     logprobs: Option<()>,
     /// Why it ends here.
     finish_reason: FinishReason,
@@ -84,15 +88,27 @@ struct Message {
     /// The answer.
     content: String,
     /// Never there.
+    #[schema(value_type = Option<String>)]
     refusal: Option<()>,
     /// Always empty.
+    #[schema(value_type = Vec<Object>)]
     annotations: [(); 0],
 }
 
 impl Choice {
     pub(super) fn new(content: String, finish_reason: FinishReason) -> Self {
-        let message = Message { role: "assistant", content, refusal: None, annotations: [] };
-        Self { index: 0, message, logprobs: None, finish_reason }
+        let message = Message {
+            role: "assistant",
+            content,
+            refusal: None,
+            annotations: [],
+        };
+        Self {
+            index: 0,
+            message,
+            logprobs: None,
+            finish_reason,
+        }
     }
 }
 
@@ -101,6 +117,7 @@ impl Choice {
 #[schema(as = ChatCompletionChunk)]
 pub(super) struct Chunk<'a> {
     #[serde(flatten)]
+    #[schema(value_type = Head)]
     head: &'a Head,
     /// `chat.completion.chunk`
     object: &'static str,
@@ -108,6 +125,7 @@ pub(super) struct Chunk<'a> {
     choices: Vec<ChunkChoice>,
     /// In the last piece, and null in the others, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TokenUsage>)]
     pub usage: Option<Option<TokenUsage>>,
     /// What only Oracle knows, where the answer ends.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +141,7 @@ pub(super) struct ChunkChoice {
     /// What is new.
     delta: Delta,
     /// Not known.
+    #[schema(value_type = Option<Object>)]
     logprobs: Option<()>,
     /// Why the answer ends, where it does.
     finish_reason: Option<FinishReason>,
@@ -131,12 +150,20 @@ pub(super) struct ChunkChoice {
 impl ChunkChoice {
     /// Something new.
     pub(super) const fn new(delta: Delta) -> Self {
-        Self { index: 0, delta, logprobs: None, finish_reason: None }
+        Self {
+            index: 0,
+            delta,
+            logprobs: None,
+            finish_reason: None,
+        }
     }
 
     /// The end.
     pub(super) fn end(reason: FinishReason) -> Self {
-        Self { finish_reason: Some(reason), ..Self::new(Delta::default()) }
+        Self {
+            finish_reason: Some(reason),
+            ..Self::new(Delta::default())
+        }
     }
 }
 
@@ -158,17 +185,27 @@ pub(super) struct Delta {
 impl Delta {
     /// The first one.
     pub(super) fn begin() -> Self {
-        Self { role: Some("assistant"), content: Some(String::new()), reasoning_content: None }
+        Self {
+            role: Some("assistant"),
+            content: Some(String::new()),
+            reasoning_content: None,
+        }
     }
 
     /// More of the answer.
     pub(super) fn content(text: String) -> Self {
-        Self { content: Some(text), ..Self::default() }
+        Self {
+            content: Some(text),
+            ..Self::default()
+        }
     }
 
     /// What goes on meanwhile.
     pub(super) fn reasoning(text: String) -> Self {
-        Self { reasoning_content: Some(text), ..Self::default() }
+        Self {
+            reasoning_content: Some(text),
+            ..Self::default()
+        }
     }
 }
 
@@ -225,7 +262,9 @@ impl From<Usage> for TokenUsage {
             prompt_tokens: usage.input_tokens,
             completion_tokens: usage.output_tokens,
             total_tokens: usage.total_tokens(),
-            prompt_tokens_details: PromptTokens { cached_tokens: usage.cached_tokens },
+            prompt_tokens_details: PromptTokens {
+                cached_tokens: usage.cached_tokens,
+            },
         }
     }
 }
@@ -244,6 +283,19 @@ pub(super) struct Told {
     pub reason: Option<String>,
     /// Turns that it took.
     pub turns: u32,
+}
+
+impl Told {
+    /// Of an answer.
+    pub(super) fn of(session: &SessionKey, answer: &Answer) -> Self {
+        Self {
+            session: session.name.to_string(),
+            query: answer.query.0,
+            outcome: answer.outcome.name(),
+            reason: answer.outcome.reason().map(str::to_owned),
+            turns: answer.turns,
+        }
+    }
 }
 
 /// The list of models.

@@ -35,7 +35,7 @@ pub(super) struct Story {
     pub session: SessionHandle,
     pub drain: Drain,
     /// Set where the session ends with the stream.
-    pub brief: Option<Brief>,
+    pub _brief: Option<Brief>,
 }
 
 /// Tells it, as the body of a response.
@@ -60,7 +60,12 @@ struct Telling {
 impl Telling {
     fn begin(story: Story, watch: Watch) -> Self {
         let (ready, told) = (VecDeque::new(), String::new());
-        let mut telling = Self { story, watch: Some(watch), ready, told };
+        let mut telling = Self {
+            story,
+            watch: Some(watch),
+            ready,
+            told,
+        };
         telling.delta(Delta::begin());
         telling
     }
@@ -86,7 +91,8 @@ impl Telling {
             () = self.story.drain.over() => return Err(Problem::ends()),
         };
         let Ok(happened) = happened else {
-            self.ready.push_back(Bytes::from_static(b": keep-alive\n\n"));
+            self.ready
+                .push_back(Bytes::from_static(b": keep-alive\n\n"));
             return Ok(Some(watch));
         };
         match happened? {
@@ -114,7 +120,12 @@ impl Telling {
         let text = match event.payload["text"].as_str() {
             Some(text) => text.to_owned(),
             // A long one stands in the event by reference.
-            None => self.story.session.reply_text(event.seq).await?.unwrap_or_default(),
+            None => self
+                .story
+                .session
+                .reply_text(event.seq)
+                .await?
+                .unwrap_or_default(),
         };
         if !text.is_empty() {
             // The texts of turns are parted by a blank line.
@@ -144,18 +155,21 @@ impl Telling {
         };
         // A forced end adds a line that no turn has said.
         if let Some(rest) = answer.text.strip_prefix(&self.told) {
-            self.text(&rest.to_owned());
+            self.text(rest);
         }
         let told = Told::of(self.story.session.key(), answer);
-        let last = self.story.head.chunk(Some(ChunkChoice::end(reason)));
-        let last = self.with_usage(Chunk { oracle: Some(told), ..last });
+        let mut last = self.story.head.chunk(Some(ChunkChoice::end(reason)));
+        last.oracle = Some(told);
+        let last = self.with_usage(last);
         self.ready.push_back(last);
         if self.story.options.include_usage {
-            let usage = Some(Some(answer.usage.into()));
-            let usage = Chunk { usage, ..self.story.head.chunk(None) };
-            self.ready.push_back(event_of(&usage));
+            let mut usage = self.story.head.chunk(None);
+            usage.usage = Some(Some(answer.usage.into()));
+            let usage = event_of(&usage);
+            self.ready.push_back(usage);
         }
-        self.ready.push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+        self.ready
+            .push_back(Bytes::from_static(b"data: [DONE]\n\n"));
     }
 
     fn delta(&mut self, delta: Delta) {
@@ -165,9 +179,9 @@ impl Telling {
     }
 
     /// Where what was used is asked for, every piece but the last says that it does not know.
-    fn with_usage(&self, chunk: Chunk<'_>) -> Bytes {
-        let usage = self.story.options.include_usage.then_some(None);
-        event_of(&Chunk { usage, ..chunk })
+    fn with_usage(&self, mut chunk: Chunk<'_>) -> Bytes {
+        chunk.usage = self.story.options.include_usage.then_some(None);
+        event_of(&chunk)
     }
 
     fn say(&mut self, body: &impl Serialize) {

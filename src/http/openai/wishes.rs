@@ -1,12 +1,14 @@
 //! What the headers of a request say about the conversation and how it is to be carried on.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, HeaderName};
 
 use super::{past, request::Asked};
 use crate::{
     actor::AskError,
     http::Problem,
-    model::{BusyPolicy, SessionName},
+    model::{BusyPolicy, SessionName, command::UnknownBusyPolicy},
 };
 
 /// Names the conversation, as our own API does.
@@ -59,24 +61,25 @@ impl Wishes {
         let history = match text(headers, &HISTORY)? {
             None | Some("full") => History::Full,
             Some("tail") => History::Tail,
-            Some(_) => return Err(Problem::bad(HISTORY.as_str(), "it has to be `full` or `tail`")),
+            Some(_) => return Err(wrong(&HISTORY, "it has to be `full` or `tail`")),
         };
         let progress = match text(headers, &PROGRESS)? {
             None => None,
             Some("1" | "true") => Some(true),
             Some("0" | "false") => Some(false),
-            Some(_) => return Err(Problem::bad(PROGRESS.as_str(), "it has to be `1` or `0`")),
+            Some(_) => return Err(wrong(&PROGRESS, "it has to be `1` or `0`")),
         };
         let busy = match text(headers, &BUSY)? {
             None => BusyPolicy::default(),
-            Some(word) => word.parse().map_err(|error| {
-                Problem::bad(BUSY.as_str(), format!("{error}"))
-            })?,
+            Some(word) => {
+                let unknown = |error: UnknownBusyPolicy| wrong(&BUSY, error.to_string());
+                word.parse().map_err(unknown)?
+            }
         };
         let key = text(headers, &KEY)?;
         if key.is_some_and(|key| key.len() > MAX_KEY) {
             let what = format!("it is too long: at most {MAX_KEY} characters");
-            return Err(Problem::bad(KEY.as_str(), what));
+            return Err(wrong(&KEY, what));
         }
         let retries = text(headers, &RETRIES)?.and_then(|count| count.parse::<u32>().ok());
         Ok(Self {
@@ -92,8 +95,7 @@ impl Wishes {
 
 fn chat(headers: &HeaderMap, asked: &Asked) -> Result<Option<SessionName>, Problem> {
     if let Some(name) = text(headers, &SESSION)? {
-        let name = SessionName::new(name)
-            .map_err(|error| Problem::bad(SESSION.as_str(), error.to_string()))?;
+        let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
         return match name.is_reserved() {
             true => Err(AskError::Reserved { name }.into()),
             false => Ok(Some(name)),
@@ -121,11 +123,15 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
-    let text = value.to_str().map_err(|_| {
-        Problem::bad(name.as_str().to_owned(), "it has characters that a header may not have")
-    })?;
+    let text = value
+        .to_str()
+        .map_err(|_| wrong(name, "it has characters that a header may not have"))?;
     let text = text.trim();
     Ok((!text.is_empty()).then_some(text))
+}
+
+fn wrong(name: &HeaderName, what: impl Into<Cow<'static, str>>) -> Problem {
+    Problem::bad(name.as_str().to_owned(), what)
 }
 
 #[cfg(test)]
@@ -142,15 +148,19 @@ mod tests {
     }
 
     fn read(headers: &[(&'static str, &str)], session: Option<&str>) -> Result<Wishes, Problem> {
-        let headers = headers.iter().map(|(name, value)| {
-            (HeaderName::from_static(name), value.parse().unwrap())
-        });
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
         Wishes::read(&headers.collect(), &asked(session))
     }
 
     #[test]
     fn a_conversation_is_named_by_the_first_that_names_one() {
-        let (ours, page, other) = ("x-oracle-session", "x-openwebui-chat-id", "x-conversation-id");
+        let (ours, page, other) = (
+            "x-oracle-session",
+            "x-openwebui-chat-id",
+            "x-conversation-id",
+        );
         for (headers, session, expected) in [
             (vec![], None, None),
             (vec![], Some(""), None),
@@ -158,10 +168,18 @@ mod tests {
             (vec![], Some("m"), Some("m")),
             (vec![(other, "c")], Some("m"), Some("c")),
             (vec![(other, "c"), (page, "p")], Some("m"), Some("p")),
-            (vec![(other, "c"), (page, "p"), (ours, "s")], Some("m"), Some("s")),
+            (
+                vec![(other, "c"), (page, "p"), (ours, "s")],
+                Some("m"),
+                Some("s"),
+            ),
         ] {
             let wishes = read(&headers, session).unwrap();
-            assert_eq!(wishes.chat.as_ref().map(SessionName::as_str), expected, "{headers:?}");
+            assert_eq!(
+                wishes.chat.as_ref().map(SessionName::as_str),
+                expected,
+                "{headers:?}"
+            );
         }
         for id in ["a chat", "system", &"x".repeat(200)] {
             let wishes = read(&[(page, id)], None).unwrap();
@@ -183,7 +201,10 @@ mod tests {
         ] {
             let problem = read(&[(name, value)], None).unwrap_err();
             let shown = serde_json::to_value(problem.body()).unwrap();
-            assert_eq!((problem.status().as_u16(), shown["error"]["code"].as_str()), (status, Some(code)));
+            assert_eq!(
+                (problem.status().as_u16(), shown["error"]["code"].as_str()),
+                (status, Some(code))
+            );
             if status == 400 {
                 assert_eq!(shown["error"]["param"], name, "{shown}");
             }
@@ -218,6 +239,10 @@ mod tests {
             ..expected
         };
         assert_eq!(read(&all, None).unwrap(), expected);
-        assert!(!read(&[("x-stainless-retry-count", "0")], None).unwrap().again);
+        assert!(
+            !read(&[("x-stainless-retry-count", "0")], None)
+                .unwrap()
+                .again
+        );
     }
 }

@@ -18,7 +18,9 @@ fn each_mistake_is_refused_by_the_name_of_its_field() {
         body
     };
     let message = |message: Value| with("messages", json!([user("q?"), message]));
-    let part = |part: Value| message(json!({ "role": "user", "content": [{ "type": "text", "text": "a" }, part] }));
+    let part = |part: Value| {
+        message(json!({ "role": "user", "content": [{ "type": "text", "text": "a" }, part] }))
+    };
     for (body, param, says) in [
         (json!([]), "body", "not the JSON object"),
         (json!({ "messages": [user("q?")] }), "model", "is missing"),
@@ -26,50 +28,162 @@ fn each_mistake_is_refused_by_the_name_of_its_field() {
         (json!({ "model": "oracle" }), "messages", "is missing"),
         (with("messages", json!([])), "messages", "at least one"),
         (with("messages", json!("hello")), "messages", "a list"),
-        (with("messages", json!(["hello"])), "messages[0]", "an object"),
-        (message(json!({ "content": "x" })), "messages[1].role", "is missing"),
-        (message(json!({ "role": 1 })), "messages[1].role", "has to be"),
-        (message(json!({ "role": "robot", "content": "x" })), "messages[1].role", "`robot` is no role"),
-        (message(json!({ "role": "tool", "content": "x" })), "messages[1].role", "`tool` are not supported"),
-        (message(json!({ "role": "function", "content": "x" })), "messages[1].role", "not supported"),
-        (message(json!({ "role": "assistant", "content": "x" })), "messages[1].role", "the last message"),
-        (message(json!({ "role": "system", "content": "x" })), "messages[1].role", "the last message"),
+        (
+            with("messages", json!(["hello"])),
+            "messages[0]",
+            "an object",
+        ),
+        (
+            message(json!({ "content": "x" })),
+            "messages[1].role",
+            "is missing",
+        ),
+        (
+            message(json!({ "role": 1 })),
+            "messages[1].role",
+            "has to be",
+        ),
+        (
+            message(json!({ "role": "robot", "content": "x" })),
+            "messages[1].role",
+            "`robot` is no role",
+        ),
+        (
+            message(json!({ "role": "tool", "content": "x" })),
+            "messages[1].role",
+            "`tool` are not supported",
+        ),
+        (
+            message(json!({ "role": "function", "content": "x" })),
+            "messages[1].role",
+            "not supported",
+        ),
+        (
+            message(json!({ "role": "assistant", "content": "x" })),
+            "messages[1].role",
+            "the last message",
+        ),
+        (
+            message(json!({ "role": "system", "content": "x" })),
+            "messages[1].role",
+            "the last message",
+        ),
         (message(user(" \n")), "messages[1].content", "is empty"),
-        (message(json!({ "role": "user" })), "messages[1].content", "is empty"),
-        (message(json!({ "role": "user", "content": [] })), "messages[1].content", "is empty"),
-        (message(json!({ "role": "user", "content": 1 })), "messages[1].content", "a text or a list"),
+        (
+            message(json!({ "role": "user" })),
+            "messages[1].content",
+            "is empty",
+        ),
+        (
+            message(json!({ "role": "user", "content": [] })),
+            "messages[1].content",
+            "is empty",
+        ),
+        (
+            message(json!({ "role": "user", "content": 1 })),
+            "messages[1].content",
+            "a text or a list",
+        ),
         (part(json!("x")), "messages[1].content[1]", "an object"),
-        (part(json!({ "text": "x" })), "messages[1].content[1].type", "`text`"),
-        (part(json!({ "type": "text" })), "messages[1].content[1].text", "a string"),
-        (part(json!({ "type": "image_url" })), "messages[1].content[1].type", "`image_url` are not supported"),
+        (
+            part(json!({ "text": "x" })),
+            "messages[1].content[1].type",
+            "`text`",
+        ),
+        (
+            part(json!({ "type": "text" })),
+            "messages[1].content[1].text",
+            "a string",
+        ),
+        (
+            part(json!({ "type": "image_url" })),
+            "messages[1].content[1].type",
+            "`image_url` are not supported",
+        ),
         (
             message(json!({ "role": "assistant", "tool_calls": [{ "id": "1" }] })),
             "messages[1].tool_calls",
             "not supported",
         ),
-        (message(user(&"x".repeat(MAX_QUESTION + 1))), "messages[1].content", "at most"),
+        (
+            message(user(&"x".repeat(MAX_QUESTION + 1))),
+            "messages[1].content",
+            "at most",
+        ),
         (with("stream", json!("yes")), "stream", "true or false"),
-        (with("stream_options", json!(true)), "stream_options", "an object"),
-        (with("stream_options", json!({ "include_usage": 1 })), "stream_options.include_usage", "true or false"),
+        (
+            with("stream_options", json!(true)),
+            "stream_options",
+            "an object",
+        ),
+        (
+            with("stream_options", json!({ "include_usage": 1 })),
+            "stream_options.include_usage",
+            "true or false",
+        ),
         (with("metadata", json!("x")), "metadata", "an object"),
-        (with("metadata", json!({ "session_id": 1 })), "metadata.session_id", "a string"),
-        (with("tools", json!([{ "type": "function" }])), "tools", "tools of its own"),
+        (
+            with("metadata", json!({ "session_id": 1 })),
+            "metadata.session_id",
+            "a string",
+        ),
+        (
+            with("tools", json!([{ "type": "function" }])),
+            "tools",
+            "tools of its own",
+        ),
         (with("tools", json!({})), "tools", "a list"),
-        (with("functions", json!([{ "name": "f" }])), "functions", "tools of its own"),
+        (
+            with("functions", json!([{ "name": "f" }])),
+            "functions",
+            "tools of its own",
+        ),
         (with("n", json!(2)), "n", "one answer at a time"),
         (with("n", json!(0)), "n", "has to be 1"),
         (with("n", json!("1")), "n", "has to be 1"),
-        (with("response_format", json!({ "type": "json_object" })), "response_format", "answers are text"),
-        (with("response_format", json!("text")), "response_format", "an object"),
-        (with("modalities", json!(["audio"])), "modalities", "answers are text"),
+        (
+            with("response_format", json!({ "type": "json_object" })),
+            "response_format",
+            "answers are text",
+        ),
+        (
+            with("response_format", json!("text")),
+            "response_format",
+            "an object",
+        ),
+        (
+            with("modalities", json!(["audio"])),
+            "modalities",
+            "answers are text",
+        ),
         (with("modalities", json!("text")), "modalities", "a list"),
         (with("max_tokens", json!(0)), "max_tokens", "from 1"),
-        (with("max_completion_tokens", json!(-1)), "max_completion_tokens", "from 1"),
-        (with("temperature", json!("hot")), "temperature", "from 0 to 2"),
-        (with("temperature", json!(2.1)), "temperature", "from 0 to 2"),
+        (
+            with("max_completion_tokens", json!(-1)),
+            "max_completion_tokens",
+            "from 1",
+        ),
+        (
+            with("temperature", json!("hot")),
+            "temperature",
+            "from 0 to 2",
+        ),
+        (
+            with("temperature", json!(2.1)),
+            "temperature",
+            "from 0 to 2",
+        ),
         (with("top_p", json!(1.1)), "top_p", "from 0 to 1"),
-        (with("presence_penalty", json!(-3)), "presence_penalty", "from -2 to 2"),
-        (with("frequency_penalty", json!(true)), "frequency_penalty", "from -2 to 2"),
+        (
+            with("presence_penalty", json!(-3)),
+            "presence_penalty",
+            "from -2 to 2",
+        ),
+        (
+            with("frequency_penalty", json!(true)),
+            "frequency_penalty",
+            "from -2 to 2",
+        ),
     ] {
         let problem = read(&body).expect_err(param);
         let shown = serde_json::to_value(problem.body()).unwrap();
@@ -82,7 +196,13 @@ fn each_mistake_is_refused_by_the_name_of_its_field() {
 
 #[test]
 fn bytes_that_are_no_json_are_refused() {
-    for body in [&b""[..], b"{", b"\xff\xfe", b"{\"model\":\"a\",\"model\":\"b\"}", b"null"] {
+    for body in [
+        &b""[..],
+        b"{",
+        b"\xff\xfe",
+        b"{\"model\":\"a\",\"model\":\"b\"}",
+        b"null",
+    ] {
         let problem = Asked::read(body).unwrap_err();
         assert_eq!(problem.status(), 400, "{body:?}");
     }
@@ -125,7 +245,9 @@ fn a_conversation_is_read_as_questions_and_what_answered_them() {
         ],
         question: "four\n?".into(),
         session: Some("s".into()),
-        stream: Some(StreamOptions { include_usage: true }),
+        stream: Some(StreamOptions {
+            include_usage: true,
+        }),
     };
     assert_eq!(read(&body).unwrap(), expected);
 }
