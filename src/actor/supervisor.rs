@@ -29,7 +29,7 @@ use super::{
     system_log::SystemLog,
     task::Task,
 };
-use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
+use crate::{journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier};
 
 mod replacing;
 mod settings;
@@ -143,6 +143,8 @@ impl SupervisorActor {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
             providers: Arc::clone(&services.providers),
+            clock: services.clock.clone(),
+            by: By::local(),
         }
     }
 }
