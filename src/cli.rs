@@ -32,6 +32,7 @@ mod progress;
 pub mod prompt;
 mod render;
 pub mod replay;
+pub mod serve;
 pub mod sessions;
 pub mod signal;
 mod stop;
@@ -64,6 +65,9 @@ pub enum Command {
     /// Hold a conversation, one question a line
     #[command(after_help = help::CHAT)]
     Chat(ChatArgs),
+    /// Serve conversations over HTTP
+    #[command(after_help = help::SERVE)]
+    Serve(serve::ServeArgs),
     /// List, show, search, export and delete what is kept of conversations
     #[command(after_help = help::SESSIONS)]
     Sessions(sessions::SessionsArgs),

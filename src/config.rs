@@ -22,6 +22,7 @@ mod problem;
 mod process;
 mod provider;
 mod query;
+mod server;
 mod show;
 mod value;
 
@@ -36,9 +37,10 @@ pub use problem::{Origin, Problem};
 pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
 pub use provider::{Dialect, Provider, ProviderModel, Stream};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
+pub use server::Server;
 pub use value::{
-    BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, ModelChain, ModelName, NotAllowed,
-    ProviderName, Rate, Share, Span, Text, Usd, VariableName,
+    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, ModelChain, ModelName,
+    NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName,
 };
 
 /// All that can be set, by section.
@@ -69,6 +71,8 @@ pub struct Config {
     pub supervisor: Supervisor,
     /// Shared actors.
     pub actors: Actors,
+    /// What is served over HTTP, and how much of it.
+    pub server: Server,
     /// Where things are kept.
     pub data: Data,
     /// Servers of models besides the built-in presets.

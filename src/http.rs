@@ -9,17 +9,34 @@
 //! **Invariant:** a session is looked up under the caller's tenant only, so that a foreign one and one that
 //! does not exist cannot be told apart.
 
+mod accept;
 mod caller;
+mod connection;
+mod drain;
+mod front;
 mod health;
+mod held;
 mod host;
+mod overload;
 mod problem;
+mod server;
+mod settings;
+mod socket;
 
+use axum::{
+    extract::DefaultBodyLimit,
+    middleware::{from_fn, from_fn_with_state},
+};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-pub use caller::Caller;
-pub use host::Host;
+pub use accept::{BindError, Door, Listener};
+pub use caller::{Admin, Caller};
+pub use drain::Drain;
+pub use host::{Host, Shares};
 pub use problem::Problem;
+pub use server::Server;
+pub use settings::Settings;
 
 /// What the description says of the whole.
 #[derive(OpenApi)]
@@ -33,7 +50,15 @@ struct Description;
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(health::routes())
-        .with_state(host)
+        .with_state(host.clone())
         .split_for_parts();
-    (router.fallback(problem::no_such_route), description)
+    let router = router
+        .fallback(problem::no_such_route)
+        .method_not_allowed_fallback(problem::no_such_method)
+        // The last one is the first that a request meets.
+        .layer(from_fn_with_state(host.clone(), overload::take_body))
+        .layer(from_fn_with_state(host, overload::admit))
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn(front::meet));
+    (router, description)
 }

@@ -25,6 +25,7 @@ mod journal;
 mod oracle;
 mod panics;
 mod point;
+mod server;
 mod session;
 mod tool;
 
@@ -36,5 +37,6 @@ pub use journal::{Obstacle, Obstructed};
 pub use oracle::{TestError, TestOracle, TestSystem, let_pass};
 pub use panics::{Panics, Shaky};
 pub use point::{Countdown, Point};
+pub use server::TestServer;
 pub use session::TestSession;
 pub use tool::TestTool;

@@ -115,8 +115,8 @@ impl Oracle {
         Self { by, ..self.clone() }
     }
 
-    /// Takes no new messages from now on.
-    pub(super) fn drain(&self) {
+    /// Takes no new messages from now on; what runs goes on.
+    pub fn drain(&self) {
         self.router.draining.store(true, Ordering::Relaxed);
     }
 

@@ -7,10 +7,12 @@ use std::{
 };
 
 mod data;
+mod descriptors;
 mod doctor;
 mod kept;
 mod models;
 mod run;
+mod serve;
 
 use super::BuildError;
 use crate::{
@@ -52,6 +54,14 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
         }
         Command::Chat(chat) => {
             return run::chat(chat, args, &load()?.config, environment, terminal);
+        }
+        Command::Serve(serve) => {
+            let more = More {
+                after: serve.settings(),
+                ..More::default()
+            };
+            let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
+            return serve::serve(args, &loaded, environment, terminal);
         }
         Command::Sessions(sessions) => {
             return kept::sessions(sessions, args, &load()?.config, environment, terminal);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
     config::{Config, Count, OnMissingSignal, Provider, Share, Usd},
+    http,
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model::Limits,
     prompt,
@@ -98,6 +99,23 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
     policy.inbox_capacity = config.session.inbox_capacity.size();
 }
 
+/// The settings of the server.
+pub(super) fn server(config: &Config) -> http::Settings {
+    let server = &config.server;
+    http::Settings {
+        listen: server.listen.get(),
+        drain_deadline: server.drain_deadline.get(),
+        header_timeout: server.header_timeout.get(),
+        body_timeout: server.body_timeout.get(),
+        idle_timeout: server.idle_timeout.get(),
+        write_timeout: server.write_timeout.get(),
+        max_connections: server.max_connections.size(),
+        max_requests: server.max_requests.size(),
+        max_queries: server.max_queries.size(),
+        max_body: server.max_body.size(),
+    }
+}
+
 /// The settings of composition.
 pub(super) fn prompt(config: &Config) -> prompt::Settings {
     prompt::Settings {
@@ -140,6 +158,11 @@ fn share(share: Share) -> BasisPoints {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_by_default_as_its_room_says() {
+        assert_eq!(server(&Config::default()), http::Settings::default());
+    }
 
     #[test]
     fn a_provider_has_its_own_limits_or_those_of_all() {

@@ -78,6 +78,26 @@ Examples:
     exit_codes!()
 );
 
+pub(super) const SERVE: &str = "\
+Serves until Ctrl-C or SIGTERM. Then it takes nothing new, lets queries come to their ends, and ends within \
+`server.drain_deadline`; what is not done by then stays in the journal and goes on with the next start. A \
+second signal ends it at once.
+
+What was cut off when the last one ended is brought back at the start. Where it listens, which model \
+answers and where data are is told on standard error; -v adds a line for each request.
+
+Examples:
+  oracle serve
+  oracle serve --listen 127.0.0.1:8080 --model openai/gpt-4.1
+  curl http://127.0.0.1:7770/readyz
+
+Exit codes:
+  0    ended in order
+  1    failed
+  2    wrong usage or configuration
+  6    the journal could not be written for good
+  130  ended at once";
+
 pub(super) const SESSIONS: &str = concat!(
     "\
 Sessions are kept in the data directory. They can be looked at while other processes use them.

@@ -1,4 +1,5 @@
-//! Ctrl-C, as often as it is pressed, from the beginning of a command's work to its end.
+//! Ctrl-C, as often as it is pressed, from the beginning of a command's work to its end; for a server also
+//! the signal by which a machine ends it.
 //!
 //! A thread of its own listens, so that a press is noticed even while the command waits in a write
 //! that nobody reads. What a press means is the command's to say, which hears it by
@@ -32,6 +33,16 @@ impl Interrupts {
         interrupts
     }
 
+    /// The same, and a machine's SIGTERM is a press like any other.
+    pub(super) fn listen_to_machine() -> Self {
+        let (presses, interrupts) = Self::by_hand();
+        for signal in [signal(), termination()].into_iter().flatten() {
+            let (runtime, presses) = (Handle::current(), presses.clone());
+            thread::spawn(move || runtime.block_on(pass_on(signal, presses)));
+        }
+        interrupts
+    }
+
     /// Presses that somebody else makes.
     pub(super) fn by_hand() -> (mpsc::Sender<()>, Self) {
         let (presses, heard) = mpsc::channel(1);
@@ -49,6 +60,17 @@ impl Interrupts {
 #[cfg(unix)]
 fn signal() -> std::io::Result<Signal> {
     tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(unix)]
+fn termination() -> std::io::Result<Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+}
+
+/// There is no such thing.
+#[cfg(windows)]
+fn termination() -> std::io::Result<Signal> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(windows)]

@@ -15,7 +15,7 @@ pub(super) struct Section {
 }
 
 /// All sections, in the order of [`Config`].
-pub(super) fn sections() -> [Section; 13] {
+pub(super) fn sections() -> [Section; 14] {
     /// Takes the struct of a section from the field that holds it.
     fn section<'de, T: Deserialize<'de>>(name: &'static str, _: fn(Config) -> T) -> Section {
         Section {
@@ -36,6 +36,7 @@ pub(super) fn sections() -> [Section; 13] {
         section("session", |config| config.session),
         section("supervisor", |config| config.supervisor),
         section("actors", |config| config.actors),
+        section("server", |config| config.server),
         section("data", |config| config.data),
     ]
 }

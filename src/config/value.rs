@@ -1,6 +1,7 @@
 //! The kinds of values in a configuration. Each refuses bad values when it is made or read, and
 //! says in its error what is allowed and nothing else: the loader adds key, value and place.
 
+mod address;
 mod chain;
 mod count;
 mod decimal;
@@ -8,6 +9,7 @@ mod path;
 mod span;
 mod text;
 
+pub use address::Address;
 pub use chain::ModelChain;
 pub use count::Count;
 pub(in crate::config) use decimal::money;

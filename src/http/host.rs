@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
+use super::{Problem, drain::Drain, overload::Overload, settings::Settings};
 use crate::{actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
-pub struct Host(Arc<Shares>);
+pub struct Host(Arc<Inner>);
+
+struct Inner {
+    shares: Shares,
+    drain: Drain,
+    overload: Overload,
+}
 
 /// See [`Host`].
 pub struct Shares {
@@ -16,13 +23,48 @@ pub struct Shares {
     pub journal: Arc<dyn Journal>,
     /// The profiles that can be asked for, the default one first.
     pub profiles: Vec<ProfileName>,
+    /// How it listens, and how much it takes on.
+    pub settings: Settings,
 }
 
 impl Host {
     /// For the routes.
     #[must_use]
     pub fn new(shares: Shares) -> Self {
-        Self(Arc::new(shares))
+        let overload = Overload::new(&shares.settings);
+        Self(Arc::new(Inner {
+            shares,
+            drain: Drain::default(),
+            overload,
+        }))
+    }
+
+    /// How far the server's end has come.
+    #[must_use]
+    pub fn drain(&self) -> &Drain {
+        &self.0.drain
+    }
+
+    pub(super) fn overload(&self) -> &Overload {
+        &self.0.overload
+    }
+
+    /// Whether the system takes another query; asked before anything is said to the actors.
+    ///
+    /// # Errors
+    /// A problem with a hint when to try again.
+    pub fn room_for_a_query(&self) -> Result<(), Problem> {
+        if self.0.drain.has_begun() {
+            return Err(Problem::ends());
+        }
+        let running = self.oracle.running();
+        if running >= self.settings.max_queries {
+            return Err(Problem::overloaded(format!(
+                "{running} queries run, and `server.max_queries` is {}: try again",
+                self.settings.max_queries
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -30,6 +72,6 @@ impl std::ops::Deref for Host {
     type Target = Shares;
 
     fn deref(&self) -> &Shares {
-        &self.0
+        &self.0.shares
     }
 }

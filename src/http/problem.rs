@@ -12,6 +12,10 @@ use utoipa::ToSchema;
 
 use crate::{actor::AskError, kernel::Refusal};
 
+mod limits;
+
+pub(super) use limits::no_such_method;
+
 /// Why a request was not carried out. Its `code` is stable; its text says what is wrong and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

@@ -10,6 +10,7 @@ use crate::{
     actor::{
         AskError, Clock, Oracle, Profile, Profiles, StartError, System, SystemArgs, SystemSettings,
     },
+    http::BindError,
     journal::{Journal, Memory},
     kernel::{ModelChoice, Policy},
     llm::Backend,
@@ -37,6 +38,9 @@ pub enum TestError {
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] IdError),
+    /// There is no port to serve on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
     /// The session refused.
     #[error(transparent)]
     Ask(#[from] AskError),
@@ -218,6 +222,10 @@ impl TestSystem {
     pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
         let key = SessionKey::local(SessionName::new(name)?);
         Ok(TestSession::new(self.oracle().session(key)))
+    }
+
+    pub(super) fn into_parts(self) -> (System, Arc<dyn Journal>) {
+        (self.system, self.journal)
     }
 
     /// Ends it in order.

@@ -54,6 +54,12 @@ impl System {
         &self.oracle
     }
 
+    /// Returns when it has ended by itself, because something in it failed too often.
+    pub async fn ended(&mut self) {
+        // However it ended.
+        let _ = (&mut self.ended).await;
+    }
+
     /// Takes no new messages, lets running queries end, for `drain` at most, then stops. What was
     /// acknowledged and is not done by then leaves memory in order: it stays in the journal, and goes
     /// on from there without being counted as a fault.

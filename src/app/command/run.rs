@@ -173,12 +173,21 @@ pub(super) fn prepared(
     args: &Args,
     environment: &Environment,
 ) -> Result<(Builder, PathBuf), Stop> {
+    let (builder, data) = lasting(config, args, environment)?;
+    Ok((builder.short_lived(), data))
+}
+
+/// The same for one that lasts.
+pub(super) fn lasting(
+    config: &Config,
+    args: &Args,
+    environment: &Environment,
+) -> Result<(Builder, PathBuf), Stop> {
     let data = super::data::directory(config, environment)?;
     let builder = Oracle::builder()
         .config(config.clone())
         .environment(environment.pairs().iter().cloned())
-        .project(&args.options.project)
-        .short_lived();
+        .project(&args.options.project);
     #[cfg(feature = "testkit")]
     let builder = doomed(builder, environment)?;
     Ok((builder, data))

@@ -9,6 +9,7 @@ fn every_command_has_help_with_examples() {
         "--help",
         "ask --help",
         "chat --help",
+        "serve --help",
         "sessions --help",
         "sessions list --help",
         "sessions show --help",

@@ -1,0 +1,186 @@
+//! The listener: takes connections as long as there is room for them, and owns them.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use axum::Router;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpSocket, TcpStream},
+    task::JoinSet,
+};
+
+use super::{
+    connection::{self, Limits},
+    drain::Drain,
+    settings::Settings,
+};
+
+/// Connections that the machine keeps for us until we take them.
+const BACKLOG: u32 = 1_024;
+/// What the machine may hold of what is sent to one client; without a bound it would be megabytes.
+const SEND_BUFFER: u32 = 256 << 10;
+/// Pause after the machine could not give us a connection.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Connections that are told at one time that there is no room for them; more are only closed.
+const REFUSALS: usize = 64;
+/// How long that may take.
+const REFUSAL: Duration = Duration::from_secs(1);
+
+/// Who has to show a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// Everybody: there are keys.
+    Keys,
+    /// Nobody: whoever can reach the address is let in.
+    Open,
+}
+
+/// The server cannot listen where it should.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Somebody else listens there.
+    #[error(
+        "{address} is taken: another server listens there, so end that one, or listen elsewhere by \
+         `--listen` or `server.listen`"
+    )]
+    Taken {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// Other machines could reach it, and nobody would have to show a key.
+    #[error(
+        "{address} can be reached from other machines, and there are no keys: make one by `oracle keys \
+         create`, or listen on 127.0.0.1"
+    )]
+    Unguarded {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The machine does not allow it.
+    #[error(
+        "{address} cannot be listened on ({source}): name an address of this machine and a port that \
+         you may use, by `--listen` or `server.listen`"
+    )]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An address that is ours, before anything is served there.
+#[derive(Debug)]
+pub struct Listener {
+    pub(super) tcp: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// When it cannot be had, or would be open to other machines.
+    pub fn bind(settings: &Settings, door: Door) -> Result<Self, BindError> {
+        let address = settings.listen;
+        if door == Door::Open && !address.ip().to_canonical().is_loopback() {
+            return Err(BindError::Unguarded { address });
+        }
+        Self::listen(address).map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::Taken { address },
+            _ => BindError::Refused { address, source },
+        })
+    }
+
+    fn listen(address: SocketAddr) -> io::Result<Self> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // So that a server that is started again need not wait for the connections of the last one. On
+        // Windows it would mean that two can listen.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        // Handed on to each connection.
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        socket.bind(address)?;
+        let tcp = socket.listen(BACKLOG)?;
+        let address = tcp.local_addr()?;
+        Ok(Self { tcp, address })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Takes connections until the server begins to end, and gives back those that are left then.
+pub(super) async fn accept(
+    listener: Listener,
+    router: Router,
+    settings: Settings,
+    drain: Drain,
+) -> JoinSet<()> {
+    let limits = Limits::from(&settings);
+    let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
+    loop {
+        tokio::select! {
+            () = drain.begun() => return connections,
+            Some(ended) = connections.join_next() => {
+                // The body of an answer can panic too.
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection ended by a mistake of the server's own");
+                }
+            }
+            Some(_) = refusals.join_next() => {}
+            accepted = listener.tcp.accept() => match accepted {
+                Ok((tcp, _)) if connections.len() >= settings.max_connections => {
+                    if refusals.len() < REFUSALS {
+                        refusals.spawn(refuse(tcp));
+                    }
+                }
+                Ok((tcp, address)) => {
+                    // Slower without, and right all the same.
+                    let _ = tcp.set_nodelay(true);
+                    let (router, drain) = (router.clone(), drain.clone());
+                    connections.spawn(connection::serve(tcp, address, router, limits, drain));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    if !of_one_connection(&error) {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                }
+            },
+        }
+    }
+}
+
+/// Whether the next one may well be taken.
+fn of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted
+    )
+}
+
+/// Tells a client that there is no room for its connection.
+async fn refuse(mut tcp: TcpStream) {
+    const ANSWER: &str = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+        content-type: application/json\r\ncontent-length: 154\r\n\r\n\
+        {\"error\":{\"message\":\"there are as many connections as `server.max_connections` allows: try again\",\
+        \"type\":\"server_error\",\"param\":null,\"code\":\"overloaded\"}}";
+    let told = async {
+        tcp.write_all(ANSWER.as_bytes()).await?;
+        tcp.shutdown().await?;
+        // Closed with something unread, the answer could be lost on its way.
+        let mut unread = [0; 1_024];
+        while tcp.read(&mut unread).await? > 0 {}
+        Ok::<(), io::Error>(())
+    };
+    // Whether it heard or not, it is not served.
+    let _ = tokio::time::timeout(REFUSAL, told).await;
+}

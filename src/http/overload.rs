@@ -1,0 +1,125 @@
+//! Admission before anything is done: how many requests are worked on, and how much their bodies take.
+//!
+//! A request that finds no room is refused at once, with a hint when to try again. What tells how the
+//! system stands is let through always.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Host, Problem, held::Held, settings::Settings};
+
+/// All bodies together may take as much as so many of the largest.
+const LARGEST_BODIES: usize = 64;
+/// What bodies take is counted in pieces of this many bytes.
+const PIECE: usize = 1_024;
+/// What an operator looks at to see what is wrong.
+const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// How much room there is.
+pub(super) struct Overload {
+    requests: Arc<Semaphore>,
+    most: usize,
+    /// In pieces.
+    bodies: Arc<Semaphore>,
+}
+
+impl Overload {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let bodies = settings.max_body.saturating_mul(LARGEST_BODIES) / PIECE;
+        Self {
+            requests: Arc::new(Semaphore::new(settings.max_requests)),
+            most: settings.max_requests,
+            bodies: Arc::new(Semaphore::new(bodies.clamp(1, Semaphore::MAX_PERMITS))),
+        }
+    }
+}
+
+/// Lets a request in if there is room; it keeps its place until its answer has been sent.
+pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next) -> Response {
+    if ALWAYS.contains(&request.uri().path()) {
+        return next.run(request).await;
+    }
+    let overload = host.overload();
+    let Ok(place) = Arc::clone(&overload.requests).try_acquire_owned() else {
+        let problem = Problem::overloaded(format!(
+            "{} requests are worked on, and `server.max_requests` allows no more: try again",
+            overload.most
+        ));
+        return problem.into_response();
+    };
+    let response = next.run(request).await;
+    response.map(|body| Body::new(Held::new(body, place)))
+}
+
+/// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole.
+pub(super) async fn take_body(State(host): State<Host>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let within = host.settings.body_timeout;
+    let whole = tokio::time::timeout(within, whole(&host, body)).await;
+    match whole {
+        Ok(Ok((bytes, _room))) => {
+            // The room is kept for as long as the handler may have the bytes.
+            next.run(Request::from_parts(parts, bytes.into())).await
+        }
+        Ok(Err(problem)) => problem.into_response(),
+        Err(_) => Problem::slow_body(within).into_response(),
+    }
+}
+
+type Room = Option<OwnedSemaphorePermit>;
+
+async fn whole(host: &Host, mut body: Body) -> Result<(Bytes, Room), Problem> {
+    use http_body::Body as _;
+    let most = host.settings.max_body;
+    let too_large = || Problem::body_too_large(most);
+    let told = body.size_hint();
+    if usize::try_from(told.lower()).unwrap_or(usize::MAX) > most {
+        return Err(too_large());
+    }
+    let (mut room, mut bytes) = (None, Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::broken_body())?;
+        let Ok(data) = frame.into_data() else {
+            continue; // Trailers say nothing here.
+        };
+        if data.len() > most - bytes.len() {
+            return Err(too_large());
+        }
+        // One frame is all there is, mostly: it needs no copy.
+        let is_whole = bytes.is_empty() && body.is_end_stream();
+        take_room(host.overload(), &mut room, bytes.len() + data.len())?;
+        if is_whole {
+            return Ok((data, room));
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok((bytes.into(), room))
+}
+
+/// Makes the room as large as `bytes` need.
+fn take_room(overload: &Overload, room: &mut Room, bytes: usize) -> Result<(), Problem> {
+    let has = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    let more = u32::try_from(bytes.div_ceil(PIECE).saturating_sub(has)).unwrap_or(u32::MAX);
+    if more == 0 {
+        return Ok(());
+    }
+    let bodies = Arc::clone(&overload.bodies);
+    let Ok(permit) = bodies.try_acquire_many_owned(more) else {
+        let what = "the bodies of all requests together take too much memory: try again";
+        return Err(Problem::overloaded(what));
+    };
+    match room {
+        Some(room) => room.merge(permit),
+        None => *room = Some(permit),
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The server from its start to its end.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::Instant,
+};
+
+use super::{Host, accept, accept::Listener, router};
+use crate::actor::System;
+
+/// How long those who wait for queries have to say how these stand, before the system stops.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often it is looked whether queries still run.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A server that serves. Ends, at once, when it is dropped.
+#[must_use = "dropping it ends the server"]
+pub struct Server {
+    address: SocketAddr,
+    host: Host,
+    accepting: JoinHandle<JoinSet<()>>,
+}
+
+impl Server {
+    /// Serves all routes on this listener.
+    pub fn start(listener: Listener, host: Host) -> Self {
+        let address = listener.address();
+        let (routes, _) = router(host.clone());
+        let (settings, drain) = (host.settings.clone(), host.drain().clone());
+        let accepting = accept::accept(listener, routes, settings, drain);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "ends with its owner, see `Drop` and `shut_down`"
+        )]
+        let accepting = tokio::spawn(accepting);
+        Self {
+            address,
+            host,
+            accepting,
+        }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends it and the system behind it, within `server.drain_deadline`: takes no connections and no
+    /// queries any more, lets queries come to their ends for four fifths of that time, then ends what
+    /// streams, and stops. Queries that still run then are in the journal and go on with the next start.
+    pub async fn shut_down(mut self, system: System) {
+        let within = self.host.settings.drain_deadline;
+        let deadline = Instant::now() + within;
+        self.host.drain().begin();
+        self.host.oracle.drain();
+        let connections = (&mut self.accepting).await;
+        let patience = Instant::now() + within.mul_f64(0.8);
+        while self.host.oracle.running() > 0 && Instant::now() < patience {
+            tokio::time::sleep(LOOK).await;
+        }
+        self.host.drain().finish();
+        let mut connections = connections.unwrap_or_default();
+        let last_words = deadline.min(Instant::now() + LAST_WORDS);
+        all_ended(&mut connections, last_words).await;
+        // What is left waits for something of the system's, which ends with it.
+        let ended = system.shut_down(Duration::ZERO);
+        if tokio::time::timeout_at(deadline, ended).await.is_err() {
+            tracing::warn!("the system did not end within `server.drain_deadline` ({within:?})");
+        }
+        let last_words = deadline.min(Instant::now() + LAST_WORDS);
+        all_ended(&mut connections, last_words).await;
+    }
+}
+
+/// Waits for the ends of all, but not beyond this time.
+async fn all_ended(connections: &mut JoinSet<()>, until: Instant) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    // Whoever is late is cut off when the set is dropped.
+    let _ = tokio::time::timeout_at(until, all).await;
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.host.drain().finish();
+        self.accepting.abort();
+    }
+}

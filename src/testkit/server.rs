@@ -1,0 +1,107 @@
+//! A server in process, on a port of its own.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use super::{TestError, TestOracle};
+use crate::{
+    actor::{Oracle, System},
+    http::{Door, Host, Listener, Server, Settings, Shares},
+    journal::Journal,
+    model::ProfileName,
+};
+
+/// A server before a system of a test. Ends, at once, when it is dropped.
+///
+/// Its clock must not be paused: it waits for real sockets. What needs no socket is asked of
+/// [`crate::http::router`] directly.
+pub struct TestServer {
+    server: Server,
+    system: System,
+    host: Host,
+    journal: Arc<dyn Journal>,
+}
+
+impl TestServer {
+    /// With the settings of the server as they are by default.
+    ///
+    /// # Errors
+    /// When the system does not start, or there is no port.
+    pub async fn start(oracle: TestOracle) -> Result<Self, TestError> {
+        Self::with(oracle, |_| ()).await
+    }
+
+    /// With other settings of the server. Its port is a free one, whatever they say.
+    ///
+    /// # Errors
+    /// When the system does not start, or there is no port.
+    pub async fn with(
+        oracle: TestOracle,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Self, TestError> {
+        let (system, journal) = oracle.start().await?.into_parts();
+        Self::of(system, journal, change)
+    }
+
+    /// Before a system that was put together otherwise, over this journal.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub fn of(
+        system: System,
+        journal: Arc<dyn Journal>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Self, TestError> {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        settings.listen.set_port(0);
+        let listener = Listener::bind(&settings, Door::Open)?;
+        let host = Host::new(Shares {
+            oracle: system.oracle().clone(),
+            journal: Arc::clone(&journal),
+            profiles: vec![ProfileName::oracle()],
+            settings,
+        });
+        let server = Server::start(listener, host.clone());
+        Ok(Self {
+            server,
+            system,
+            host,
+            journal,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// The URL of a path.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address())
+    }
+
+    /// The system behind it.
+    #[must_use]
+    pub const fn oracle(&self) -> &Oracle {
+        self.system.oracle()
+    }
+
+    /// What its handlers share.
+    #[must_use]
+    pub const fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Where its records are.
+    #[must_use]
+    pub fn journal(&self) -> Arc<dyn Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    /// Ends it in order.
+    pub async fn shut_down(self) {
+        self.server.shut_down(self.system).await;
+    }
+}

@@ -1,0 +1,165 @@
+//! What the server does not put up with, and whom that does not hurt.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use oracle_agent::testkit::TestServer;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+
+use super::{Raw, client, greeter, problem};
+
+const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_too_large_is_refused_with_the_limit() {
+    let server = TestServer::with(greeter(), |settings| settings.max_body = 1_024);
+    let server = server.await.unwrap();
+    let fits = "x".repeat(1_024);
+    let more = "x".repeat(1_025);
+    let in_pieces = |text: &str| {
+        let pieces: Vec<_> = text.as_bytes().chunks(100).map(<[u8]>::to_vec).collect();
+        let pieces = futures_util::stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
+        reqwest::Body::wrap_stream(pieces)
+    };
+    for (name, body, refused) in [
+        ("fits", reqwest::Body::from(fits.clone()), false),
+        ("fits, of unknown length", in_pieces(&fits), false),
+        ("too large", reqwest::Body::from(more.clone()), true),
+        ("too large, of unknown length", in_pieces(&more), true),
+    ] {
+        let request = client().post(server.url("/nowhere")).body(body);
+        let (status, code, message) = problem(request.send().await.unwrap()).await;
+        let want = if refused {
+            (413, "body_too_large")
+        } else {
+            (404, "no_such_route")
+        };
+        assert_eq!((status, code.as_str()), want, "{name}");
+        assert_eq!(message.contains("1024 bytes"), refused, "{name}: {message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let server = TestServer::with(greeter(), |settings| {
+        settings.body_timeout = Duration::from_millis(100);
+    });
+    let server = server.await.unwrap();
+    let mut raw = Raw::to(server.address());
+    raw.send("POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhe");
+    let answer = raw.answer();
+    assert!(
+        answer.starts_with("HTTP/1.1 408") && answer.contains("slow_body"),
+        "{answer}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_does_not_come_ends_the_connection() {
+    let server = TestServer::with(greeter(), |settings| {
+        settings.header_timeout = Duration::from_millis(100);
+    });
+    let server = server.await.unwrap();
+    for (name, said) in [
+        ("nothing", ""),
+        ("a piece of a head", "GET /healthz HT"),
+        (
+            "a piece of the other version's preface",
+            "PRI * HTTP/2.0\r\n",
+        ),
+        (
+            "that preface and no more",
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        ),
+    ] {
+        let mut raw = Raw::to(server.address());
+        raw.send(said);
+        let rest = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            let read = std::io::Read::read_to_end(&mut raw.0, &mut bytes);
+            read.map(|_| bytes)
+        });
+        // Closed, in whichever way, and not merely silent.
+        let rest = rest.await.unwrap();
+        let kind = rest.err().map(|error| error.kind());
+        assert!(
+            kind.is_none_or(|kind| kind == std::io::ErrorKind::ConnectionReset),
+            "{name}: {kind:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_rests_is_closed() {
+    let server = TestServer::with(greeter(), |settings| {
+        settings.idle_timeout = Duration::from_millis(100);
+    });
+    let server = server.await.unwrap();
+    let mut raw = Raw::to(server.address());
+    assert!(raw.send(GET).answer().starts_with("HTTP/1.1 200"));
+    assert_eq!(raw.rest(), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() {
+    let server = TestServer::with(greeter(), |settings| settings.max_connections = 2);
+    let server = server.await.unwrap();
+    let mut within = [(); 2].map(|()| Raw::to(server.address()));
+    for raw in &mut within {
+        assert!(raw.send(GET).answer().starts_with("HTTP/1.1 200"));
+    }
+    for _ in 0..20 {
+        let answer = Raw::to(server.address()).send(GET).rest();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("retry-after: 1"), "{head}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["error"]["code"], "overloaded");
+        for raw in &mut within {
+            assert!(raw.send(GET).answer().starts_with("HTTP/1.1 200"));
+        }
+    }
+    drop(within);
+    // When their places are free is for the machine to say.
+    loop {
+        let answer = Raw::to(server.address()).send(GET).answer();
+        if answer.starts_with("HTTP/1.1 200") {
+            break;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_who_dribble_keep_nobody_waiting() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    let address = server.address();
+    let dribblers = (0..1_000).map(|_| async move {
+        let mut tcp = TcpStream::connect(address).await.unwrap();
+        tcp.write_all(b"GET /heal").await.unwrap();
+        tcp
+    });
+    let mut dribblers = join_all(dribblers).await;
+    let client = client();
+    for byte in b"thz" {
+        for tcp in &mut dribblers {
+            tcp.write_all(&[*byte]).await.unwrap();
+        }
+        let answers = (0..20).map(|_| client.get(server.url("/healthz")).send());
+        for answer in join_all(answers).await {
+            assert_eq!(answer.unwrap().status(), 200);
+        }
+    }
+    // They are connections like others, once they have something to say.
+    for tcp in &mut dribblers {
+        tcp.write_all(b" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+    }
+    for mut tcp in dribblers {
+        let mut answer = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut tcp, &mut answer)
+            .await
+            .unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}

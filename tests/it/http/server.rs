@@ -1,0 +1,136 @@
+//! The server itself: names of requests, routes that are not there, both versions of HTTP, start and end.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use oracle_agent::{
+    http::{BindError, Door, Listener, Settings},
+    llm::Scripted,
+    model::{SessionKey, SessionName, Submission},
+    testkit::{Silence, TestOracle, TestServer},
+};
+
+use super::{Raw, builder, client, greeter, problem};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_has_a_name_which_is_given_or_made() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    let client = client();
+    for (given, kept) in [
+        (Some("abc-1"), true),
+        (Some("with space"), false),
+        (None, false),
+    ] {
+        let mut request = client.get(server.url("/healthz"));
+        if let Some(given) = given {
+            request = request.header("x-request-id", given);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        let id = response.headers()["x-request-id"].to_str().unwrap();
+        assert_eq!(Some(id) == given, kept, "{given:?} became {id}");
+        assert!(!id.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_is_said_with_a_way_on() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    let none = client().get(server.url("/nowhere")).send().await.unwrap();
+    let (status, code, message) = problem(none).await;
+    assert_eq!((status, code.as_str()), (404, "no_such_route"));
+    assert!(message.contains("`/nowhere`"), "{message}");
+
+    let other = client().delete(server.url("/healthz"));
+    let other = other.send().await.unwrap();
+    assert_eq!(other.headers()["allow"], "GET,HEAD");
+    let (status, code, message) = problem(other).await;
+    assert_eq!((status, code.as_str()), (405, "no_such_method"));
+    assert!(message.contains("DELETE"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_versions_of_http_are_spoken() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    let second = builder().http2_prior_knowledge().build().unwrap();
+    for (client, version) in [
+        (client(), reqwest::Version::HTTP_11),
+        (second, reqwest::Version::HTTP_2),
+    ] {
+        for _ in 0..2 {
+            let response = client.get(server.url("/healthz")).send().await.unwrap();
+            assert_eq!(
+                (response.status().as_u16(), response.version()),
+                (200, version)
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_taken_is_named() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    let settings = Settings {
+        listen: server.address(),
+        ..Settings::default()
+    };
+    let taken = Listener::bind(&settings, Door::Open).unwrap_err();
+    assert!(matches!(taken, BindError::Taken { .. }), "{taken}");
+    assert!(taken.to_string().contains(&server.address().to_string()));
+}
+
+#[tokio::test]
+async fn nobody_listens_beyond_this_machine_without_keys() {
+    let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+    let mapped = "::ffff:127.0.0.1".parse().unwrap();
+    for (ip, door, listens) in [
+        (any, Door::Open, false),
+        (any, Door::Keys, true),
+        ("::".parse().unwrap(), Door::Open, false),
+        ("127.0.0.9".parse().unwrap(), Door::Open, true),
+        (mapped, Door::Open, true),
+    ] {
+        let settings = Settings {
+            listen: SocketAddr::new(ip, 0),
+            ..Settings::default()
+        };
+        let bound = Listener::bind(&settings, door);
+        match bound {
+            Ok(_) => assert!(listens, "{ip} {door:?}"),
+            Err(BindError::Unguarded { .. }) => assert!(!listens, "{ip} {door:?}"),
+            // Not every machine has the newer addresses.
+            Err(error) => assert!(ip.is_ipv6(), "{error}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
+    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let server = TestServer::with(TestOracle::new(model), |settings| {
+        settings.drain_deadline = std::time::Duration::from_secs(1);
+    });
+    let server = server.await.unwrap();
+    let address = server.address();
+    let mut resting = Raw::to(address);
+    resting.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert!(resting.answer().starts_with("HTTP/1.1 200"));
+    let (oracle, journal) = (server.oracle().clone(), server.journal());
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let session = oracle.session(key.clone());
+    session.submit(Submission::new("hello")).await.unwrap();
+
+    let host = server.host().clone();
+    let ending = tokio::spawn(server.shut_down());
+    host.drain().begun().await;
+    assert_eq!(resting.rest(), "", "closed without a word");
+    assert!(host.room_for_a_query().is_err());
+    ending.await.unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err());
+    let known = journal.find(key).await.unwrap().unwrap();
+    let unfinished = journal.unfinished(oracle_agent::model::Sid(0), 10);
+    assert_eq!(
+        unfinished.await.unwrap(),
+        [known],
+        "it goes on with the next start"
+    );
+}
