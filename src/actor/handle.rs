@@ -22,6 +22,7 @@ use super::{
     ledger::Ledger,
     letters::Where,
     mailbox::{Admission, Unanswered},
+    meter::Meter,
     pool::Pool,
     profile::Profiles,
     session::Opening,
@@ -38,6 +39,7 @@ use crate::{
 
 mod child;
 mod error;
+mod figures;
 mod fork;
 mod look;
 mod trace;
@@ -101,6 +103,7 @@ impl Router {
 pub struct Oracle {
     pub(super) router: Router,
     pub(super) gauges: Gauges,
+    pub(super) meter: Meter,
     pub(super) providers: Boards,
     pub(super) clock: Clock,
     /// Who acts through this handle.
