@@ -21,6 +21,7 @@ use super::{
     ledger::Ledger,
     letters,
     message::local_messages,
+    meter::Meter,
     pool::Pool,
     profile::Profiles,
     recovery::Whom,
@@ -29,7 +30,7 @@ use super::{
     system_log::SystemLog,
     task::Task,
 };
-use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
+use crate::{journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier};
 
 mod replacing;
 mod settings;
@@ -133,6 +134,7 @@ impl SupervisorActor {
             bus,
             router,
             profiles,
+            meter: Meter::default(),
             providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
         }
@@ -142,7 +144,10 @@ impl SupervisorActor {
         Oracle {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
+            meter: services.meter.clone(),
             providers: Arc::clone(&services.providers),
+            clock: services.clock.clone(),
+            by: By::local(),
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Problem, drain::Drain, openai::Chats, overload::Overload, settings::Settings};
+use super::{
+    Problem, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
+    settings::Settings,
+};
 use crate::{actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
@@ -14,6 +17,7 @@ struct Inner {
     drain: Drain,
     overload: Overload,
     chats: Chats,
+    journal_check: JournalCheck,
 }
 
 /// See [`Host`].
@@ -38,6 +42,7 @@ impl Host {
             drain: Drain::default(),
             overload,
             chats: Chats::default(),
+            journal_check: JournalCheck::default(),
         }))
     }
 
@@ -56,6 +61,10 @@ impl Host {
         &self.0.overload
     }
 
+    pub(super) fn journal_check(&self) -> &JournalCheck {
+        &self.0.journal_check
+    }
+
     /// Whether the system takes another query; asked before anything is said to the actors.
     ///
     /// # Errors
@@ -64,7 +73,7 @@ impl Host {
         if self.0.drain.has_begun() {
             return Err(Problem::ends());
         }
-        let running = self.oracle.running();
+        let running = self.oracle.busy();
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",

@@ -18,7 +18,9 @@ use crate::{
     actor::{AskError, SessionHandle},
     http::{Caller, Host, Problem},
     kernel::{Conversation, Said},
-    model::{Import, ImportedMessage, ProfileName, QueryId, SessionKey, SessionName, Speaker},
+    model::{
+        ForkPoint, Import, ImportedMessage, ProfileName, QueryId, SessionKey, SessionName, Speaker,
+    },
 };
 
 /// Chats that hash to the same of so many wait for each other, for as long as a submission takes.
@@ -74,7 +76,10 @@ pub(super) struct Asker<'a> {
 impl Asker<'_> {
     pub(super) fn session(&self, name: SessionName) -> SessionHandle {
         let key = self.caller.session(name);
-        self.host.oracle.session_of(key, self.profile.clone())
+        self.host
+            .oracle
+            .acting(self.caller.by())
+            .session_of(key, self.profile.clone())
     }
 
     /// Finds the place of a question in a chat. The chat's turn must be held.
@@ -84,14 +89,14 @@ impl Asker<'_> {
         asked: &Asked,
         wishes: &Wishes,
     ) -> Result<Placed, Problem> {
-        let mut name = chat.clone();
+        let (mut name, mut fork) = (chat.clone(), None);
         for _ in 0..DEPTH {
             let session = self.session(name.clone());
             if wishes.history == History::Tail {
                 return Ok(Placed::Ask(session, import(asked, &[])));
             }
             let Some(ours) = kept(&session).await? else {
-                return Ok(Placed::Ask(session, import(asked, &asked.past)));
+                return self.open(session, fork, asked).await;
             };
             let next = match past::compare(&ours, &asked.past, &asked.question) {
                 Standing::GoesOn { known } if known == asked.past.len() => {
@@ -130,6 +135,7 @@ impl Asker<'_> {
                 Standing::Parts { at, known } => Leaving { at, known },
             };
             name = next.to(chat, &session, &ours, asked);
+            fork = next.fork(&session, &ours, asked);
         }
         let what = format!(
             "this conversation was branched {DEPTH} times, and so often it cannot be: begin a new one"
@@ -155,6 +161,38 @@ impl Asker<'_> {
         let accepted = events.iter().find(|event| event.kind == "query.accepted");
         Ok(accepted.is_some_and(|event| event.payload["idempotency_key"] == key.as_str()))
     }
+
+    /// A session that is not there: a chat's first, or a branch. With all that its parent has, where that is what
+    /// the client has; else with what the client has, as text.
+    async fn open(
+        &self,
+        session: SessionHandle,
+        fork: Option<Fork>,
+        asked: &Asked,
+    ) -> Result<Placed, Problem> {
+        let whole = import(asked, &asked.past);
+        let Some(Fork { parent, after }) = fork else {
+            return Ok(Placed::Ask(session, whole));
+        };
+        let point = ForkPoint {
+            query: after,
+            turn: None,
+        };
+        let oracle = self.host.oracle.acting(self.caller.by());
+        let name = session.key().name.clone();
+        match oracle.fork(parent.key(), point, name).await {
+            Ok(_) => Ok(Placed::Ask(session, import(asked, &[]))),
+            // It may be too long for that.
+            Err(AskError::Refused(_)) => Ok(Placed::Ask(session, whole)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a branch begins as: a copy, up to the end of a query.
+struct Fork {
+    parent: SessionHandle,
+    after: QueryId,
 }
 
 /// Where a conversation leaves a session, and how many of the client's exchanges are before that.
@@ -177,6 +215,20 @@ impl Leaving {
             .get(self.known)
             .map_or(&asked.question, |next| &next.question);
         past::branch((chat, &parent.key().name), ours, self.at, question)
+    }
+
+    /// What the branch can be a copy of: if what both have in common is all that comes before the question.
+    fn fork(&self, parent: &SessionHandle, ours: &[Kept], asked: &Asked) -> Option<Fork> {
+        if self.known != asked.past.len() {
+            return None;
+        }
+        let before = ours
+            .iter()
+            .take(self.at)
+            .rev()
+            .find(|kept| kept.state != State::Gone)?;
+        let (parent, after) = (parent.clone(), before.query?);
+        Some(Fork { parent, after })
     }
 }
 

@@ -47,6 +47,11 @@ async fn an_edited_history_goes_on_in_a_branch_that_is_found_again() {
     let branch = edited.session();
     assert!(branch.starts_with("s."), "{branch}");
     assert_eq!(edited.answer(), "4. zwei (2 before)");
+    assert_eq!(
+        served.count(&branch, "session.forked").await,
+        1,
+        "with all that the first one has"
+    );
     let zwei = edited.answer();
     let next = served
         .post(&[S], chat(&["one", &one, "zwei", &zwei, "drei"]))
