@@ -1,3 +1,5 @@
+//! Tables: what a request is to a session, and how branches are named.
+
 use super::*;
 
 fn kept(query: u32, question: &str, answer: &str, state: State) -> Kept {

@@ -1,3 +1,5 @@
+//! Tables: each mistake by its field, and what is heard of a request that is in order.
+
 use serde_json::{Value, json};
 
 use super::*;
