@@ -35,7 +35,7 @@ def said(answer):
 def chats(url):
     api = client(url)
     first = ask(api, QUESTION, **named("chat"))
-    assert "src/parser.rs:4" in said(first)["content"], first
+    assert "src/parser.rs:3-4" in said(first)["content"], first
     choice = first.choices[0]
     assert (choice.finish_reason, choice.message.role, choice.index) == ("stop", "assistant", 0), first
     assert first.object == "chat.completion" and first.usage.total_tokens > 0, first
@@ -62,7 +62,7 @@ def streams(url):
         assert len({chunk.id for chunk in chunks}) == 1 and chunks[0].choices[0].delta.role == "assistant"
         usage = chunks.pop() if include else None
         text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
-        assert "src/parser.rs:4" in text, text
+        assert "src/parser.rs:3-4" in text, text
         assert [chunk.choices[0].finish_reason for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
         assert all(chunk.usage is None for chunk in chunks)
         if usage:
@@ -70,7 +70,7 @@ def streams(url):
     # The helper that puts chunks together, and may be strict about them.
     with api.chat.completions.stream(model="oracle", messages=[QUESTION]) as stream:
         whole = stream.get_final_completion()
-    assert "src/parser.rs:4" in said(whole)["content"], whole
+    assert "src/parser.rs:3-4" in said(whole)["content"], whole
     told = ask(api, QUESTION, stream=True, **named("told", **{"X-Oracle-Progress": "1"}))
     deltas = [chunk.choices[0].delta for chunk in told]
     assert any("asking" in (getattr(delta, "reasoning_content", None) or "") for delta in deltas), deltas

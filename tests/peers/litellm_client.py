@@ -23,7 +23,7 @@ def checks(url):
 
     first = ask(messages=[QUESTION])
     message = first.choices[0].message
-    assert "src/parser.rs:4" in message.content and first.usage.total_tokens > 0, first
+    assert "src/parser.rs:3-4" in message.content and first.usage.total_tokens > 0, first
     history = [QUESTION, {"role": "assistant", "content": message.content}]
     more = {"role": "user", "content": "and who reads one?"}
     chunks = list(ask(messages=[*history, more], stream=True))
