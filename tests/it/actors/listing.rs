@@ -73,7 +73,7 @@ async fn sessions_are_listed_by_name_state_and_time_and_nobody_wakes() {
     let (oracle, any) = (oracle.oracle(), SessionFilter::default());
     let everybody = [all(), running.clone(), b.clone(), c.clone()];
     assert_eq!(listed(oracle, any.clone()).await, everybody);
-    assert_eq!(listed(oracle, of(Running)).await, [running.clone()]);
+    assert_eq!(listed(oracle, of(Running)).await, vec![running.clone()]);
     assert_eq!(listed(oracle, of(Closed)).await, [b]);
     for (prefix, found) in [
         ("a.", vec![all(), running.clone()]),
