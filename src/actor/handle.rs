@@ -16,6 +16,7 @@ use ractor::RpcReplyPort;
 
 use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
+    clock::Clock,
     depths::{Depths, Gauges},
     gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
@@ -29,9 +30,9 @@ use super::{
 };
 use crate::{
     journal::Journal,
-    kernel::{Command, Refusal, Reply},
+    kernel::{Command, Order, Refusal, Reply},
     model::{
-        Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
+        By, Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
         command::MAX_QUESTION, record::Finished,
     },
 };
@@ -39,6 +40,7 @@ use crate::{
 mod child;
 mod error;
 mod figures;
+mod fork;
 mod look;
 mod trace;
 mod watch;
@@ -68,6 +70,7 @@ impl Router {
             router: self.clone(),
             key,
             opening,
+            by: By::local(),
         }
     }
 
@@ -102,9 +105,19 @@ pub struct Oracle {
     pub(super) gauges: Gauges,
     pub(super) meter: Meter,
     pub(super) providers: Boards,
+    pub(super) clock: Clock,
+    /// Who acts through this handle.
+    pub(super) by: By,
 }
 
 impl Oracle {
+    /// The same system, for somebody else: what they do, to it and to its sessions, is recorded under this
+    /// name. Without that it is `local`.
+    #[must_use]
+    pub fn acting(&self, by: By) -> Self {
+        Self { by, ..self.clone() }
+    }
+
     /// Takes no new messages from now on; what runs goes on.
     pub fn drain(&self) {
         self.router.draining.store(true, Ordering::Relaxed);
@@ -131,13 +144,9 @@ impl Oracle {
     /// The same, by another profile if the session is new.
     #[must_use]
     pub fn session_of(&self, key: SessionKey, profile: ProfileName) -> SessionHandle {
-        self.router.session(
-            key,
-            Opening {
-                profile,
-                parent: None,
-            },
-        )
+        let parent = None;
+        let session = self.router.session(key, Opening { profile, parent });
+        session.acting(self.by.clone())
     }
 
     /// What all sessions record from now on.
@@ -173,6 +182,7 @@ pub struct SessionHandle {
     router: Router,
     key: SessionKey,
     opening: Opening,
+    by: By,
 }
 
 /// How a query ended, for whoever asked.
@@ -213,6 +223,13 @@ impl SessionHandle {
     #[must_use]
     pub const fn key(&self) -> &SessionKey {
         &self.key
+    }
+
+    /// The same session, for somebody else: what they do is recorded under this name. Without that it is
+    /// `local`.
+    #[must_use]
+    pub fn acting(self, by: By) -> Self {
+        Self { by, ..self }
     }
 
     /// Hands in a message. Returns once it is durable, not once it is answered.
@@ -321,8 +338,10 @@ impl SessionHandle {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
+        let by = self.by.clone();
+        let order = Order { by, command };
         self.router
-            .command(key, opening, self.admission(), command)
+            .command(key, opening, self.admission(), order)
             .await
     }
 

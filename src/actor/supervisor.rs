@@ -30,7 +30,7 @@ use super::{
     system_log::SystemLog,
     task::Task,
 };
-use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
+use crate::{journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier};
 
 mod replacing;
 mod settings;
@@ -146,6 +146,8 @@ impl SupervisorActor {
             gauges: Gauges::new(services, gateways),
             meter: services.meter.clone(),
             providers: Arc::clone(&services.providers),
+            clock: services.clock.clone(),
+            by: By::local(),
         }
     }
 }
