@@ -212,12 +212,12 @@ impl SessionState {
         if !records.is_empty() {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
-            self.append(records.clone()).await?;
+            let taken = self.append(records.clone(), began).await?;
             self.taken += 1;
             for record in &records {
                 self.session.evolve(record);
             }
-            self.count(&records, began);
+            self.count(&records, began, taken);
             self.publish(records);
             self.keep();
         }
@@ -243,7 +243,12 @@ impl SessionState {
     }
 
     /// The one deliberate await of a handler: bounded, and the actor's end if it fails.
-    async fn append(&mut self, records: Vec<Arc<Record>>) -> Result<(), ActorProcessingErr> {
+    /// Times are monotonic microseconds; gives that of its end.
+    async fn append(
+        &mut self,
+        records: Vec<Arc<Record>>,
+        began: u64,
+    ) -> Result<u64, ActorProcessingErr> {
         let claim = self
             .claim
             .ok_or("the session was used before it was activated")?;
@@ -256,7 +261,6 @@ impl SessionState {
             records,
             leaves,
         };
-        let began = self.services.clock.monotonic_micros();
         let durable = self.services.journal.append(append);
         match tokio::time::timeout(self.services.timeouts.append, durable).await {
             Ok(appended) => {
@@ -264,9 +268,10 @@ impl SessionState {
                     self.services.meter.not_committed();
                 }
                 appended?;
-                let took = self.services.clock.monotonic_micros().saturating_sub(began);
-                self.services.meter.committed(Duration::from_micros(took));
-                Ok(())
+                let now = self.services.clock.monotonic_micros();
+                let took = Duration::from_micros(now.saturating_sub(began));
+                self.services.meter.committed(took);
+                Ok(now)
             }
             Err(_) => {
                 self.services.meter.not_committed();
