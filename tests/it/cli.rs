@@ -39,6 +39,8 @@ mod prompt;
 mod replay;
 mod script;
 mod secrets;
+#[cfg(unix)]
+mod serve;
 mod server;
 mod sessions;
 #[cfg(unix)]
