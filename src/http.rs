@@ -13,11 +13,13 @@ mod accept;
 mod caller;
 mod connection;
 mod drain;
+mod extract;
 mod front;
 mod health;
 mod held;
 mod host;
 mod metrics;
+mod native;
 mod openai;
 mod overload;
 mod problem;
@@ -25,7 +27,7 @@ mod server;
 mod settings;
 mod socket;
 
-use axum::{extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -50,10 +52,13 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(health::routes())
         .merge(openai::routes())
+        .merge(native::routes())
         .merge(metrics::routes())
         .with_state(host.clone())
         .split_for_parts();
+    let described = native::Described::new(&description);
     let router = router
+        .layer(Extension(described))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.
