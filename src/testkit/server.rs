@@ -2,12 +2,12 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use super::{TestError, TestOracle};
+use super::{TestError, TestOracle, TestSession};
 use crate::{
     actor::{Oracle, System},
     http::{Door, Host, Listener, Server, Settings, Shares},
     journal::Journal,
-    model::ProfileName,
+    model::{ProfileName, SessionKey, SessionName},
 };
 
 /// A server before a system of a test. Ends, at once, when it is dropped.
@@ -86,6 +86,15 @@ impl TestServer {
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
+    }
+
+    /// A session of this name.
+    ///
+    /// # Errors
+    /// When that is no name.
+    pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
+        let key = SessionKey::local(SessionName::new(name)?);
+        Ok(TestSession::new(self.oracle().session(key)))
     }
 
     /// What its handlers share.

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 mod health;
 mod limits;
+mod native;
 mod openai;
 mod server;
 
