@@ -53,8 +53,8 @@ impl Api {
 
     async fn post(&self, path: &str, body: Value) -> (u16, Value) {
         let kind = "content-type: application/json";
-        let sent = self.send(&format!("POST {path}"), &[kind], body.to_string());
-        read(sent.await).await
+        let request = format!("POST {path}");
+        read(self.send(&request, &[kind], body.to_string()).await).await
     }
 
     async fn delete(&self, path: &str) -> (u16, Value) {
@@ -70,8 +70,8 @@ impl Api {
         let last = last.map(|last| format!("last-event-id: {last}"));
         let mut headers = vec!["accept: text/event-stream"];
         headers.extend(last.as_deref());
-        let response = self.send(&format!("GET {path}"), &headers, Body::empty());
-        let response = response.await;
+        let request = format!("GET {path}");
+        let response = self.send(&request, &headers, Body::empty()).await;
         assert_eq!(response.status().as_u16(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Stream {
