@@ -162,6 +162,8 @@ async fn requests_are_recorded_without_their_keys() {
         "authorization: Bearer canary",
         "x-api-key: canary",
         "cookie: canary",
+        "x-password: canary",
+        "x-credential: canary",
         "x-other: seen",
     ];
     for body in ["{\"model\":\"first\",\"messages\":[]}", BODY, "no JSON"] {
