@@ -1,6 +1,7 @@
 //! The server: routes, waiting and sending.
 //!
-//! **Invariant:** nothing that a fault makes wait outlives the server or [`HOLD`].
+//! **Invariant:** no wait is longer than [`HOLD`], and none outlives the server. A stream of comments goes on
+//! until its client leaves.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -294,7 +295,7 @@ async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), Stopped> {
         return Ok(());
     }
     tokio::select! {
-        () = tokio::time::sleep(time) => Ok(()),
+        () = tokio::time::sleep(time.min(HOLD)) => Ok(()),
         () = stop.cancelled() => Err(Stopped),
     }
 }
@@ -315,3 +316,6 @@ pub(super) async fn serve(listener: tokio::net::TcpListener, server: Arc<Server>
         tracing::error!(%error, "the mock model cannot serve any more");
     }
 }
+
+#[cfg(test)]
+mod tests;
