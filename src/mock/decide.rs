@@ -295,7 +295,8 @@ impl Call<'_> {
         }
     }
 
-    fn refusal(&self, problem: &Problem) -> Answer {
+    /// The problem in the dialect's form.
+    pub(super) fn refusal(&self, problem: &Problem) -> Answer {
         let (status, body) = match self.dialect {
             Dialect::OpenAi => (problem.status, openai::error(problem)),
             Dialect::Anthropic => (anthropic::status(problem), anthropic::error(problem)),

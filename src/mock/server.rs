@@ -10,9 +10,9 @@ use std::{
 
 use axum::{
     Router,
-    body::{Body, to_bytes},
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE, request::Parts},
+    body::Body,
+    extract::{DefaultBodyLimit, FromRequest as _, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::Response,
     routing::{get, post},
 };
@@ -173,11 +173,10 @@ async fn answer(
     request: Request,
 ) -> Response {
     let arrived = server.log.arrived();
-    let (Parts { headers, .. }, body) = request.into_parts();
-    let body = tokio::time::timeout(HOLD, to_bytes(body, MOST)).await;
-    let Ok(Ok(body)) = body else {
-        let problem = Problem::new(413, "the request broke off or is too large");
-        return json(413, openai::error(&problem));
+    let headers = request.headers().clone();
+    let (body, problem) = match body_of(request).await {
+        Ok(body) => (body, None),
+        Err(problem) => (Bytes::new(), Some(problem)),
     };
     let call = Call {
         dialect,
@@ -188,7 +187,10 @@ async fn answer(
         now: Instant::now(),
         date: date(),
     };
-    let mut answer = call.decide(&server);
+    let mut answer = match &problem {
+        None => call.decide(&server),
+        Some(problem) => call.refusal(problem),
+    };
     let kept = Kept {
         number: arrived.number,
         path,
@@ -211,6 +213,18 @@ async fn answer(
         answer.body = Sent::Steps(vec![Step::Cut]);
     }
     given(answer, arrived, server.stop.clone())
+}
+
+/// The whole body of a request.
+async fn body_of(mut request: Request) -> Result<Bytes, Problem> {
+    DefaultBodyLimit::max(MOST).apply(&mut request);
+    let body = tokio::time::timeout(HOLD, Bytes::from_request(request, &())).await;
+    let late = Problem::new(408, "the request took too long to come");
+    let body = body.map_err(|_| late)?;
+    body.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(413, "the request is too large"),
+        _ => Problem::new(400, "the request broke off"),
+    })
 }
 
 #[expect(
