@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** no error here and nothing that `Debug` prints holds a key, only where it was looked for.
 
-use std::{fs, io, path::PathBuf};
+use std::{fs, io, net::Ipv6Addr, path::PathBuf};
 
 use secrecy::SecretString;
 
@@ -318,24 +318,31 @@ fn clean(provider: &Provider, text: &str, place: String) -> Result<String, Provi
     })
 }
 
-/// The address for clients in what `OLLAMA_HOST` says to the server: `host`, `host:port`, with or without
-/// `http://`; 0.0.0.0 is where it listens, not where it can be reached.
+/// The address for clients in what `OLLAMA_HOST` says to the server, read as Ollama reads it: without a scheme
+/// its own port is meant, with one that of the scheme. 0.0.0.0 is where it listens, not where it can be
+/// reached.
 fn ollama(host: &str) -> String {
-    let (scheme, rest) = match host.split_once("://") {
-        Some((scheme, rest)) => (scheme, rest),
-        None => ("http", host),
+    let host = host.trim_matches(['"', '\'', ' ']);
+    let (scheme, rest, usual) = match host.split_once("://") {
+        None if host == "ollama.com" => ("https", host, "443"),
+        None => ("http", host, "11434"),
+        Some(("https", rest)) => ("https", rest, "443"),
+        Some((scheme, rest)) => (scheme, rest, "80"),
     };
-    let authority = rest.split('/').next().unwrap_or_default();
-    let (name, port) = match authority.rsplit_once(':') {
-        Some((name, port)) if !authority.ends_with(']') => (name, port),
-        _ if scheme == "https" => (authority, "443"),
-        _ => (authority, "11434"),
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let bare = authority.trim_start_matches('[').trim_end_matches(']');
+    let (name, port) = match (bare.parse::<Ipv6Addr>(), authority.rsplit_once(':')) {
+        (Ok(_), _) => (format!("[{bare}]"), usual),
+        (Err(_), Some((name, port))) => (name.to_owned(), port),
+        (Err(_), None) => (authority.to_owned(), usual),
     };
-    let name = match name {
+    let name = match &*name {
         "" | "0.0.0.0" | "[::]" => "127.0.0.1",
         name => name,
     };
-    format!("{scheme}://{name}:{port}/v1")
+    let path = path.trim_matches('/');
+    let parted = if path.is_empty() { "" } else { "/" };
+    format!("{scheme}://{name}:{port}{parted}{path}/v1")
 }
 
 #[cfg(test)]

@@ -127,13 +127,19 @@ fn the_address_of_ollama_is_that_for_clients() {
     for (host, url) in [
         ("box", "http://box:11434/v1"),
         ("box:80", "http://box:80/v1"),
-        ("http://box", "http://box:11434/v1"),
+        ("http://box", "http://box:80/v1"),
+        (" 'box' ", "http://box:11434/v1"),
+        ("ollama.com", "https://ollama.com:443/v1"),
+        ("http://gw/ollama", "http://gw:80/ollama/v1"),
+        ("https://gw:1/a/b/", "https://gw:1/a/b/v1"),
         ("https://box", "https://box:443/v1"),
         ("http://box:80/", "http://box:80/v1"),
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
         (":1", "http://127.0.0.1:1/v1"),
         ("[::]:1", "http://127.0.0.1:1/v1"),
         ("[::1]", "http://[::1]:11434/v1"),
+        ("::1", "http://[::1]:11434/v1"),
+        ("http://[::1]:9/", "http://[::1]:9/v1"),
     ] {
         assert_eq!(ollama(host), url, "{host}");
     }
