@@ -150,6 +150,12 @@ impl<'a> Providers<'a> {
         variable.is_some_and(|variable| self.text(variable.as_str()).is_some())
     }
 
+    /// Whether somebody said where a provider is, in the file or in the environment.
+    pub(super) fn is_addressed(&self, name: &str) -> bool {
+        let variable = Preset::named(name).and_then(|preset| preset.url_variable);
+        self.is_configured(name) || variable.is_some_and(|name| self.text(name).is_some())
+    }
+
     /// Where a provider is and where its key is from.
     pub(super) fn server(&self, provider: &Provider) -> Server {
         let variable = provider.key_env.as_ref();
