@@ -156,6 +156,17 @@ impl<'a> Providers<'a> {
         self.is_configured(name) || variable.is_some_and(|name| self.text(name).is_some())
     }
 
+    /// The provider with the variable in which its key would be, where it does without one.
+    pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
+        let preset = Preset::named(provider.name.as_str());
+        let preset = preset.filter(|preset| !self.is_configured(preset.name));
+        let usual = preset.and_then(|preset| preset.provider().key_env);
+        Provider {
+            key_env: provider.key_env.or(usual),
+            ..provider
+        }
+    }
+
     /// Where a provider is and where its key is from.
     pub(super) fn server(&self, provider: &Provider) -> Server {
         let variable = provider.key_env.as_ref();

@@ -93,6 +93,8 @@ impl Patient<'_> {
         };
         let server = self.providers.server(&provider);
         self.report.add(Finding::ok("key", server.key.told()))?;
+        // A server that wants a key after all says so, and then it matters where it would be.
+        let provider = self.providers.with_usual_key(provider);
         if !self.connect(&remote, &provider, model).await? {
             return Ok(());
         }

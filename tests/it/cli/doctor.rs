@@ -83,6 +83,9 @@ fn a_model_that_does_not_work_fails_with_how_to_mend_it() {
             .env("LOCAL_KEY", "wrong")
             .env("LOCAL_HEADER", "h"),
         place
+            .oracle("doctor --model openai/gpt-4.1")
+            .env("OPENAI_BASE_URL", &server.url),
+        place
             .oracle("doctor --model ollama/x,nobody/y")
             .env("OLLAMA_HOST", NOWHERE),
     ];
