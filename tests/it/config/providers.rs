@@ -136,7 +136,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
         (
             "the key itself",
             with("key = 'sk-canary'"),
-            "oracle.toml:5: `providers.key` is `…`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: `providers.key` is `…`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "a key almost right",
@@ -146,7 +146,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
         (
             "a number for no key",
             with("timeout = 5"),
-            "oracle.toml:5: `providers.timeout` is `5`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: `providers.timeout` is `5`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "too many places for the key",

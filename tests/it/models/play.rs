@@ -109,6 +109,7 @@ impl Play {
             base_url: format!("{url}{base}"),
             key: None,
             headers: Vec::new(),
+            authorities: None,
             streaming: self.streaming,
             models: Vec::new(),
             connect: self.deadlines.connect,
