@@ -118,7 +118,7 @@ impl Decoder {
             return Err(fault::in_reply(json));
         }
         if let Some(used) = chunk.usage {
-            self.used(&used);
+            self.used(&used, out);
         }
         let Some(choice) = chunk.choices.0 else {
             return Ok(());
@@ -171,9 +171,10 @@ impl Decoder {
     }
 
     /// Some servers tell it with each chunk, as a running sum: the last one counts.
-    fn used(&mut self, used: &Used) {
+    fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
         let details = used.prompt_tokens_details.as_ref();
         let cached = details.and_then(|details| details.cached_tokens.0);
+        let before = self.tokens;
         self.tokens = Tokens {
             input: used.prompt_tokens.0.or(self.tokens.input),
             cached: cached
@@ -181,6 +182,9 @@ impl Decoder {
                 .or(self.tokens.cached),
             output: used.completion_tokens.0.or(self.tokens.output),
         };
+        if self.tokens != before {
+            out.extend(self.tokens.so_far());
+        }
     }
 
     fn stop(&self) -> StopReason {

@@ -198,7 +198,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) => None,
+            Delta::Reasoning(_) | Delta::Used(_) => None,
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();
