@@ -199,7 +199,9 @@ async fn follow(
     let mut stripper = Stripper::default();
     let mut offset = 0;
     let mut show = |text: String| {
-        if text.is_empty() {
+        let at = offset;
+        offset += text.len();
+        if text.is_empty() || !bus.is_heard(&key) {
             return;
         }
         let CallToken {
@@ -207,16 +209,14 @@ async fn follow(
             turn,
             attempt,
         } = token;
-        let frame = Frame {
+        bus.show(Frame {
             session: key.clone(),
             query,
             turn,
             attempt,
-            offset,
+            offset: at,
             text,
-        };
-        offset += frame.text.len();
-        bus.show(frame);
+        });
     };
     while let Some(piece) = pieces.recv().await {
         match piece {
