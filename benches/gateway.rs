@@ -213,6 +213,7 @@ impl Through {
             base_url: url.into(),
             key: None,
             headers: Vec::new(),
+            authorities: None,
             streaming,
             models: Vec::new(),
             connect: Duration::from_secs(5),

@@ -111,6 +111,7 @@ async fn system(
         base_url: url.into(),
         key: None,
         headers: Vec::new(),
+        authorities: None,
         streaming,
         models: Vec::new(),
         connect: Duration::from_secs(5),
