@@ -19,7 +19,7 @@ const MOST: usize = 32;
 
 /// The texts of one provider's calls.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct Common {
     prompts: Texts<str>,
     tools: Texts<[ToolSpec]>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Kept {
 #[derive(Debug)]
 struct Texts<T: ?Sized>(Mutex<VecDeque<(Arc<T>, Arc<RawValue>)>>);
 
-impl Kept {
+impl Common {
     /// The prompt.
     pub(super) fn prompt(&self, prompt: &Arc<str>) -> serde_json::Result<Arc<RawValue>> {
         self.prompts.of(prompt, |prompt| prompt)
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_prompt_is_written_once() {
-        let kept = Kept::default();
+        let kept = Common::default();
         let prompt: Arc<str> = "Say \"ready\".".into();
         let text = kept.prompt(&prompt).unwrap();
         assert_eq!(text.get(), r#""Say \"ready\".""#);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let kept = Kept::default();
+        let kept = Common::default();
         let first: Arc<str> = "first".into();
         let text = kept.prompt(&first).unwrap();
         for number in 1..MOST {

@@ -25,7 +25,7 @@ use super::{
     Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming, anthropic,
     decode::{Context, Decode},
     http::{Connection, SetupError},
-    kept::Kept,
+    kept::Common,
     openai::{self, Manners},
     reading::Bounds,
 };
@@ -51,7 +51,7 @@ struct Shared {
     endpoint: Url,
     /// What they say besides their bodies.
     headers: HeaderMap,
-    kept: Kept,
+    kept: Common,
     bounds: Bounds,
 }
 
@@ -82,7 +82,7 @@ impl Remote {
             connection,
             endpoint,
             headers,
-            kept: Kept::default(),
+            kept: Common::default(),
             bounds: Bounds::default(),
         })))
     }

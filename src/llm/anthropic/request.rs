@@ -10,7 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     llm::{
         Request, ToolChoice,
-        kept::Kept,
+        kept::Common,
         wire::{self, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
@@ -28,7 +28,7 @@ const BEGIN: &str = "(The conversation goes on.)";
 /// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
-    kept: &Kept,
+    kept: &Common,
     provider: &str,
     max_output: Option<u64>,
     stream: bool,

@@ -10,7 +10,7 @@ use super::manners::{Limit, Manners};
 use crate::{
     llm::{
         Request, ToolChoice,
-        kept::Kept,
+        kept::Common,
         wire::{self, Joined, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
@@ -19,7 +19,7 @@ use crate::{
 /// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
-    kept: &Kept,
+    kept: &Common,
     provider: &str,
     manners: Manners,
     max_output: Option<u64>,

@@ -75,7 +75,7 @@ fn conversation() -> Request {
 }
 
 fn written(request: &Request, max_output: Option<u64>, stream: bool) -> String {
-    String::from_utf8(body(request, &Kept::default(), "p", max_output, stream).unwrap()).unwrap()
+    String::from_utf8(body(request, &Common::default(), "p", max_output, stream).unwrap()).unwrap()
 }
 
 fn pretty(request: &Request) -> String {

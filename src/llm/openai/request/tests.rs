@@ -74,7 +74,7 @@ fn conversation() -> Request {
 fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) -> String {
     let body = body(
         request,
-        &Kept::default(),
+        &Common::default(),
         "p",
         Manners::of(host),
         max_output,
@@ -106,7 +106,7 @@ fn a_question_alone_asks_for_little() {
     };
     let body = body(
         &request,
-        &Kept::default(),
+        &Common::default(),
         "p",
         Manners::of("localhost"),
         None,
@@ -148,7 +148,7 @@ fn reasoning_goes_back_byte_for_byte_to_the_model_that_it_is_from() {
         };
         let body = body(
             &request,
-            &Kept::default(),
+            &Common::default(),
             provider,
             Manners::of("openrouter.ai"),
             None,
@@ -176,7 +176,7 @@ fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
         request.messages = Arc::new(all);
         let body = body(
             &request,
-            &Kept::default(),
+            &Common::default(),
             "p",
             Manners::of("api.openai.com"),
             None,
