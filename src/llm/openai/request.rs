@@ -10,7 +10,7 @@ use super::manners::{Limit, Manners};
 use crate::{
     llm::{
         Request, ToolChoice,
-        wire::{self, Joined, Shown, Voice},
+        wire::{self, Ids, Joined, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
 };
@@ -94,12 +94,13 @@ enum Entry<'a> {
     System(&'a str),
     User(Vec<Voice<'a>>),
     Assistant(Vec<&'a str>, Vec<Asked<'a>>),
-    Result(&'a ToolResult),
+    Result(&'a ToolResult, Ids),
 }
 
 /// A call, with what its provider wants back with it.
 struct Asked<'a> {
     call: &'a ToolCall,
+    ids: Ids,
     extra: Option<&'a RawValue>,
 }
 
@@ -125,8 +126,11 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
                 say(&mut entries, message.texts().map(Voice::Runtime));
             }
             Role::User => say(&mut entries, message.texts().map(Voice::Plain)),
-            Role::Assistant => entries.extend(assistant(message, provider)),
-            Role::Tool => entries.extend(message.results().map(Entry::Result)),
+            Role::Assistant => entries.extend(assistant(message, provider, manners.ids)),
+            Role::Tool => {
+                let results = message.results();
+                entries.extend(results.map(|result| Entry::Result(result, manners.ids)));
+            }
         }
     }
     entries
@@ -136,7 +140,7 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
-        Some(Entry::System(_) | Entry::Assistant(..) | Entry::Result(_)) | None => {
+        Some(Entry::System(_) | Entry::Assistant(..) | Entry::Result(..)) | None => {
             let said: Vec<Voice<'_>> = voices.collect();
             if !said.is_empty() {
                 entries.push(Entry::User(said));
@@ -146,7 +150,7 @@ fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>
 }
 
 /// Nothing where nothing was said: servers refuse an empty message.
-fn assistant<'a>(message: &'a Message, provider: &str) -> Option<Entry<'a>> {
+fn assistant<'a>(message: &'a Message, provider: &str, ids: Ids) -> Option<Entry<'a>> {
     let own = message.parts.iter().filter_map(|part| match part {
         Part::Opaque(opaque) if opaque.provider == provider => {
             serde_json::from_str::<Extra<'_>>(&opaque.body).ok()
@@ -158,6 +162,7 @@ fn assistant<'a>(message: &'a Message, provider: &str) -> Option<Entry<'a>> {
         let extra = extras.iter().find(|extra| *extra.call == *call.id.0);
         Asked {
             call,
+            ids,
             extra: extra.map(|extra| extra.extra_content),
         }
     });
@@ -191,9 +196,9 @@ impl Serialize for Entry<'_> {
                     map.serialize_entry("tool_calls", calls)?;
                 }
             }
-            Self::Result(result) => {
+            Self::Result(result, ids) => {
                 map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", &*result.call.0)?;
+                map.serialize_entry("tool_call_id", &ids.of(&result.call.0))?;
                 map.serialize_entry("content", &result.content)?;
             }
         }
@@ -210,7 +215,7 @@ struct AskedFunction<'a> {
 impl Serialize for Asked<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &*self.call.id.0)?;
+        map.serialize_entry("id", &self.ids.of(&self.call.id.0))?;
         map.serialize_entry("type", "function")?;
         let function = AskedFunction {
             name: &wire::name(&self.call.name),
