@@ -65,6 +65,34 @@ fn streams_are_read_with_all_their_quirks() {
             r#""Hello" → "Hello" EndTurn 15/4/3"#,
         ),
         (
+            "other types than documented",
+            &[
+                r#"message_start {"message":[],"usage":"none"}"#,
+                r#"message_start {"message":{"usage":1}}"#,
+                START,
+                r#"content_block_start {"index":0,"content_block":"text"}"#,
+                r#"content_block_delta {"index":0,"delta":7}"#,
+                TEXT,
+                HELLO,
+                r#"message_delta {"delta":[]}"#,
+                END,
+                STOP,
+            ],
+            r#""Hello" → "Hello" EndTurn 15/4/3"#,
+        ),
+        (
+            "a character cut in halves",
+            &[
+                START,
+                TEXT,
+                r#"content_block_delta {"index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#,
+                r#"content_block_delta {"index":0,"delta":{"type":"text_delta","text":"\ude00 \ud83d\ude00"}}"#,
+                END,
+                STOP,
+            ],
+            "\"a\u{fffd}\" \"\u{fffd} 😀\" → \"a\u{fffd}\u{fffd} 😀\" EndTurn 15/4/3",
+        ),
+        (
             "text at the start",
             &[
                 START,
