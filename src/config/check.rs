@@ -83,9 +83,8 @@ fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Pr
                 let allowed = "a name that no other model of the provider has".to_owned();
                 problem(at, &place("name"), "models.name", name, allowed);
             }
-            let priced = [model.input, model.cached, model.output]
-                .iter()
-                .any(Option::is_some);
+            let prices = [model.input, model.cached, model.cache_write, model.output];
+            let priced = prices.iter().any(Option::is_some);
             if priced && model.price().is_none() {
                 let allowed = "a model with both `input` and `output`, or with no price at all";
                 problem(at, &place("name"), "models.name", name, allowed.to_owned());

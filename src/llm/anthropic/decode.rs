@@ -266,6 +266,7 @@ impl Used {
         Tokens {
             input: told.then_some(sum),
             cached,
+            kept: self.cache_creation_input_tokens.0,
             output: self.output_tokens.0,
         }
     }

@@ -174,6 +174,7 @@ impl Decoder {
             cached: cached
                 .or(used.prompt_cache_hit_tokens.0)
                 .or(self.tokens.cached),
+            kept: None,
             // `None` is less than any number.
             output: used.completion_tokens.0.max(rest).or(self.tokens.output),
         };

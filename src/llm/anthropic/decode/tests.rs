@@ -383,3 +383,19 @@ fn whole_answers_are_read_too() {
         assert_eq!(whole(body), expected, "{name}");
     }
 }
+
+#[test]
+fn what_is_put_into_the_cache_is_told_apart() {
+    let mut decoder = Decoder::new(context(Scenario::Question));
+    let body = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":9,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}"#;
+    decoder.whole(body, &mut Vec::new()).unwrap();
+    let used = decoder.reply().unwrap().usage;
+    assert_eq!(
+        (
+            used.input_tokens,
+            used.cached_tokens,
+            used.cache_write_tokens
+        ),
+        (15, 4, 2)
+    );
+}
