@@ -27,6 +27,10 @@ pub(super) trait Decode: Send {
 
     /// The reply, once nothing more comes; a fault where it is not whole.
     fn reply(&mut self) -> Result<Reply, Fault>;
+
+    /// Bytes of text that are held for the reply.
+    #[cfg(test)]
+    fn held(&self) -> usize;
 }
 
 /// Tokens as the provider tells them.

@@ -328,6 +328,11 @@ impl Decode for Decoder {
         };
         Ok(self.context.finish(parts, stop, self.used.tokens()))
     }
+
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.stop.len() + self.blocks.held()
+    }
 }
 
 #[cfg(test)]

@@ -115,6 +115,14 @@ impl Calls {
         (!begins).then_some(at)
     }
 
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let extra = |call: &Call| call.extra.as_ref().map_or(0, String::len);
+        let held = |call: &Call| call.id.len() + call.name.len() + call.arguments.len();
+        let calls = self.0.iter();
+        calls.map(|call| held(call) + extra(call)).sum()
+    }
+
     /// The calls, by their index where all have one, else as they came.
     pub(super) fn take(&mut self) -> Vec<Call> {
         let mut calls = std::mem::take(&mut self.0);

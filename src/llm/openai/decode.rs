@@ -276,6 +276,11 @@ impl Decode for Decoder {
         let parts = self.parts();
         Ok(self.context.finish(parts, stop, self.tokens))
     }
+
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.text.len() + self.finish.len() + self.calls.held()
+    }
 }
 
 #[cfg(test)]
