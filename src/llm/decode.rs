@@ -44,6 +44,23 @@ pub(super) struct Tokens {
     pub(super) output: Option<u64>,
 }
 
+impl Tokens {
+    /// What was told so far and nothing else; none where nothing was.
+    pub(super) fn so_far(self) -> Option<Delta> {
+        let input_tokens = self.input.unwrap_or(0);
+        let cached_tokens = self.cached.unwrap_or(0).min(input_tokens);
+        let kept = self.kept.unwrap_or(0);
+        let usage = Usage {
+            input_tokens,
+            cached_tokens,
+            cache_write_tokens: kept.min(input_tokens - cached_tokens),
+            output_tokens: self.output.unwrap_or(0),
+            cost: NanoUsd(0),
+        };
+        (!usage.is_none()).then_some(Delta::Used(usage))
+    }
+}
+
 /// What a reply answers.
 #[derive(Debug)]
 pub(super) struct Context {
@@ -136,10 +153,13 @@ pub(super) mod tests {
     pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()
+            .filter(|delta| !matches!(delta, Delta::Used(_)))
             .map(|delta| match delta {
                 Delta::Text(text) => format!("{text:?}"),
                 Delta::Reasoning(text) => format!("~{text:?}"),
-                Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
+                Delta::Used(_) | Delta::Alive | Delta::Limits(_) | Delta::Done(_) => {
+                    panic!("{delta:?}")
+                }
             })
             .collect();
         let end = match reply {

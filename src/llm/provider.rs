@@ -38,6 +38,8 @@ pub struct ProviderSettings {
     pub key: Option<SecretString>,
     /// Headers that each call carries besides; values are as secret as the key.
     pub headers: Vec<(String, SecretString)>,
+    /// Certificates in PEM: authorities that are trusted besides those of the machine.
+    pub authorities: Option<Vec<u8>>,
     /// Whether replies are asked for as streams.
     pub streaming: Streaming,
     /// What is known of its models; one that is not here is called all the same.
@@ -57,6 +59,7 @@ impl fmt::Debug for ProviderSettings {
             base_url,
             key,
             headers,
+            authorities,
             streaming,
             models,
             connect,
@@ -68,6 +71,7 @@ impl fmt::Debug for ProviderSettings {
             .field("base_url", &http::shown_text(base_url))
             .field("key", key)
             .field("headers", headers)
+            .field("authorities", &authorities.as_ref().map(Vec::len))
             .field("streaming", streaming)
             .field("models", models)
             .field("connect", connect)

@@ -315,6 +315,7 @@ impl Query {
         self.usage += match fact {
             LlmFact::Retried(retried) => retried.usage,
             LlmFact::FailedOver(failed) => failed.usage,
+            LlmFact::Failed(failed) => failed.usage,
             // Of a provider, not of a query.
             LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
         };
@@ -326,7 +327,9 @@ impl Query {
                     *tries = 0;
                     (at, &failed.fault)
                 }
-                LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
+                LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {
+                    return;
+                }
             };
             let code = fault.code.as_str().into();
             *pause = Some(Pause { until, code });
@@ -360,7 +363,7 @@ impl Query {
                     trial: Trial::First,
                 };
             }
-            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
+            LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
         }
     }
 

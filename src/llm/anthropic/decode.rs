@@ -96,7 +96,7 @@ impl Decoder {
 
     fn take(&mut self, event: &Event<'_>, json: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if let Some(used) = event.usage.0 {
-            self.used.update(used);
+            self.used(used, out);
         }
         match &*event.kind.0 {
             "message_start" => {
@@ -104,7 +104,7 @@ impl Decoder {
                 if let Some(raw) = event.message {
                     let message: Object<Message<'_>> = parsed(raw.get())?;
                     let used = message.0.and_then(|message| message.usage.0);
-                    self.used.update(used.unwrap_or_default());
+                    self.used(used.unwrap_or_default(), out);
                 }
             }
             "content_block_start" => {
@@ -161,6 +161,15 @@ impl Decoder {
             tell(news.map_err(too_many)?, out);
         }
         Ok(())
+    }
+
+    fn used(&mut self, told: Used, out: &mut Vec<Delta>) {
+        let before = self.used.tokens();
+        self.used.update(told);
+        let now = self.used.tokens();
+        if now != before {
+            out.extend(now.so_far());
+        }
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
@@ -305,7 +314,7 @@ impl Decode for Decoder {
         }
         self.stopped(&message.stop_reason);
         if let Some(used) = message.usage.0 {
-            self.used.update(used);
+            self.used(used, out);
         }
         self.marked = true;
         Ok(())

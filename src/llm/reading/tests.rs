@@ -74,6 +74,8 @@ const CORPUS: &[(Dialect, &str)] = &[
         "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n: keep-alive\n\n\
          data: {\"choices\":[{\"delta\":{\"content\":\"Grüße 🦀\"}}]}\r\n\r\n\
          data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"a\",\"index\":0}]}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"signature\":\"s\",\"index\":0}]}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"q\\\"\"}}]}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
          data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
@@ -220,7 +222,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) => None,
+            Delta::Reasoning(_) | Delta::Used(_) => None,
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();

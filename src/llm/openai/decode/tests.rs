@@ -302,6 +302,29 @@ fn streams_are_read_with_all_their_quirks() {
             r#"~"hm" →  EndTurn 9/4/3"#,
         ),
         (
+            "reasoning with its blocks",
+            &[
+                r#"{"choices":[{"delta":{"content":"","reasoning":"h","reasoning_details":[{"type":"reasoning.text","text":"h","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"","reasoning":"m","reasoning_details":[{"type":"reasoning.text","text":"m","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"","reasoning":null,"reasoning_details":[{"type":"reasoning.text","signature":"s","index":0}]}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"h" ~"m" "Hello" → test {"model":"model","reasoning_details":[{"index":0,"signature":"s","type":"reasoning.text","text":"hm"}]} "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "blocks of reasoning alone",
+            &[
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":"hm"},{"type":"reasoning.encrypted","data":"x"}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" → test {"model":"model","reasoning_details":[{"type":"reasoning.summary","summary":"hm"},{"type":"reasoning.encrypted","data":"x"}]} EndTurn 9/4/3"#,
+        ),
+        (
             "a refusal",
             &[
                 r#"{"choices":[{"delta":{"refusal":"I will not."}}]}"#,
@@ -524,6 +547,11 @@ fn whole_answers_are_read_too() {
             "half a character",
             r#"{"choices":[{"message":{"content":"\ud83d"},"finish_reason":"stop"}],"usage":null}"#,
             "\"\u{fffd}\" → \"\u{fffd}\" EndTurn 49/0/1",
+        ),
+        (
+            "reasoning with its blocks",
+            r#"{"choices":[{"message":{"content":"Hello","reasoning":"hm","reasoning_details":[{ "type":"reasoning.text","text":"hm", "signature":"s" }]},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+            r#"~"hm" "Hello" → test {"model":"model","reasoning_details":[{ "type":"reasoning.text","text":"hm", "signature":"s" }]} "Hello" EndTurn 9/0/3"#,
         ),
         (
             "an error",
