@@ -94,6 +94,7 @@ impl<'a> Report<'a> {
             used: Usage {
                 input_tokens: 0,
                 cached_tokens: 0,
+                cache_write_tokens: 0,
                 output_tokens: 0,
                 cost: crate::model::NanoUsd(0),
             },

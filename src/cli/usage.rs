@@ -255,6 +255,7 @@ fn row(by: By, of: &str, sum: Sum, json: bool, terminal: &mut Terminal) -> Resul
         cached_tokens,
         output_tokens,
         cost,
+        ..
     } = sum.usage;
     let figures = [sum.turns, input_tokens, cached_tokens, output_tokens];
     let [turns, sent, cached, received] = figures.map(|figure| figure.to_string());

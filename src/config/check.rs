@@ -86,6 +86,7 @@ fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Pr
                 ("input", model.input),
                 ("output", model.output),
                 ("cached", model.cached),
+                ("cache_write", model.cache_write),
             ];
             let told = |(rate, _): &(&str, _)| place(at, &key(number, rate)).is_some();
             let set = rates.iter().find_map(|(rate, set)| Some((rate, (*set)?)));

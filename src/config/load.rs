@@ -59,7 +59,9 @@ impl Loaded {
     pub fn why_these_models(&self) -> String {
         match &self.choice.because {
             Because::Set => format!("by {}", self.origin("model.chain")),
-            because @ (Because::Key(_) | Because::NoKey) => because.to_string(),
+            because @ (Because::Key(_) | Because::Running(_) | Because::NoKey) => {
+                because.to_string()
+            }
         }
     }
 

@@ -130,6 +130,9 @@ pub struct ProviderModel {
     /// The same for those that the provider had cached; `input` where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Rate>,
+    /// The same for those that the provider puts into its cache; `input` where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Rate>,
     /// What a million tokens received cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Rate>,
@@ -163,6 +166,7 @@ impl ProviderModel {
         Some(Price {
             input: input.nanos(),
             cached: self.cached.unwrap_or(input).nanos(),
+            cache_write: self.cache_write.unwrap_or(input).nanos(),
             output: output.nanos(),
         })
     }

@@ -27,6 +27,10 @@ pub(super) trait Decode: Send {
 
     /// The reply, once nothing more comes; a fault where it is not whole.
     fn reply(&mut self) -> Result<Reply, Fault>;
+
+    /// Bytes of text that are held for the reply.
+    #[cfg(test)]
+    fn held(&self) -> usize;
 }
 
 /// Tokens as the provider tells them.
@@ -35,6 +39,8 @@ pub(super) struct Tokens {
     /// All that were sent.
     pub(super) input: Option<u64>,
     pub(super) cached: Option<u64>,
+    /// Of those that were sent, those that the provider put into its cache.
+    pub(super) kept: Option<u64>,
     pub(super) output: Option<u64>,
 }
 
@@ -42,9 +48,12 @@ impl Tokens {
     /// What was told so far and nothing else; none where nothing was.
     pub(super) fn so_far(self) -> Option<Delta> {
         let input_tokens = self.input.unwrap_or(0);
+        let cached_tokens = self.cached.unwrap_or(0).min(input_tokens);
+        let kept = self.kept.unwrap_or(0);
         let usage = Usage {
             input_tokens,
-            cached_tokens: self.cached.unwrap_or(0).min(input_tokens),
+            cached_tokens,
+            cache_write_tokens: kept.min(input_tokens - cached_tokens),
             output_tokens: self.output.unwrap_or(0),
             cost: NanoUsd(0),
         };
@@ -85,9 +94,12 @@ impl Context {
         };
         let input = told.input.filter(|n| *n > 0);
         let input_tokens = input.unwrap_or_else(|| estimate.input_tokens.max(1));
+        let cached_tokens = told.cached.unwrap_or(0).min(input_tokens);
+        let kept = told.kept.unwrap_or(0);
         let usage = Usage {
             input_tokens,
-            cached_tokens: told.cached.unwrap_or(0).min(input_tokens),
+            cached_tokens,
+            cache_write_tokens: kept.min(input_tokens - cached_tokens),
             output_tokens: told.output.unwrap_or_else(|| estimate.output_tokens.max(1)),
             cost: NanoUsd(0),
         };
@@ -210,11 +222,13 @@ pub(super) mod tests {
         let tokens = |input, cached, output| Tokens {
             input,
             cached,
+            kept: Some(4),
             output,
         };
         let usage = |input_tokens, cached_tokens, output_tokens| Usage {
             input_tokens,
             cached_tokens,
+            cache_write_tokens: 4.min(input_tokens - cached_tokens),
             output_tokens,
             cost: NanoUsd(0),
         };

@@ -8,8 +8,9 @@
 //! **Invariant:** key and header values are marked as sensitive, and the address as it is shown has
 //! neither user, password nor query.
 
-use std::{net::IpAddr, time::Duration};
+use std::{iter, net::IpAddr, time::Duration};
 
+use percent_encoding::percent_decode_str;
 use reqwest::{
     Client, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -25,6 +26,8 @@ const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
 /// Longer than most servers keep an idle connection would only collect dead ones.
 const POOL_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Shorter words of a secret are such as `Bearer`.
+const WORD: usize = 8;
 
 /// Settings with which no call can be made. What is secret is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -207,14 +210,36 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
+/// All that must not be told: keys, values of headers, and what the address holds beside the place. A
+/// user's name is often a token; one that is short is a name.
 fn secrets(settings: &ProviderSettings, base: &Url) -> Secrets {
-    let headers = settings.headers.iter().map(|(_, value)| value.clone());
-    let password = base.password().map(SecretString::from);
+    let headers = settings.headers.iter().map(|(_, value)| value);
+    let held = settings.key.iter().chain(headers);
+    let held = held.flat_map(|value| wholly_and_in_words(value.expose_secret()));
+    let user = Some(base.username()).filter(|user| user.len() >= WORD);
+    let written = user.into_iter().chain(base.password());
+    let written = written.flat_map(|text| {
+        let meant = percent_decode_str(text).decode_utf8_lossy();
+        [SecretString::from(text), SecretString::from(&*meant)]
+    });
     let queried = base
         .query_pairs()
         .map(|(_, value)| SecretString::from(&*value));
-    let secrets = settings.key.clone().into_iter().chain(headers);
-    Secrets::new(secrets.chain(password).chain(queried))
+    let pairs = base.query().unwrap_or_default().split('&');
+    let as_written = pairs.filter_map(|pair| Some(SecretString::from(pair.split_once('=')?.1)));
+    Secrets::new(held.chain(written).chain(queried).chain(as_written))
+}
+
+/// A value, and what it is made of: of `Bearer x`, servers repeat `x`.
+fn wholly_and_in_words(value: &str) -> impl Iterator<Item = SecretString> {
+    let parts = value.split(|c: char| c.is_whitespace() || ";,=\"".contains(c));
+    let words = parts.filter(|part| part.len() >= WORD);
+    iter::once(value).chain(words).map(SecretString::from)
+}
+
+/// An address as it may be shown; what is none is not shown.
+pub(super) fn shown_text(base_url: &str) -> String {
+    Url::parse(base_url.trim()).map_or_else(|_| "(no address)".to_owned(), |base| shown(&base))
 }
 
 fn shown(base: &Url) -> String {

@@ -10,7 +10,7 @@
 //! | `remote/exchange` | one call as a stream: ask, read, end |
 //! | `reading`, `sse` | bytes to events, bounded |
 //! | `openai`, `anthropic` | requests and replies of the dialects |
-//! | `decode`, `lenient`, `wire` | what both do alike |
+//! | `decode`, `lenient`, `surrogates`, `wire` | what both do alike |
 //! | `kept` | prompts and tools, written once for many calls |
 //! | `fault`, `secrets` | what went wrong, and that it tells no key |
 
@@ -150,7 +150,8 @@ impl Shared {
         let context = Context {
             provider: Arc::clone(&self.name),
             request,
-            seed: || uuid::Uuid::now_v7().simple().to_string(),
+            // The half that is random: the ids that begin with it have to stay short.
+            seed: || uuid::Uuid::now_v7().simple().to_string().split_off(16),
         };
         match self.dialect {
             Dialect::OpenAi => Box::new(openai::Decoder::new(context)),

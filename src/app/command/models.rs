@@ -180,7 +180,7 @@ fn advice() -> Vec<String> {
     vec![
         "No provider can be asked but the built-in model. To ask another one:".to_owned(),
         format!("  set one of {};", keys.join(", ")),
-        "  or start Ollama and choose one of its models: --model ollama/NAME;".to_owned(),
+        "  or start Ollama, or choose one of its models: --model ollama/NAME;".to_owned(),
         "  or name any compatible server under [[providers]] in the configuration file.".to_owned(),
     ]
 }

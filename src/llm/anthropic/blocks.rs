@@ -206,6 +206,21 @@ impl Blocks {
         fits(&found.block).then_some(&mut found.block)
     }
 
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let held = |placed: &Placed| match &placed.block {
+            Block::Text(text) | Block::Opaque(text) => text.len(),
+            Block::Thinking { text, signature } => text.len() + signature.len(),
+            Block::Call {
+                id,
+                name,
+                arguments,
+                input,
+            } => id.len() + name.len() + arguments.len() + input.len(),
+        };
+        self.0.iter().map(held).sum()
+    }
+
     /// All of them, in the order in which they began.
     pub(super) fn take(&mut self) -> Vec<Block> {
         let blocks = std::mem::take(&mut self.0);

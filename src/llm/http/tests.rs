@@ -68,6 +68,37 @@ fn the_place_as_shown_has_no_secret() {
 }
 
 #[test]
+fn what_a_secret_is_made_of_is_hidden_too() {
+    let mut settings = settings(
+        Dialect::OpenAi,
+        "https://token-canary:p%40ss-canary@example.com/v1?key=query%2Fcanary&short=q",
+    );
+    settings.headers = vec![
+        ("authorization".into(), "Bearer bearer-canary".into()),
+        ("cookie".into(), "id=cookie-canary; x=1".into()),
+    ];
+    let shown = format!("{settings:?}");
+    assert!(shown.contains("https://example.com/v1"), "{shown}");
+    let secrets = Connection::new(&settings).unwrap().secrets;
+    for told in [
+        "wrong key: bearer-canary",
+        "no session cookie-canary",
+        "unknown user token-canary",
+        "p@ss-canary is no password",
+        "p%40ss-canary is no password",
+        "query/canary and query%2Fcanary",
+        &shown,
+    ] {
+        let clean = secrets.clean(told);
+        assert!(!clean.contains("canary"), "{clean}");
+    }
+    assert!(!shown.contains("canary"), "{shown}");
+    assert_eq!(secrets.clean("Bearer 1 q"), "Bearer 1 q");
+    settings.base_url = "token-canary".into();
+    assert!(!format!("{settings:?}").contains("token-canary"));
+}
+
+#[test]
 fn keys_go_where_the_dialect_wants_them_and_are_not_shown() {
     let openai = connection("https://example.com").headers;
     assert_eq!(openai["authorization"], "Bearer sk-canary");

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::llm::lenient::{Count, MOST, Text};
+use crate::llm::lenient::{Count, MOST, Object, Text};
 
 /// A piece of a call as it comes.
 #[derive(Debug, Deserialize)]
@@ -17,7 +17,7 @@ pub(super) struct Piece<'a> {
     #[serde(borrow, default)]
     id: Text<'a>,
     #[serde(borrow, default)]
-    function: Option<Function<'a>>,
+    function: Object<Function<'a>>,
     /// What Google's models want back with their call.
     #[serde(borrow, default)]
     extra_content: Option<&'a RawValue>,
@@ -58,7 +58,7 @@ impl Calls {
     /// Puts a piece where it belongs.
     pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<(), TooMany> {
         let nothing = Function::default();
-        let function = piece.function.as_ref().unwrap_or(&nothing);
+        let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
         let fragment = function.arguments.map_or_else(String::new, received);
         let place = match self.place(piece.index.0, id, name) {
@@ -113,6 +113,14 @@ impl Calls {
         // A new id without a name is one that changes from piece to piece.
         let begins = !name.is_empty() && (other(&call.id, id) || other(&call.name, name));
         (!begins).then_some(at)
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let extra = |call: &Call| call.extra.as_ref().map_or(0, String::len);
+        let held = |call: &Call| call.id.len() + call.name.len() + call.arguments.len();
+        let calls = self.0.iter();
+        calls.map(|call| held(call) + extra(call)).sum()
     }
 
     /// The calls, by their index where all have one, else as they came.

@@ -14,7 +14,8 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, First, Text},
+        lenient::{Count, Few, First, Object, Text},
+        surrogates::mended,
     },
     model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
 };
@@ -22,22 +23,22 @@ use crate::{
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    choices: First<Choice<'a>>,
+    choices: First<Object<Choice<'a>>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     /// `error` where a server's whole answer is one.
     #[serde(borrow, default)]
     object: Text<'a>,
     #[serde(default)]
-    usage: Option<Used>,
+    usage: Object<Used>,
 }
 
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow, default)]
-    delta: Option<Said<'a>>,
+    delta: Object<Said<'a>>,
     #[serde(borrow, default)]
-    message: Option<Said<'a>>,
+    message: Object<Said<'a>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     #[serde(borrow, default)]
@@ -58,7 +59,7 @@ struct Said<'a> {
     #[serde(borrow, default)]
     refusal: Text<'a>,
     #[serde(borrow, default)]
-    tool_calls: Few<Piece<'a>>,
+    tool_calls: Few<Object<Piece<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -68,7 +69,9 @@ struct Used {
     #[serde(default)]
     completion_tokens: Count,
     #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
+    total_tokens: Count,
+    #[serde(default)]
+    prompt_tokens_details: Object<PromptDetails>,
     /// The name at DeepSeek.
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
@@ -117,17 +120,17 @@ impl Decoder {
         if chunk.object.0 == "error" {
             return Err(fault::in_reply(json));
         }
-        if let Some(used) = chunk.usage {
+        if let Some(used) = chunk.usage.0 {
             self.used(&used, out);
         }
-        let Some(choice) = chunk.choices.0 else {
+        let Some(choice) = chunk.choices.0.and_then(|choice| choice.0) else {
             return Ok(());
         };
         self.chosen = true;
         if let Some(error) = choice.error.filter(|raw| is_error(raw)) {
             return Err(fault::in_reply(error.get()));
         }
-        if let Some(said) = choice.delta.or(choice.message) {
+        if let Some(said) = choice.delta.0.or(choice.message.0) {
             self.said(said, out)?;
         }
         if !choice.finish_reason.is_empty() {
@@ -163,16 +166,25 @@ impl Decoder {
                 out.push(Delta::Text(text.0.into_owned()));
             }
         }
-        for piece in &said.tool_calls.0 {
+        for piece in said
+            .tool_calls
+            .0
+            .iter()
+            .filter_map(|piece| piece.0.as_ref())
+        {
             let added = self.calls.add(piece);
             added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
         }
         Ok(())
     }
 
-    /// Some servers tell it with each chunk, as a running sum: the last one counts.
+    /// Some servers tell it with each chunk, as a running sum: the last one counts. What Gemini's models
+    /// think is in the total alone.
     fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
-        let details = used.prompt_tokens_details.as_ref();
+        let sent = used.prompt_tokens.0.filter(|sent| *sent > 0);
+        let rest = used.total_tokens.0.zip(sent);
+        let rest = rest.map(|(total, sent)| total.saturating_sub(sent));
+        let details = used.prompt_tokens_details.0.as_ref();
         let cached = details.and_then(|details| details.cached_tokens.0);
         let before = self.tokens;
         self.tokens = Tokens {
@@ -180,7 +192,9 @@ impl Decoder {
             cached: cached
                 .or(used.prompt_cache_hit_tokens.0)
                 .or(self.tokens.cached),
-            output: used.completion_tokens.0.or(self.tokens.output),
+            kept: None,
+            // `None` is less than any number.
+            output: used.completion_tokens.0.max(rest).or(self.tokens.output),
         };
         if self.tokens != before {
             out.extend(self.tokens.so_far());
@@ -258,12 +272,14 @@ impl Decode for Decoder {
         if data.is_empty() {
             return Ok(Flow::More);
         }
-        let chunk = serde_json::from_str(data).map_err(|error| fault::bad_stream(&error))?;
-        self.chunk(chunk, data, out)?;
+        let data = mended(data);
+        let chunk = serde_json::from_str(&data).map_err(|error| fault::bad_stream(&error))?;
+        self.chunk(chunk, &data, out)?;
         Ok(Flow::More)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let body = &*mended(body);
         // Google's endpoint wraps an error in a list.
         let parsed = if body.trim_start().starts_with('[') {
             serde_json::from_str::<First<Chunk<'_>>>(body).map(|list| list.0)
@@ -288,6 +304,11 @@ impl Decode for Decoder {
         let stop = self.stop();
         let parts = self.parts();
         Ok(self.context.finish(parts, stop, self.tokens))
+    }
+
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.text.len() + self.finish.len() + self.calls.held()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     llm::{
         Request, ToolChoice,
         kept::Common,
-        wire::{self, Joined, Shown, Voice},
+        wire::{self, Ids, Joined, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
 };
@@ -104,7 +104,7 @@ enum Entry<'a> {
     System(&'a str),
     User(Vec<Voice<'a>>),
     Assistant(Spoken<'a>),
-    Result(&'a ToolResult),
+    Result(&'a ToolResult, Ids),
 }
 
 /// What the model said.
@@ -118,6 +118,7 @@ struct Spoken<'a> {
 /// A call, with what its provider wants back with it.
 struct Asked<'a> {
     call: &'a ToolCall,
+    ids: Ids,
     extra: Option<&'a RawValue>,
 }
 
@@ -153,8 +154,13 @@ fn entries<'a>(
                 say(&mut entries, message.texts().map(Voice::Runtime));
             }
             Role::User => say(&mut entries, message.texts().map(Voice::Plain)),
-            Role::Assistant => entries.extend(assistant(message, provider, &request.model)),
-            Role::Tool => entries.extend(message.results().map(Entry::Result)),
+            Role::Assistant => {
+                entries.extend(assistant(message, provider, &request.model, manners.ids));
+            }
+            Role::Tool => {
+                let results = message.results();
+                entries.extend(results.map(|result| Entry::Result(result, manners.ids)));
+            }
         }
     }
     entries
@@ -164,7 +170,7 @@ fn entries<'a>(
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
-        Some(Entry::Prompt(_) | Entry::System(_) | Entry::Assistant(_) | Entry::Result(_))
+        Some(Entry::Prompt(_) | Entry::System(_) | Entry::Assistant(..) | Entry::Result(..))
         | None => {
             let said: Vec<Voice<'_>> = voices.collect();
             if !said.is_empty() {
@@ -175,7 +181,7 @@ fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>
 }
 
 /// Nothing where nothing was said: servers refuse an empty message.
-fn assistant<'a>(message: &'a Message, provider: &str, model: &str) -> Option<Entry<'a>> {
+fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) -> Option<Entry<'a>> {
     let own = message.parts.iter().filter_map(|part| match part {
         Part::Opaque(opaque) if opaque.provider == provider => {
             serde_json::from_str::<Kept<'_>>(&opaque.body).ok()
@@ -187,6 +193,7 @@ fn assistant<'a>(message: &'a Message, provider: &str, model: &str) -> Option<En
         let extra = kept.iter().find(|kept| *kept.call == *call.id.0);
         Asked {
             call,
+            ids,
             extra: extra.and_then(|kept| kept.extra_content),
         }
     });
@@ -239,9 +246,9 @@ impl Serialize for Entry<'_> {
                     map.serialize_entry("reasoning_details", reasoning)?;
                 }
             }
-            Self::Result(result) => {
+            Self::Result(result, ids) => {
                 map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", &*result.call.0)?;
+                map.serialize_entry("tool_call_id", &ids.of(&result.call.0))?;
                 map.serialize_entry("content", &result.content)?;
             }
         }
@@ -258,7 +265,7 @@ struct AskedFunction<'a> {
 impl Serialize for Asked<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &*self.call.id.0)?;
+        map.serialize_entry("id", &self.ids.of(&self.call.id.0))?;
         map.serialize_entry("type", "function")?;
         let function = AskedFunction {
             name: &wire::name(&self.call.name),

@@ -56,6 +56,38 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
 }
 
 #[test]
+fn an_ollama_that_runs_is_asked_where_nothing_is_chosen() {
+    let server = Server::start(Manner::Ollama);
+    let place = Place::new(&[]);
+    let ask = |line| {
+        let run = place.oracle(line).arg("How much is it?");
+        let output = run.env("OLLAMA_HOST", &server.url).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (
+            answer["answer"].as_str().unwrap_or_default().to_owned(),
+            said,
+        )
+    };
+    let (answer, said) = ask("ask --json --model offline");
+    assert_ne!(answer, "It is 42.");
+    assert!(!said.contains("ollama"), "{said}");
+    assert_eq!(server.heard(), "", "it was not even looked for");
+    let (answer, said) = ask("ask --json");
+    assert_eq!(answer, "It is 42.", "{said}");
+    assert!(
+        said.contains("asking ollama/newest:8b, because ollama answers"),
+        "{said}"
+    );
+    assert!(server.heard().contains("\"model\":\"newest:8b\""));
+    let models = place.oracle("models --json");
+    let models = models.env("OLLAMA_HOST", &server.url).output();
+    let told: Value = serde_json::from_slice(&models.stdout).unwrap();
+    let chain = serde_json::json!(["ollama/newest:8b", "offline/offline"]);
+    assert_eq!(told["chain"], chain, "{told}");
+}
+
+#[test]
 fn the_key_in_the_environment_chooses_and_the_server_answers() {
     let server = Server::start(Manner::Good);
     let place = Place::new(&[]);

@@ -20,6 +20,8 @@ pub(super) enum Manner {
     Good,
     /// Whole replies only, without usage, tool calls and signals; lists no models.
     Poor,
+    /// As an Ollama: without keys, and not all that it has can chat.
+    Ollama,
 }
 
 /// A server that runs until the test's process ends.
@@ -136,7 +138,13 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
         let bearer = value.strip_prefix("Bearer ")?;
         name.eq_ignore_ascii_case("authorization").then_some(bearer)
     });
-    if key != Some(KEY) {
+    let is_ollama = manner == Manner::Ollama;
+    if is_ollama && head.starts_with("GET /v1/models ") {
+        let models = ["nomic-embed-text:latest", "newest:8b", "older:1b"];
+        let models = models.map(|name| json!({ "id": name, "object": "model" }));
+        return ("200 OK", JSON, json!({ "data": models }).to_string());
+    }
+    if !is_ollama && key != Some(KEY) {
         // Like some real ones it repeats what it was given.
         let message = format!("no such key: {}; you sent {head}", key.unwrap_or("none"));
         let error = json!({ "error": { "message": message, "code": "invalid_api_key" } });

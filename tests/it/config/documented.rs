@@ -70,7 +70,7 @@ fn the_documented_providers_have_every_key_with_a_word_about_it() {
         (
             "[[providers]]\nname = 'x'\n[[providers.models]]",
             of_models,
-            6,
+            7,
         ),
     ] {
         let file = format!("{head}\nxyzzy = 1\n");

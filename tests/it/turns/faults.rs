@@ -79,6 +79,7 @@ fn what_failed_tries_used_counts_once_wherever_they_lead() {
         price: Some(Price {
             input: NanoUsd(2_000_000_000),
             cached: NanoUsd(0),
+            cache_write: NanoUsd(0),
             output: NanoUsd(0),
         }),
         ..ModelChoice::new("p/two")

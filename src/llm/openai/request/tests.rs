@@ -193,3 +193,50 @@ fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
         );
     }
 }
+
+#[test]
+fn a_call_and_its_result_go_under_an_id_that_the_server_takes() {
+    let long = format!("chatcmpl-tool-{}", "0123456789abcdef".repeat(2));
+    let messages = vec![
+        Message::text(Role::User, "q"),
+        says(
+            Role::Assistant,
+            vec![
+                call(&long, "f", r#"{"q":"\ud83d"}"#),
+                opaque("p", &format!(r#"{{"call":"{long}","extra_content":7}}"#)),
+                call("b", "f", "{}"),
+            ],
+        ),
+        says(
+            Role::Tool,
+            vec![
+                result(&long, ToolStatus::Ok, "r"),
+                result("b", ToolStatus::Ok, "r"),
+            ],
+        ),
+    ];
+    let request = Request {
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+        ..conformance::request(Scenario::Results)
+    };
+    for (host, most, same) in [
+        ("api.openai.com", 40, true),
+        ("localhost", 40, true),
+        ("api.mistral.ai", 9, false),
+    ] {
+        let body: Value = serde_json::from_str(&pretty(&request, host, None, false)).unwrap();
+        let messages = body["messages"].as_array().unwrap();
+        let [asked, first, second] = &messages[messages.len() - 3..] else {
+            panic!("{body}")
+        };
+        for (at, result) in [first, second].into_iter().enumerate() {
+            let id = &asked["tool_calls"][at]["id"];
+            assert_eq!(*id, result["tool_call_id"], "{host}");
+            assert!(id.as_str().unwrap().len() <= most, "{host}: {id}");
+        }
+        assert_eq!(second["tool_call_id"] == "b", same, "{host}");
+        assert_eq!(asked["tool_calls"][0]["extra_content"], 7, "{host}");
+        let arguments = asked["tool_calls"][0]["function"]["arguments"].as_str();
+        assert!(serde_json::from_str::<Value>(arguments.unwrap()).is_ok());
+    }
+}
