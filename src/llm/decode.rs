@@ -127,9 +127,10 @@ pub(super) mod tests {
     pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()
-            .map(|delta| match delta {
-                Delta::Text(text) => format!("{text:?}"),
-                Delta::Reasoning(text) => format!("~{text:?}"),
+            .filter_map(|delta| match delta {
+                Delta::Text(text) => Some(format!("{text:?}")),
+                Delta::Reasoning(text) => Some(format!("~{text:?}")),
+                Delta::Progress => None,
                 Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
             })
             .collect();

@@ -2,7 +2,7 @@
 //!
 //! Three deadlines run: until the first piece of the reply, between signs of life, for the whole. A
 //! keep-alive is a sign of life and nothing more: it is no first piece, and the session's pulse is
-//! beaten by what brings the reply on alone. Who keeps sending nothing but comments is ended by the
+//! beaten by what brings the reply on alone, be it a piece of a tool call that nobody is shown. Who keeps sending nothing but comments is ended by the
 //! deadline for the first piece, or for the whole.
 
 use std::time::Duration;
@@ -97,7 +97,8 @@ pub(super) async fn run(
                 teller.told(*limits);
                 false
             }
-            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Done(_)) | Err(_) => true,
+            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress | Delta::Done(_))
+            | Err(_) => true,
         };
         if progress {
             waits = Waits::More;
@@ -109,6 +110,9 @@ pub(super) async fn run(
             continue;
         }
         ticket.pulse.beat(clock.monotonic_millis());
+        if matches!(piece, Ok(Delta::Progress)) {
+            continue;
+        }
         let end = match &piece {
             Ok(Delta::Done(reply)) => Some(End::Answered(reply.usage)),
             Err(fault) => Some(End::Failed(fault.clone())),

@@ -222,7 +222,7 @@ async fn follow(
         match piece {
             Ok(Delta::Text(text)) => show(stripper.push(&text)),
             // Reasoning is kept apart from the answer.
-            Ok(Delta::Reasoning(_) | Delta::Alive | Delta::Limits(_)) => {}
+            Ok(Delta::Reasoning(_) | Delta::Progress | Delta::Alive | Delta::Limits(_)) => {}
             Ok(Delta::Done(reply)) => {
                 show(stripper.finish());
                 return Some(Ok(reply));

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{Call, Calls, Piece, TooMany};
+use super::calls::{Added, Call, Calls, Piece, TooMany};
 use crate::{
     llm::{
         Delta,
@@ -146,10 +146,14 @@ impl Decoder {
                 out.push(Delta::Text(text.0.into_owned()));
             }
         }
+        let mut news = false;
         for piece in &said.tool_calls.0 {
             let added = self.calls.add(piece);
-            added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            let added =
+                added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            news |= added == Added::News;
         }
+        out.extend(news.then_some(Delta::Progress));
         Ok(())
     }
 
