@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, Fault, FaultClass, Reply, StopReason, Turn, Usage,
+    Attempt, Fault, Reply, StopReason, Turn, Usage,
     record::{
         AmountBudget, BudgetFact, Compacted, Compacting, CompactionFailed, FailedOver, LlmFact,
         Retried, TurnRestartCause,
@@ -253,15 +253,9 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
         return Decision::nothing();
     };
     let policy = draft.policy();
-    let next = retry::after_model(policy, &what.model);
-    let same_again = match fault.class {
-        FaultClass::Retryable { .. } => tries < policy.retry.attempts,
-        // Nobody says that the next one has no room either.
-        FaultClass::Overloaded { .. } => next.is_none() && tries < policy.retry.attempts,
-        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
-    };
+    let next = policy.after(&what.model);
     let attempt = what.attempt;
-    if same_again {
+    if retry::is_repeated(policy, &what.model, fault.class, tries) {
         let pause = retry::back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
         let not_before = draft.now.at.plus(pause);
         let token = token(&draft, attempt);

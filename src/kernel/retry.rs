@@ -7,10 +7,10 @@ use super::{
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
     phase::Step,
-    policy::{ModelChoice, Policy, RetryPolicy},
+    policy::{Policy, RetryPolicy},
 };
 use crate::model::{
-    Attempt, Fault, FaultClass, Usage,
+    Attempt, Fault, FaultClass, Span, Usage,
     record::{FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
 };
 
@@ -41,18 +41,7 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         None => {}
     }
     let policy = draft.policy();
-    let may_pass = match fault.class {
-        FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => true,
-        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
-    };
-    let used = policy
-        .models
-        .iter()
-        .position(|model| *model.name == *draft.query.model);
-    let next = used.and_then(|index| after(&policy.models, index));
-    // Nothing was sent, and why is no matter of this call: another model can be asked at once.
-    let elsewhere = next.is_some() && matches!(fault.class, FaultClass::Overloaded { .. });
-    if may_pass && !elsewhere && tries < policy.retry.attempts {
+    if is_repeated(policy, &draft.query.model, fault.class, tries) {
         let pause = back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
@@ -70,10 +59,34 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
     next_model(draft, token, fault)
 }
 
+/// Whether the same model is asked again, after so many tries.
+pub(super) fn is_repeated(policy: &Policy, model: &str, class: FaultClass, tries: u32) -> bool {
+    let asked = class.after().unwrap_or_default();
+    let in_time = asked <= policy.longest_wait(model);
+    match class {
+        FaultClass::Retryable { .. } => in_time && tries < policy.retry.attempts,
+        // Nothing was sent, and why is no matter of this call: another model can be asked at once.
+        FaultClass::Overloaded { .. } => {
+            in_time && policy.after(model).is_none() && tries < policy.retry.attempts
+        }
+        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
+    }
+}
+
 /// The model is given up for this turn: the next one of the chain, or the end.
 pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
-    let Some(next) = after_model(draft.policy(), &draft.query.model) else {
-        return draft.fail(&fault.code, fault.detail);
+    let policy = draft.policy();
+    let Some(next) = policy.after(&draft.query.model) else {
+        let late = fault.class.after();
+        let late = late.filter(|asked| *asked > policy.retry.patience);
+        let detail = late.map_or(fault.detail.clone(), |asked| {
+            format!(
+                "{}; it is not to be asked for {}: try again then, or add a model to `model.chain`",
+                fault.detail,
+                Span(asked)
+            )
+        });
+        return draft.fail(&fault.code, detail);
     };
     let (from, to) = (draft.query.model.to_string(), next.name.to_string());
     draft.emit(LlmFact::FailedOver(FailedOver {
@@ -84,20 +97,6 @@ pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -
         usage: Usage::default(),
     }));
     due(draft, token)
-}
-
-/// The model of the chain that follows this one.
-pub(super) fn after_model<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
-    let mut models = policy.models.iter();
-    let used = models.position(|model| *model.name == *name);
-    used.and_then(|index| after(&policy.models, index))
-}
-
-/// The next model of the chain; one that stands in it twice is asked once.
-fn after(models: &[ModelChoice], index: usize) -> Option<&ModelChoice> {
-    let first = |name| models.iter().position(|model| model.name == name);
-    let mut rest = models.iter().enumerate().skip(index + 1);
-    rest.find_map(|(at, model)| (first(model.name.clone()) == Some(at)).then_some(model))
 }
 
 /// The back-off is over. While the session is paused nothing is asked; the back-off is owed again
@@ -171,6 +170,7 @@ mod tests {
             attempts: 9,
             base: Duration::from_millis(500),
             cap: Duration::from_secs(4),
+            ..RetryPolicy::default()
         };
         let ms = Duration::from_millis;
         for (name, tries, asked, entropy, pause) in [

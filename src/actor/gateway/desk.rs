@@ -22,7 +22,7 @@ use super::{
     pump::{self, End, Teller},
     retries::RetryBudget,
     ticket::Ticket,
-    waiting::refuse_at_open_circuit,
+    waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
     actor::{
@@ -93,12 +93,9 @@ impl GatewayState {
         let Some(lane) = self.lanes.get(&model) else {
             return;
         };
-        let (held, patience) = (lane.pace.held_for(now), self.args.settings.queue_deadline);
-        if held > patience {
-            let detail = format!(
-                "`{model}` is not to be called for {held:?}, and calls wait {patience:?} at most"
-            );
-            return ticket.refuse_until("queue_timeout", held, detail);
+        let held = lane.pace.held_for(now);
+        if held > self.patience(&ticket) {
+            return refuse_held(*ticket, held);
         }
         let tokens = lane.weigh(&ticket.request);
         let at_once =
@@ -172,6 +169,7 @@ impl GatewayState {
             lane.pace.refused(now, run.started, fault.class.after());
             // It is the pace that keeps its repetition from doing harm.
             self.retries.excuse();
+            self.send_away_held(&run.model, now);
             self.publish();
         }
         self.learn(&run, end, now);

@@ -1,6 +1,6 @@
 //! A model call as the session sees it: out through the shard, back piece by piece.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
 use tokio::sync::mpsc;
@@ -30,6 +30,7 @@ struct Call {
     token: CallToken,
     trial: Trial,
     model: Arc<str>,
+    patience: Duration,
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     services: Services,
@@ -112,6 +113,7 @@ impl SessionState {
             key: self.key.clone(),
             token,
             trial,
+            patience: self.profile.policy.longest_wait(&model),
             model,
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
@@ -176,6 +178,7 @@ impl Call {
             token: self.token,
             trial: self.trial,
             model: self.model,
+            patience: self.patience,
             request,
             deltas,
             pulse: self.pulse,

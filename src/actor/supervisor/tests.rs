@@ -177,6 +177,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         key: SessionKey::local(SessionName::new("s").unwrap()),
         token,
         trial: Trial::First,
+        patience: Duration::from_secs(600),
         model: "scripted/test".into(),
         request,
         deltas,

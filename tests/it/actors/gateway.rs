@@ -18,6 +18,7 @@ use super::{done, more};
 
 mod circuits;
 mod deadlines;
+mod holds;
 mod load;
 
 const MINUTE: Duration = Duration::from_secs(60);

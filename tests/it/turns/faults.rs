@@ -5,7 +5,7 @@ use std::time::Duration;
 use oracle_agent::{
     kernel::{Effect, ModelChoice, Policy, Report, Trial},
     model::{
-        Fault, FaultClass, Timestamp,
+        Fault, FaultClass, Outcome, Timestamp,
         record::{Fact, TurnFact, TurnRestartCause},
     },
 };
@@ -118,6 +118,41 @@ fn what_the_other_side_asks_for_is_honoured() {
     let at: Timestamp = play.now().at.plus(Duration::from_secs(60));
     let token = play.token();
     assert_eq!(play.effects, [Effect::RetryAt { token, at }]);
+}
+
+fn rate_limited(seconds: u64) -> Fault {
+    let after_ms = Some(seconds * 1_000);
+    Fault {
+        class: FaultClass::Retryable { after_ms },
+        code: "rate_limited".into(),
+        detail: "the provider answered 429".into(),
+    }
+}
+
+#[test]
+fn nobody_waits_for_long_while_another_model_could_be_asked() {
+    for (seconds, names, kinds) in [
+        (60, vec!["p/one", "p/two"], vec!["llm.retried"]),
+        (
+            61,
+            vec!["p/one", "p/two"],
+            vec!["llm.failed_over", "turn.restarted"],
+        ),
+        (600, vec!["p/one"], vec!["llm.retried"]),
+        (601, vec!["p/one"], vec!["query.finished"]),
+        (86_400, vec!["p/one"], vec!["query.finished"]),
+    ] {
+        let mut play = Play::asked(chain(&names));
+        play.fails(rate_limited(seconds));
+        assert_eq!(play.kinds(), kinds, "{seconds} s, {names:?}");
+    }
+    let mut play = Play::asked(chain(&["p/one"]));
+    play.fails(rate_limited(86_400));
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.end());
+    };
+    let told = "the provider answered 429; it is not to be asked for 24 h: try again then, or add a model to `model.chain`";
+    assert_eq!((code.as_str(), detail.as_str()), ("rate_limited", told));
 }
 
 #[test]
