@@ -98,8 +98,8 @@ impl GatewayState {
             return refuse_held(*ticket, held);
         }
         let tokens = lane.weigh(&ticket.request);
-        let at_once =
-            lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
+        let free = lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
+        let at_once = free && !self.waits_for_the_provider(now);
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
             let detail = format!("{waiting} calls wait for this provider, and no more may");
@@ -208,15 +208,32 @@ impl GatewayState {
             let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
                 continue;
             };
-            let at = lane.pace.ready_at(tokens).max(self.pace.ready_at(tokens));
+            let (of_model, of_all) = (lane.pace.ready_at(tokens), self.pace.ready_at(tokens));
+            let at = of_model.max(of_all);
             if at <= now {
                 let _ = self.round.remove(turn);
                 self.round.push_back(Arc::clone(&model));
                 return Ok(model);
             }
             soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
+            if of_model <= now {
+                // It waits for what all models share. Smaller calls of others would take that as it is
+                // refilled, and this one's turn would never come.
+                break;
+            }
         }
         Err(soonest)
+    }
+
+    /// Whether a call that its own model would take waits for what all models share.
+    fn waits_for_the_provider(&mut self, now: Duration) -> bool {
+        let all = &self.pace;
+        self.lanes.values_mut().any(|lane| {
+            let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
+                return false;
+            };
+            lane.pace.ready_at(tokens) <= now && all.ready_at(tokens) > now
+        })
     }
 
     fn begin_first(&mut self, model: &Arc<str>, now: Duration) {
