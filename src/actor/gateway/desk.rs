@@ -55,8 +55,6 @@ pub(in crate::actor) struct GatewayState {
 impl GatewayState {
     pub(super) fn new(me: ActorRef<Counted<GatewayMsg>>, args: GatewayArgs) -> Self {
         let settings = &args.settings;
-        // Those that a gateway before this one lost come again, and not by their fault.
-        let lost = args.board.calls() as u64;
         let state = Self {
             me: Mailbox::new(me, args.depth.clone()),
             start: Instant::now(),
@@ -66,7 +64,7 @@ impl GatewayState {
             round: VecDeque::new(),
             pace: Pace::configured(settings),
             breaker: Breaker::new(settings.breaker),
-            retries: RetryBudget::new(settings.retries, lost),
+            retries: RetryBudget::new(settings.retries),
             alarm: None,
             args,
         };
@@ -107,6 +105,7 @@ impl GatewayState {
         }
         match ticket.trial {
             Trial::First => self.retries.call(now),
+            Trial::Excused => {}
             Trial::Retry if self.retries.retry(now) => {}
             Trial::Retry => {
                 let detail = format!("too many calls of `{model}` fail to repeat this one too");
@@ -167,8 +166,6 @@ impl GatewayState {
             && fault.code == health::RATE_LIMITED
         {
             lane.pace.refused(now, run.started, fault.class.after());
-            // It is the pace that keeps its repetition from doing harm.
-            self.retries.excuse();
             self.send_away_held(&run.model, now);
             self.publish();
         }

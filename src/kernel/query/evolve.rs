@@ -11,7 +11,7 @@ use crate::{
         repetition::TurnDigest,
     },
     model::{
-        CallId, FaultClass, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
@@ -339,14 +339,7 @@ impl Query {
                     tries: self.tries(),
                     until: retried.not_before,
                     code: retried.fault.code.as_str().into(),
-                    trial: match retried.fault.class {
-                        // Nothing was sent.
-                        FaultClass::Overloaded { .. } => Trial::First,
-                        FaultClass::Retryable { .. }
-                        | FaultClass::Permanent
-                        | FaultClass::Cancelled
-                        | FaultClass::Bug => Trial::Retry,
-                    },
+                    trial: Trial::after(&retried.fault),
                 };
             }
             // The next model is asked at once, or when the pause of the session ends.

@@ -64,6 +64,20 @@ fn a_call_repeats_one_that_failed_or_it_does_not() {
     assert_eq!(trial(&play), Some(Trial::Retry));
 }
 
+#[test]
+fn what_the_pace_puts_off_or_the_gateway_loses_is_no_repetition_that_counts() {
+    for (fault, expected) in [
+        (rate_limited(1), Trial::Excused),
+        (Fault::retryable("gateway", "it was lost"), Trial::Excused),
+        (busy(), Trial::Retry),
+    ] {
+        let mut play = Play::asked(policy());
+        play.fails(fault);
+        due(&mut play);
+        assert_eq!(trial(&play), Some(expected));
+    }
+}
+
 fn due(play: &mut Play) {
     let token = play.token();
     play.report(Report::RetryDue { token });
