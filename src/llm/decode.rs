@@ -38,6 +38,9 @@ pub(super) struct Tokens {
     pub(super) output: Option<u64>,
 }
 
+/// No call has more: the largest windows hold a few million.
+const MOST_TOKENS: u64 = 16_000_000;
+
 /// What a reply answers.
 #[derive(Debug)]
 pub(super) struct Context {
@@ -59,8 +62,15 @@ impl Context {
         }
     }
 
-    /// The whole reply. What was not told of its usage is estimated.
+    /// The whole reply. What was not told of its usage is estimated, and what nobody can have used is not
+    /// believed.
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
+        let believed = |tokens: Option<u64>| tokens.filter(|tokens| *tokens <= MOST_TOKENS);
+        let told = Tokens {
+            input: believed(told.input),
+            cached: believed(told.cached),
+            output: believed(told.output),
+        };
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
         let estimate = if told_fully {
             Usage::default()
@@ -220,6 +230,11 @@ pub(super) mod tests {
                 "no output told",
                 tokens(Some(9), None, None),
                 usage(9, 0, output),
+            ),
+            (
+                "more than anybody has",
+                tokens(Some(u64::MAX), Some(u64::MAX), Some(10_000_000_000_000)),
+                usage(input, 0, output),
             ),
             (
                 "more cached than sent",

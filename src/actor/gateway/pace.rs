@@ -193,7 +193,7 @@ impl Gentle {
     /// A call starts: when the next one may. None when the way back is over.
     fn after_one(mut self, now: Duration) -> Option<Self> {
         let per_mille = self.per_mille(now.saturating_sub(self.from))?;
-        let per_minute = (self.per_minute * per_mille / 1_000).max(1);
+        let per_minute = (self.per_minute.saturating_mul(per_mille) / 1_000).max(1);
         let apart = MINUTE / u32::try_from(per_minute).unwrap_or(u32::MAX);
         self.next = self.next.max(now) + apart;
         Some(self)
