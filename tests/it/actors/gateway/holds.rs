@@ -58,11 +58,11 @@ async fn who_waits_for_a_model_that_is_held_for_long_asks_the_next_one_at_once()
         async move {
             let answer = session.ask("how?").await.unwrap();
             let counted = counts(&session, ["llm.retried", "llm.failed_over"]).await;
-            (end(&answer), counted)
+            (answer, counted)
         }
     });
-    for (end, counted) in join_all(all).await {
-        assert_eq!(end, answered("Fine."));
+    for (answer, counted) in join_all(all).await {
+        assert_eq!(end(&answer), answered("Fine."));
         assert_eq!(counted, [0, 1]);
     }
     let took = begin.elapsed();
