@@ -52,7 +52,7 @@ pub(super) struct Plan {
 
 /// What is to be done before a turn that would use so much; nothing if it is too early or of no use.
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
-    let threshold = draft.policy().thresholds.context.floor_of(used.limit);
+    let threshold = context::threshold(draft.policy(), used.limit);
     let model = &draft.policy().model(0)?.name;
     (used.used >= threshold)
         .then(|| plan(draft, used, model))
@@ -80,7 +80,7 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
-    let choice = choice::choose(&draft.transcript(), sizes(draft, before))?;
+    let choice = choice::choose(&draft.transcript(), sizes(draft, before, model))?;
     let model = model.to_owned();
     Some(Plan {
         choice,
@@ -89,11 +89,13 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
     })
 }
 
-fn sizes(draft: &Draft<'_>, used: AmountBudget) -> Sizes {
+fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
     let calibration = draft.session.calibration();
-    let summary = (used.limit / SHARE).clamp(SUMMARY.0, SUMMARY.1);
+    let room = context::room(draft.policy(), model);
+    let window = room.map_or(used.limit, |room| room.min(used.limit));
+    let summary = (window / SHARE).clamp(SUMMARY.0, SUMMARY.1);
     Sizes {
-        window: calibration.chars_of(used.limit),
+        window: calibration.chars_of(window),
         summary: calibration.chars_of(summary),
     }
 }
@@ -133,7 +135,7 @@ fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
 /// Records that a model is asked, and asks it.
 fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let transcript = draft.transcript();
-    let Sizes { window, summary } = sizes(&draft, what.before);
+    let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
     // Room for the instruction, the frame and the reply; less where the estimate has proved wrong.
     let share = if what.turn_attempt.is_some() { 2 } else { 3 };
     let room = window / 4 * share;
@@ -216,7 +218,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
         },
     };
     let count = what.messages.len();
-    let most = sizes(&draft, what.before).summary;
+    let most = sizes(&draft, what.before, &what.model).summary;
     let summary = rendering::standing_for(count, &summary, most);
     let gone = draft.session.transcript().range(what.messages);
     let gone: usize = gone.iter().map(|message| chars(&message.parts)).sum();

@@ -70,6 +70,8 @@ pub struct ModelChoice {
     pub name: Arc<str>,
     /// How many tokens fit, if that is known.
     pub context_window: Option<u64>,
+    /// How many a reply may have; as many are asked for with each call, and have to fit as well.
+    pub max_output: Option<u64>,
     /// What it costs, if that is known; a reply that says itself what it cost is believed.
     pub price: Option<Price>,
 }
@@ -81,6 +83,7 @@ impl ModelChoice {
         Self {
             name: name.into(),
             context_window: None,
+            max_output: None,
             price: None,
         }
     }

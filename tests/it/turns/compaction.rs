@@ -34,6 +34,22 @@ fn second_question(policy: Policy) -> Play {
     play
 }
 
+#[test]
+fn a_conversation_is_compacted_before_its_longest_reply_would_not_fit_besides() {
+    for (max_output, compacted) in [(None, 0), (Some(100), 0), (Some(1_000), 1)] {
+        let mut policy = windows(&[2_000]);
+        let models = policy.models.iter().cloned();
+        let models = models.map(|model| ModelChoice {
+            max_output,
+            ..model
+        });
+        policy.models = models.collect();
+        // About 950 tokens.
+        let play = second_question(policy);
+        assert_eq!(compactings(&play).len(), compacted, "{max_output:?}");
+    }
+}
+
 fn compactings(play: &Play) -> Vec<&Compacting> {
     let all = play.log.iter().filter_map(|record| match &record.fact {
         Fact::Budget(BudgetFact::ContextCompacting(compacting)) => Some(compacting),
