@@ -106,7 +106,7 @@ pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -
         guidance,
         ..planned(&draft, plan)
     };
-    ask(draft, what)
+    ask(draft, what, Trial::First)
 }
 
 /// Asks for a summary so that the running turn's call can be made again.
@@ -115,7 +115,7 @@ pub(super) fn within_turn(draft: Draft<'_>, plan: Plan, attempt: Attempt) -> Dec
         turn_attempt: Some(attempt),
         ..planned(&draft, plan)
     };
-    ask(draft, what)
+    ask(draft, what, Trial::First)
 }
 
 fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
@@ -133,7 +133,7 @@ fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
 }
 
 /// Records that a model is asked, and asks it.
-fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
+fn ask(mut draft: Draft<'_>, what: Compacting, trial: Trial) -> Decision {
     let transcript = draft.transcript();
     let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
     // Room for the instruction, the frame and the reply; less where the estimate has proved wrong.
@@ -144,10 +144,6 @@ fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
     let token = token(&draft, what.attempt);
-    let trial = match what.again {
-        Some(TurnRestartCause::Fault { .. }) => Trial::Retry,
-        Some(TurnRestartCause::Recovery) | None => Trial::First,
-    };
     draft.emit_ahead(BudgetFact::ContextCompacting(what));
     draft.effect(Effect::Compact {
         token,
@@ -322,15 +318,20 @@ pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
         return draft.wait();
     }
     let code = pause.code.to_string();
-    again(draft, &what, TurnRestartCause::Fault { code })
+    again(draft, &what, TurnRestartCause::Fault { code }, pause.trial)
 }
 
 /// The same once more, as a new try.
-pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause) -> Decision {
+pub(super) fn again(
+    draft: Draft<'_>,
+    what: &Compacting,
+    cause: TurnRestartCause,
+    trial: Trial,
+) -> Decision {
     let what = Compacting {
         attempt: what.attempt.next(),
         again: Some(cause),
         ..what.clone()
     };
-    ask(draft, what)
+    ask(draft, what, trial)
 }

@@ -319,17 +319,20 @@ impl Query {
             LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
         };
         if let Step::Compacting { what, tries, pause } = &mut self.step {
-            let (until, fault) = match fact {
-                LlmFact::Retried(retried) => (retried.not_before, &retried.fault),
+            let (until, fault, trial) = match fact {
+                LlmFact::Retried(retried) => {
+                    let trial = Trial::after(&retried.fault);
+                    (retried.not_before, &retried.fault, trial)
+                }
                 LlmFact::FailedOver(failed) => {
                     Arc::make_mut(what).model.clone_from(&failed.to);
                     *tries = 0;
-                    (at, &failed.fault)
+                    (at, &failed.fault, Trial::First)
                 }
                 LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
             };
             let code = fault.code.as_str().into();
-            *pause = Some(Pause { until, code });
+            *pause = Some(Pause { until, code, trial });
             return;
         }
         match fact {

@@ -1,7 +1,7 @@
 //! Compaction (spec 6, 8): when, of what, how often, and what becomes of it when it fails.
 
 use oracle_agent::{
-    kernel::{Command, Effect, ModelChoice, Policy, Report, Step},
+    kernel::{Command, Effect, ModelChoice, Policy, Report, Step, Trial},
     model::{
         Fault, FaultClass, Limits, Part, Reply, Role, StopReason, Usage,
         message::SUMMARY_LABEL,
@@ -290,6 +290,39 @@ fn an_empty_summary_is_a_fault_that_costs() {
         play.session.query().unwrap().usage().total_tokens(),
         before + 200
     );
+}
+
+#[test]
+fn a_call_for_a_summary_repeats_one_that_failed_or_it_does_not() {
+    let trial = |play: &Play| {
+        let mut effects = play.effects.iter();
+        effects.find_map(|effect| match effect {
+            Effect::Compact { trial, .. } => Some(*trial),
+            _ => None,
+        })
+    };
+    let due = |play: &mut Play| {
+        let token = play.compaction_token();
+        play.report(Report::RetryDue { token });
+    };
+    let mut play = second_question(windows(&[1_000, 9_000]));
+    assert_eq!(trial(&play), Some(Trial::First));
+    play.no_summary(Fault::retryable("http_503", "busy"));
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::Retry), "it had been sent");
+    play.no_summary(Fault::permanent("http_401", "no key"));
+    assert_eq!(play.compaction().0, "p/two");
+    assert_eq!(trial(&play), Some(Trial::First), "the next model");
+    let full = Fault {
+        class: FaultClass::Overloaded { after_ms: None },
+        ..Fault::permanent("queue_full", "no room")
+    };
+    play.no_summary(full);
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::First), "it was refused unsent");
+    play.no_summary(Fault::retryable("rate_limited", "too many"));
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::Excused));
 }
 
 #[test]
