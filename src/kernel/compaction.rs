@@ -250,11 +250,8 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
     let Some((what, tries)) = current(&draft) else {
         return Decision::nothing();
     };
-    let policy = draft.policy();
-    let next = policy.after(&what.model);
     let attempt = what.attempt;
-    if retry::is_repeated(policy, &what.model, fault.class, tries) {
-        let pause = retry::back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
+    if let Some(pause) = retry::pause(&draft, &what.model, fault.class, tries) {
         let not_before = draft.now.at.plus(pause);
         let token = token(&draft, attempt);
         draft.emit_ahead(LlmFact::Retried(Retried {
@@ -269,7 +266,7 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
         });
         return draft.wait();
     }
-    if let Some(next) = next {
+    if let Some(next) = draft.policy().after(&what.model) {
         let to = next.name.to_string();
         draft.emit_ahead(LlmFact::FailedOver(FailedOver {
             attempt,

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** a copy costs the same at every turn: what grows with the turns is shared.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
         Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
-        StopReason, Turn, Usage,
+        StopReason, Timestamp, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
@@ -44,6 +44,27 @@ pub(super) struct Warned {
     pub tokens: bool,
     pub cost: bool,
     pub context: bool,
+}
+
+/// Refusals in a row, of one model in one turn. They use up no try, but the patience.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Refusals {
+    pub count: u32,
+    /// When the first one came.
+    pub since: Option<Timestamp>,
+}
+
+impl Refusals {
+    /// One more.
+    fn add(&mut self, at: Timestamp) {
+        self.count = self.count.saturating_add(1);
+        self.since.get_or_insert(at);
+    }
+
+    /// For how long they have gone on.
+    pub(super) fn lasting(self, now: Timestamp) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.since(since))
+    }
 }
 
 /// A running query.
@@ -94,6 +115,8 @@ pub struct Query {
     pub(super) compaction_attempt: Attempt,
     /// The turn before which no summary was to be had.
     pub(super) uncompacted: Option<u32>,
+    /// Calls that were refused one after the other before anything was sent.
+    pub(super) refusals: Refusals,
     /// The estimate of what the running turn sends, where it is known.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
@@ -155,6 +178,7 @@ impl Query {
             compactions: 0,
             compaction_attempt: Attempt(0),
             uncompacted: None,
+            refusals: Refusals::default(),
             sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),

@@ -7,7 +7,7 @@ use super::{
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
     phase::Step,
-    policy::{Policy, RetryPolicy},
+    policy::RetryPolicy,
 };
 use crate::model::{
     Attempt, Fault, FaultClass, Span, Usage,
@@ -40,9 +40,7 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         Some(plan) => return compaction::within_turn(draft, plan, token.attempt),
         None => {}
     }
-    let policy = draft.policy();
-    if is_repeated(policy, &draft.query.model, fault.class, tries) {
-        let pause = back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
+    if let Some(pause) = pause(&draft, &draft.query.model, fault.class, tries) {
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
             attempt: token.attempt,
@@ -59,33 +57,38 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
     next_model(draft, token, fault)
 }
 
-/// Whether the same model is asked again, after so many tries.
-pub(super) fn is_repeated(policy: &Policy, model: &str, class: FaultClass, tries: u32) -> bool {
+/// How long to wait until the same model is asked again, after so many tries; none if it is not.
+pub(super) fn pause(
+    draft: &Draft<'_>,
+    model: &str,
+    class: FaultClass,
+    tries: u32,
+) -> Option<Duration> {
+    let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
     let asked = class.after().unwrap_or_default();
-    let in_time = asked <= policy.longest_wait(model);
-    match class {
-        FaultClass::Retryable { .. } => in_time && tries < policy.retry.attempts,
-        // Nothing was sent, and why is no matter of this call: another model can be asked at once.
-        FaultClass::Overloaded { .. } => {
-            in_time && policy.after(model).is_none() && tries < policy.retry.attempts
+    let (tries, waited) = match class {
+        FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
+        // Nothing was sent, and why is no matter of this call: another model can be asked at once, and
+        // where there is none it is no try but a matter of time.
+        FaultClass::Overloaded { .. } if policy.after(model).is_none() => {
+            let count = refusals.count.saturating_add(1);
+            (count, refusals.lasting(now.at))
         }
-        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
-    }
+        FaultClass::Retryable { .. }
+        | FaultClass::Overloaded { .. }
+        | FaultClass::Permanent
+        | FaultClass::Cancelled
+        | FaultClass::Bug => return None,
+    };
+    let in_time = waited.saturating_add(asked) <= policy.longest_wait(model);
+    in_time.then(|| back_off(policy.retry, tries, class.after(), now.entropy))
 }
 
 /// The model is given up for this turn: the next one of the chain, or the end.
 pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
     let policy = draft.policy();
     let Some(next) = policy.after(&draft.query.model) else {
-        let late = fault.class.after();
-        let late = late.filter(|asked| *asked > policy.retry.patience);
-        let detail = late.map_or(fault.detail.clone(), |asked| {
-            format!(
-                "{}; it is not to be asked for {}: try again then, or add a model to `model.chain`",
-                fault.detail,
-                Span(asked)
-            )
-        });
+        let detail = given_up(&draft, &fault);
         return draft.fail(&fault.code, detail);
     };
     let (from, to) = (draft.query.model.to_string(), next.name.to_string());
@@ -97,6 +100,32 @@ pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -
         usage: Usage::default(),
     }));
     due(draft, token)
+}
+
+/// What was the matter, and what can be done where that is a matter of time.
+fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
+    let detail = &fault.detail;
+    let patience = draft.policy().retry.patience;
+    let asked = fault.class.after().unwrap_or_default();
+    let waited = draft.query.refusals.lasting(draft.now.at);
+    if asked > patience {
+        let asked = Span(asked);
+        return format!(
+            "{detail}; it is not to be asked for {asked}: try again then, or add a model to `model.chain`"
+        );
+    }
+    match fault.class {
+        FaultClass::Overloaded { .. } => {
+            let waited = Span(waited);
+            format!(
+                "{detail}; that went on for {waited}: try again later, or add a model to `model.chain`"
+            )
+        }
+        FaultClass::Retryable { .. }
+        | FaultClass::Permanent
+        | FaultClass::Cancelled
+        | FaultClass::Bug => detail.clone(),
+    }
 }
 
 /// The back-off is over. While the session is paused nothing is asked; the back-off is owed again
@@ -144,12 +173,7 @@ pub(super) fn again(
 
 /// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
 /// less than the other side asked for.
-pub(super) fn back_off(
-    policy: RetryPolicy,
-    tries: u32,
-    asked: Option<Duration>,
-    entropy: u64,
-) -> Duration {
+fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
     let half = full / 2;

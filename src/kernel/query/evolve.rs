@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CurrentTurn, Query};
+use super::{CurrentTurn, Query, Refusals};
 use crate::{
     kernel::{
         compaction::TOO_LONG,
@@ -11,11 +11,11 @@ use crate::{
         repetition::TurnDigest,
     },
     model::{
-        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, FaultClass, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
-            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
+            RestartCause, Retried, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
             TurnRestartCause,
         },
         signal::SignalClass,
@@ -67,6 +67,7 @@ impl Query {
                 self.child = None;
                 self.notes.clear();
                 self.sent = started.token_estimate;
+                self.refusals = Refusals::default();
                 self.final_mark = false;
                 self.step = Step::Calling {
                     attempt: started.attempt,
@@ -215,6 +216,9 @@ impl Query {
                     Some(TurnRestartCause::Recovery) => self.tries(),
                     Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
                 };
+                if fact.again.is_none() {
+                    self.refusals = Refusals::default();
+                }
                 self.compactions = fact.number;
                 self.compaction_attempt = fact.attempt;
                 self.notes.clone_from(&fact.guidance);
@@ -318,9 +322,26 @@ impl Query {
             // Of a provider, not of a query.
             LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
         };
+        let tried = match fact {
+            LlmFact::Retried(Retried { fault, .. })
+                if matches!(fault.class, FaultClass::Overloaded { .. }) =>
+            {
+                self.refusals.add(at);
+                // Nothing was sent, so that was no try.
+                0
+            }
+            LlmFact::Retried(_)
+            | LlmFact::FailedOver(_)
+            | LlmFact::CircuitOpened(_)
+            | LlmFact::CircuitClosed(_) => {
+                self.refusals = Refusals::default();
+                1
+            }
+        };
         if let Step::Compacting { what, tries, pause } = &mut self.step {
             let (until, fault, trial) = match fact {
                 LlmFact::Retried(retried) => {
+                    *tries = (*tries + tried).saturating_sub(1);
                     let trial = Trial::after(&retried.fault);
                     (retried.not_before, &retried.fault, trial)
                 }
@@ -339,7 +360,7 @@ impl Query {
             LlmFact::Retried(retried) => {
                 self.step = Step::BackingOff {
                     attempt: retried.attempt,
-                    tries: self.tries(),
+                    tries: (self.tries() + tried).saturating_sub(1),
                     until: retried.not_before,
                     code: retried.fault.code.as_str().into(),
                     trial: Trial::after(&retried.fault),

@@ -170,6 +170,35 @@ fn nobody_waits_for_long_while_another_model_could_be_asked() {
 }
 
 #[test]
+fn refusals_use_up_no_try_but_patience() {
+    let mut play = Play::asked(policy());
+    for _ in 0..20 {
+        play.fails(full(None));
+        assert_eq!(play.kinds(), ["llm.retried"]);
+        due(&mut play);
+    }
+    for _ in 0..2 {
+        play.fails(busy());
+        assert_eq!(play.kinds(), ["llm.retried"], "a first or second try");
+        due(&mut play);
+    }
+    // They are no more in a row.
+    let begin = play.now().at;
+    while play.end().is_none() {
+        play.fails(full(Some(1_000)));
+        if play.end().is_none() {
+            due(&mut play);
+        }
+    }
+    assert!(play.now().at.since(begin) > Duration::from_secs(590));
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.end());
+    };
+    let told = "busy; that went on for 10 min: try again later, or add a model to `model.chain`";
+    assert_eq!((code.as_str(), detail.as_str()), ("http_503", told));
+}
+
+#[test]
 fn after_three_tries_the_next_model_is_asked_and_after_the_last_it_fails() {
     let mut play = Play::asked(chain(&["p/one", "p/two"]));
     let mut asked = Vec::new();

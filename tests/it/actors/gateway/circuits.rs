@@ -56,14 +56,17 @@ impl Backend for Moody {
     }
 }
 
-/// Each query makes one try; three failures open a circuit for ten seconds.
+/// Each query makes one try and waits for none; three failures open a circuit for ten seconds.
 async fn system(backend: &Moody) -> TestSystem {
     let oracle = TestOracle::new(backend.clone())
         .settings(|settings| {
             settings.gateway.breaker.failures = 3;
             settings.gateway.breaker.cool_down = Duration::from_secs(10);
         })
-        .policy(|policy| policy.retry.attempts = 1);
+        .policy(|policy| {
+            policy.retry.attempts = 1;
+            policy.retry.patience = Duration::ZERO;
+        });
     oracle.start().await.unwrap()
 }
 
@@ -147,6 +150,27 @@ async fn a_model_that_keeps_failing_is_left_alone_probed_once_and_asked_again() 
         "llm.circuit_closed moody/test - null",
     ];
     assert_eq!(log(&oracle, 4).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_while_a_model_is_out_of_order_waits_and_is_answered() {
+    let backend = Moody::new("server_error");
+    let oracle = TestOracle::new(backend.clone()).settings(|settings| {
+        settings.gateway.breaker.failures = 3;
+    });
+    let oracle = oracle.start().await.unwrap();
+    assert_eq!(ask(&oracle, "first").await, "server_error");
+    assert_eq!(backend.calls(), 3);
+    let outage = async {
+        let_pass(Duration::from_secs(20)).await;
+        backend.becomes(None);
+    };
+    let all = (0..50).map(|n| {
+        let (oracle, name) = (&oracle, format!("s{n}"));
+        async move { ask(oracle, &name).await }
+    });
+    let (ends, ()) = tokio::join!(futures_util::future::join_all(all), outage);
+    assert!(ends.iter().all(|end| end == "answered"), "{ends:?}");
 }
 
 #[tokio::test(start_paused = true)]
