@@ -251,6 +251,7 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
         return Decision::nothing();
     };
     let attempt = what.attempt;
+    let fault = retry::as_it_was(&draft, fault);
     if let Some(pause) = retry::pause(&draft, &what.model, fault.class, tries) {
         let not_before = draft.now.at.plus(pause);
         let token = token(&draft, attempt);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        Attempt, Fault, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
         StopReason, Timestamp, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
@@ -117,6 +117,8 @@ pub struct Query {
     pub(super) uncompacted: Option<u32>,
     /// Calls that were refused one after the other before anything was sent.
     pub(super) refusals: Refusals,
+    /// The fault of the try before, of the same model at the same.
+    pub(super) repeats: Option<Arc<Fault>>,
     /// The estimate of what the running turn sends, where it is known.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
@@ -179,6 +181,7 @@ impl Query {
             compaction_attempt: Attempt(0),
             uncompacted: None,
             refusals: Refusals::default(),
+            repeats: None,
             sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),

@@ -26,6 +26,7 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         | Step::Delegating { .. }
         | Step::Ending { .. } => return Decision::nothing(),
     };
+    let fault = as_it_was(&draft, fault);
     match compaction::instead_of_failing(&draft, &fault) {
         // It is found too long once more when the session goes on.
         Some(_) if draft.session.is_paused() => {
@@ -55,6 +56,21 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         return draft.wait();
     }
     next_model(draft, token, fault)
+}
+
+/// Code of a gateway that makes no more repetitions for now.
+const RETRY_BUDGET: &str = "retry_budget";
+
+/// Where a repetition is not made, what it was to repeat is what is the matter.
+pub(super) fn as_it_was(draft: &Draft<'_>, fault: Fault) -> Fault {
+    match &draft.query.repeats {
+        Some(before) if fault.code == RETRY_BUDGET => Fault {
+            code: before.code.clone(),
+            detail: format!("{}; {}", before.detail, fault.detail),
+            ..fault
+        },
+        Some(_) | None => fault,
+    }
 }
 
 /// How long to wait until the same model is asked again, after so many tries; none if it is not.

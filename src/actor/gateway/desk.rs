@@ -108,7 +108,10 @@ impl GatewayState {
             Trial::Excused => {}
             Trial::Retry if self.retries.retry(now) => {}
             Trial::Retry => {
-                let detail = format!("too many calls of `{model}` fail to repeat this one too");
+                let detail = format!(
+                    "it was not repeated, because too many calls of `{model}` fail: try again in a minute, \
+                     or add a model to `model.chain`"
+                );
                 return ticket.refuse(Fault::permanent("retry_budget", detail));
             }
         }

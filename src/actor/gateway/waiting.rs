@@ -38,7 +38,10 @@ impl GatewayState {
         self.leaves_queue(&waiter.ticket);
         if why == Left::TimedOut {
             let (patience, after) = (self.args.settings.queue_deadline, self.hint(model, now));
-            let detail = format!("its turn did not come within {patience:?}");
+            let detail = format!(
+                "its turn for `{model}` did not come within {}",
+                Span(patience)
+            );
             waiter.ticket.refuse_until("queue_timeout", after, detail);
         }
         self.dispatch();
@@ -137,8 +140,9 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
 
 pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
     let detail = format!(
-        "`{}` failed too often and is left alone for {after:?}",
-        ticket.model
+        "`{}` failed too often and is left alone for {} (`oracle doctor` tries what is the matter)",
+        ticket.model,
+        Span(after)
     );
     ticket.refuse_until("circuit_open", after, detail);
 }

@@ -68,6 +68,7 @@ impl Query {
                 self.notes.clear();
                 self.sent = started.token_estimate;
                 self.refusals = Refusals::default();
+                self.repeats = None;
                 self.final_mark = false;
                 self.step = Step::Calling {
                     attempt: started.attempt,
@@ -218,6 +219,7 @@ impl Query {
                 };
                 if fact.again.is_none() {
                     self.refusals = Refusals::default();
+                    self.repeats = None;
                 }
                 self.compactions = fact.number;
                 self.compaction_attempt = fact.attempt;
@@ -330,11 +332,14 @@ impl Query {
                 // Nothing was sent, so that was no try.
                 0
             }
-            LlmFact::Retried(_)
-            | LlmFact::FailedOver(_)
-            | LlmFact::CircuitOpened(_)
-            | LlmFact::CircuitClosed(_) => {
+            LlmFact::Retried(Retried { fault, .. }) => {
                 self.refusals = Refusals::default();
+                self.repeats = Some(Arc::new(fault.clone()));
+                1
+            }
+            LlmFact::FailedOver(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {
+                self.refusals = Refusals::default();
+                self.repeats = None;
                 1
             }
         };

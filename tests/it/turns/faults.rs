@@ -6,7 +6,7 @@ use oracle_agent::{
     kernel::{Effect, ModelChoice, Policy, Report, Trial},
     model::{
         Fault, FaultClass, Outcome, Timestamp,
-        record::{Fact, TurnFact, TurnRestartCause},
+        record::{Fact, LlmFact, TurnFact, TurnRestartCause},
     },
 };
 
@@ -62,6 +62,28 @@ fn a_call_repeats_one_that_failed_or_it_does_not() {
     play.fails(busy());
     due(&mut play);
     assert_eq!(trial(&play), Some(Trial::Retry));
+}
+
+#[test]
+fn what_is_not_repeated_fails_as_what_it_was_to_repeat() {
+    let no_more = || Fault::permanent("retry_budget", "it was not repeated: try again in a minute");
+    let mut play = Play::asked(chain(&["p/one", "p/two"]));
+    play.fails(busy());
+    due(&mut play);
+    play.fails(no_more());
+    let Some(Fact::Llm(LlmFact::FailedOver(over))) = play.log.iter().rev().nth(1).map(|r| &r.fact)
+    else {
+        panic!("{:?}", play.kinds());
+    };
+    assert_eq!(over.fault.code, "http_503");
+    play.fails(Fault::retryable("stall", "it said nothing"));
+    due(&mut play);
+    play.fails(no_more());
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.end());
+    };
+    let told = "it said nothing; it was not repeated: try again in a minute";
+    assert_eq!((code.as_str(), detail.as_str()), ("stall", told));
 }
 
 #[test]
