@@ -128,6 +128,7 @@ async fn through(url: &str, streaming: Streaming, calls: u32) -> Done<Times> {
         base_url: format!("{url}/v1"),
         key: None,
         headers: Vec::new(),
+        authorities: None,
         streaming,
         models: Vec::new(),
         connect: Duration::from_secs(5),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 
-use crate::model::{Fault, Message, Reply, ToolSpec};
+use crate::model::{Fault, Message, Reply, ToolSpec, Usage};
 
 mod anthropic;
 #[cfg(any(test, feature = "testkit"))]
@@ -77,6 +77,9 @@ pub enum Delta {
     Progress,
     /// Something came that says nothing, such as a keep-alive comment: the connection lives. No progress.
     Alive,
+    /// What the call has used so far, as the provider counts: sums, of which the last one counts, and only
+    /// where no [`Delta::Done`] follows.
+    Used(Usage),
     /// What the provider says of its limits; at any place, before a fault too.
     Limits(RateLimits),
     /// The end: the whole reply.

@@ -59,6 +59,18 @@ pub enum ProviderError {
         /// Why.
         source: io::Error,
     },
+    /// The file with its authorities cannot be read.
+    #[error(
+        "the certificates of the provider `{provider}` cannot be read from `{path}`: {source}; check `ca_file`"
+    )]
+    CaFile {
+        /// Whose.
+        provider: String,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// What was found is no key or value of a header.
     #[error(
         "what {place} holds for the provider `{provider}` is no key or header: it has to be one line \
@@ -196,6 +208,7 @@ impl<'a> Providers<'a> {
             base_url: provider.base_url.as_str().trim_end_matches('/').to_owned(),
             key: self.key(provider)?.map(Into::into),
             headers: self.headers(provider)?,
+            authorities: authorities(provider)?,
             streaming: match provider.stream {
                 Stream::Always => Streaming::Always,
                 Stream::Never => Streaming::Never,
@@ -305,6 +318,20 @@ impl<'a> Providers<'a> {
         let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
     }
+}
+
+/// What is in the file with a provider's authorities.
+fn authorities(provider: &Provider) -> Result<Option<Vec<u8>>, ProviderError> {
+    let Some(path) = &provider.ca_file else {
+        return Ok(None);
+    };
+    let path = path.as_path();
+    let failed = |source| ProviderError::CaFile {
+        provider: provider.name.to_string(),
+        path: path.to_path_buf(),
+        source,
+    };
+    fs::read(path).map(Some).map_err(failed)
 }
 
 /// A key as it can be sent.

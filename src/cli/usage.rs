@@ -192,6 +192,7 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
         }
         Fact::Llm(LlmFact::Retried(retried)) => return of(asked, 0, 0, retried.usage),
         Fact::Llm(LlmFact::FailedOver(failed)) => return of(&failed.from, 0, 0, failed.usage),
+        Fact::Llm(LlmFact::Failed(failed)) => return of(&failed.model, 0, 0, failed.usage),
         // What a sub-agent used stands in its own session.
         Fact::Agent(_)
         | Fact::Session(_)

@@ -85,6 +85,7 @@ impl Preset {
             base_url: BaseUrl::trusted(self.base_url),
             key_env: self.key_variable.map(VariableName::trusted),
             key_file: None,
+            ca_file: None,
             stream: Stream::Always,
             requests_per_minute: None,
             tokens_per_minute: None,

@@ -75,6 +75,9 @@ pub struct Provider {
     /// The file with the key, in the place of a variable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<FilePath>,
+    /// A file with the certificates of authorities that are trusted besides those of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<FilePath>,
     /// Whether replies are asked for as streams.
     #[serde(default)]
     pub stream: Stream,

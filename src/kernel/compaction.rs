@@ -245,8 +245,17 @@ fn too_long() -> TurnRestartCause {
     TurnRestartCause::Fault { code }
 }
 
+/// A try failed, and may have been counted all the same.
+pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
+    let Some((what, _)) = current(&draft) else {
+        return Decision::nothing();
+    };
+    let usage = turn_end::priced(&draft, &what.model, usage);
+    failed(draft, fault, usage)
+}
+
 /// A try failed: again, the next model, or none.
-pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
+fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some((what, tries)) = current(&draft) else {
         return Decision::nothing();
     };
@@ -295,7 +304,8 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
             let detail = format!(
                 "the conversation is too long for the model, and no summary of it was to be had ({code}: {detail})"
             );
-            retry::next_model(draft, token, Fault::permanent(TOO_LONG, detail))
+            let fault = Fault::permanent(TOO_LONG, detail);
+            retry::next_model(draft, token, fault, Usage::default())
         }
         None => guard::begin_turn(draft, Vec::new()),
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::effect::CallToken;
 use crate::model::{
     CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp, ToolResult,
-    Turn,
+    Turn, Usage,
     command::Author,
     record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause},
 };
@@ -91,6 +91,8 @@ pub enum Report {
         token: CallToken,
         /// How.
         fault: Fault,
+        /// What it used all the same, as far as the provider said.
+        usage: Usage,
     },
     /// A summary of earlier messages is there.
     Compacted {
@@ -105,6 +107,8 @@ pub enum Report {
         token: CallToken,
         /// How.
         fault: Fault,
+        /// What it used all the same, as far as the provider said.
+        usage: Usage,
     },
     /// A back-off is over.
     RetryDue {

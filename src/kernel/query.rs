@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, Fault, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
-        StopReason, Timestamp, Turn, Usage,
+        Attempt, Fault, FaultClass, Limits, QueryId, QueryType, SessionName, SharedList, Signal,
+        SignalFields, StopReason, Timestamp, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
@@ -188,6 +188,31 @@ impl Query {
             crashes: from.map_or(0, |from| from.crashes),
             process_deaths: from.map_or(0, |from| from.process_deaths),
         }
+    }
+
+    /// A try failed, and the same model is asked again: how many tries that was.
+    fn failed_before(&mut self, fault: &Fault, at: Timestamp) -> u32 {
+        match fault.class {
+            // Nothing was sent.
+            FaultClass::Overloaded { .. } => {
+                self.refusals.add(at);
+                0
+            }
+            FaultClass::Retryable { .. }
+            | FaultClass::Permanent
+            | FaultClass::Cancelled
+            | FaultClass::Bug => {
+                self.refusals = Refusals::default();
+                self.repeats = Some(Arc::new(fault.clone()));
+                1
+            }
+        }
+    }
+
+    /// Another call, or another model.
+    fn begins_anew(&mut self) {
+        self.refusals = Refusals::default();
+        self.repeats = None;
     }
 
     /// Which query.

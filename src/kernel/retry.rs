@@ -8,14 +8,21 @@ use super::{
     effect::{CallToken, Decision, Effect, Trial},
     phase::Step,
     policy::RetryPolicy,
+    turn_end,
 };
 use crate::model::{
     Attempt, Fault, FaultClass, Span, Usage,
-    record::{FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
+    record::{Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
 };
 
 /// What the fault asks for.
-pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
+pub(super) fn failed(
+    mut draft: Draft<'_>,
+    token: CallToken,
+    fault: Fault,
+    usage: Usage,
+) -> Decision {
+    let usage = turn_end::priced(&draft, &draft.query.model, usage);
     let tries = match draft.query.step {
         Step::Calling { tries, .. } => tries,
         Step::Preparing
@@ -34,11 +41,14 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
                 attempt: token.attempt,
                 fault,
                 not_before: draft.now.at,
-                usage: Usage::default(),
+                usage,
             }));
             return draft.wait();
         }
-        Some(plan) => return compaction::within_turn(draft, plan, token.attempt),
+        Some(plan) => {
+            spent(&mut draft, token.attempt, fault, usage);
+            return compaction::within_turn(draft, plan, token.attempt);
+        }
         None => {}
     }
     if let Some(pause) = pause(&draft, &draft.query.model, fault.class, tries) {
@@ -47,7 +57,7 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
             attempt: token.attempt,
             fault,
             not_before,
-            usage: Usage::default(),
+            usage,
         }));
         draft.effect(Effect::RetryAt {
             token,
@@ -55,7 +65,21 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         });
         return draft.wait();
     }
-    next_model(draft, token, fault)
+    next_model(draft, token, fault, usage)
+}
+
+/// What a failed try used, where what follows has no place for it.
+fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
+    if usage.is_none() {
+        return;
+    }
+    let model = draft.query.model.to_string();
+    draft.emit(LlmFact::Failed(Failed {
+        attempt,
+        model,
+        fault,
+        usage,
+    }));
 }
 
 /// Code of a gateway that makes no more repetitions for now.
@@ -101,19 +125,25 @@ pub(super) fn pause(
 }
 
 /// The model is given up for this turn: the next one of the chain, or the end.
-pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
-    let policy = draft.policy();
-    let Some(next) = policy.after(&draft.query.model) else {
-        let detail = given_up(&draft, &fault);
-        return draft.fail(&fault.code, detail);
+pub(super) fn next_model(
+    mut draft: Draft<'_>,
+    token: CallToken,
+    fault: Fault,
+    usage: Usage,
+) -> Decision {
+    let next = draft.policy().after(&draft.query.model);
+    let Some(to) = next.map(|next| next.name.to_string()) else {
+        let (code, detail) = (fault.code.clone(), given_up(&draft, &fault));
+        spent(&mut draft, token.attempt, fault, usage);
+        return draft.fail(&code, detail);
     };
-    let (from, to) = (draft.query.model.to_string(), next.name.to_string());
+    let from = draft.query.model.to_string();
     draft.emit(LlmFact::FailedOver(FailedOver {
         attempt: token.attempt,
         fault,
         from,
         to,
-        usage: Usage::default(),
+        usage,
     }));
     due(draft, token)
 }

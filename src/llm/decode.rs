@@ -41,6 +41,31 @@ pub(super) struct Tokens {
 /// No call has more: the largest windows hold a few million.
 const MOST_TOKENS: u64 = 16_000_000;
 
+impl Tokens {
+    /// What was told so far and nothing else; none where nothing was.
+    pub(super) fn so_far(self) -> Option<Delta> {
+        let told = self.believed();
+        let input_tokens = told.input.unwrap_or(0);
+        let usage = Usage {
+            input_tokens,
+            cached_tokens: told.cached.unwrap_or(0).min(input_tokens),
+            output_tokens: told.output.unwrap_or(0),
+            cost: NanoUsd(0),
+        };
+        (!usage.is_none()).then_some(Delta::Used(usage))
+    }
+
+    /// Without what nobody can have used.
+    fn believed(self) -> Self {
+        let possible = |tokens: &u64| *tokens <= MOST_TOKENS;
+        Self {
+            input: self.input.filter(possible),
+            cached: self.cached.filter(possible),
+            output: self.output.filter(possible),
+        }
+    }
+}
+
 /// What a reply answers.
 #[derive(Debug)]
 pub(super) struct Context {
@@ -65,12 +90,7 @@ impl Context {
     /// The whole reply. What was not told of its usage is estimated, and what nobody can have used is not
     /// believed.
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
-        let believed = |tokens: Option<u64>| tokens.filter(|tokens| *tokens <= MOST_TOKENS);
-        let told = Tokens {
-            input: believed(told.input),
-            cached: believed(told.cached),
-            output: believed(told.output),
-        };
+        let told = told.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
         let estimate = if told_fully {
             Usage::default()
@@ -140,7 +160,7 @@ pub(super) mod tests {
             .filter_map(|delta| match delta {
                 Delta::Text(text) => Some(format!("{text:?}")),
                 Delta::Reasoning(text) => Some(format!("~{text:?}")),
-                Delta::Progress => None,
+                Delta::Progress | Delta::Used(_) => None,
                 Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
             })
             .collect();

@@ -36,6 +36,8 @@ pub struct ProviderSettings {
     pub key: Option<SecretString>,
     /// Headers that each call carries besides; values are as secret as the key.
     pub headers: Vec<(String, SecretString)>,
+    /// Certificates in PEM: authorities that are trusted besides those of the machine.
+    pub authorities: Option<Vec<u8>>,
     /// Whether replies are asked for as streams.
     pub streaming: Streaming,
     /// What is known of its models; one that is not here is called all the same.

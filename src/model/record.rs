@@ -30,7 +30,7 @@ pub use agent::{
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};
 pub use control::{BudgetSet, ControlFact, Noted, Steered};
-pub use llm::{CircuitClosed, CircuitOpened, FailedOver, LlmFact, Retried};
+pub use llm::{CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, Retried};
 pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};
 pub use session::{
     Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,

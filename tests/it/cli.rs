@@ -46,6 +46,7 @@ mod several;
 mod signal;
 mod streams;
 mod threads;
+mod tls;
 mod window;
 
 /// A folder with files, from where the program is started.

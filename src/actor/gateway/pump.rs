@@ -92,7 +92,7 @@ pub(super) async fn run(
             Err(_) => Err(stalled(waits, &settings)),
         };
         let progress = match &piece {
-            Ok(Delta::Alive) => false,
+            Ok(Delta::Alive | Delta::Used(_)) => false,
             Ok(Delta::Limits(limits)) => {
                 teller.told(*limits);
                 false
@@ -106,10 +106,11 @@ pub(super) async fn run(
         if waits == Waits::More {
             deadline = Instant::now() + settings.idle;
         }
-        if !progress {
+        if progress {
+            ticket.pulse.beat(clock.monotonic_millis());
+        } else if !matches!(piece, Ok(Delta::Used(_))) {
             continue;
         }
-        ticket.pulse.beat(clock.monotonic_millis());
         if matches!(piece, Ok(Delta::Progress)) {
             continue;
         }

@@ -18,7 +18,9 @@ use crate::{
     },
     kernel::{CallToken, Report, Trial},
     llm::{Delta, Request, ToolChoice},
-    model::{Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, record::TurnMode},
+    model::{
+        Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage, record::TurnMode,
+    },
     prompt::{ComposedPrompt, Prepared},
     signal::Stripper,
 };
@@ -34,6 +36,20 @@ struct Call {
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     services: Services,
+}
+
+/// A try that failed.
+struct Failed {
+    fault: Fault,
+    /// What it used, as far as the provider said.
+    usage: Usage,
+}
+
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Self {
+        let usage = Usage::default();
+        Self { fault, usage }
+    }
 }
 
 /// What a turn's call sends besides.
@@ -78,7 +94,11 @@ impl SessionState {
         Some(Task::spawn(async move {
             let report = match call.turn(sent).await {
                 Ok(reply) => Report::ModelReplied { token, reply },
-                Err(fault) => Report::ModelFailed { token, fault },
+                Err(Failed { fault, usage }) => Report::ModelFailed {
+                    token,
+                    fault,
+                    usage,
+                },
             };
             let _ = me.cast(SessionMsg::Report(report));
         }))
@@ -97,7 +117,11 @@ impl SessionState {
         Some(Task::spawn(async move {
             let report = match call.summary(instruction, &text).await {
                 Ok(reply) => Report::Compacted { token, reply },
-                Err(fault) => Report::CompactionFailed { token, fault },
+                Err(Failed { fault, usage }) => Report::CompactionFailed {
+                    token,
+                    fault,
+                    usage,
+                },
             };
             let _ = me.cast(SessionMsg::Report(report));
         }))
@@ -123,7 +147,7 @@ impl SessionState {
 }
 
 impl Call {
-    async fn turn(self, sent: Sent) -> Result<Reply, Fault> {
+    async fn turn(self, sent: Sent) -> Result<Reply, Failed> {
         let system = match sent.prompt {
             Prompt::Ready(prompt) => prompt,
             Prompt::Again(prepared, query_type) => {
@@ -142,11 +166,10 @@ impl Call {
         };
         let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
         let pieces = self.send(request)?;
-        let reply = follow(pieces, key, token, &bus).await;
-        reply.unwrap_or_else(|| Err(lost()))
+        follow(pieces, key, token, &bus).await
     }
 
-    async fn summary(self, instruction: &'static str, text: &str) -> Result<Reply, Fault> {
+    async fn summary(self, instruction: &'static str, text: &str) -> Result<Reply, Failed> {
         let question = Arc::new(Message::text(Role::User, text));
         let request = Request {
             model: self.name(),
@@ -156,12 +179,23 @@ impl Call {
             tool_choice: ToolChoice::None,
         };
         let mut pieces = self.send(request)?;
+        let mut usage = Usage::default();
         while let Some(piece) = pieces.recv().await {
-            if let Delta::Done(reply) = piece? {
-                return Ok(reply);
+            match piece {
+                Ok(Delta::Done(reply)) => return Ok(reply),
+                Ok(Delta::Used(used)) => usage = used,
+                Ok(
+                    Delta::Text(_)
+                    | Delta::Reasoning(_)
+                    | Delta::Progress
+                    | Delta::Alive
+                    | Delta::Limits(_),
+                ) => {}
+                Err(fault) => return Err(Failed { fault, usage }),
             }
         }
-        Err(lost())
+        let fault = lost();
+        Err(Failed { fault, usage })
     }
 
     fn name(&self) -> Arc<str> {
@@ -192,15 +226,15 @@ fn lost() -> Fault {
     Fault::retryable("gateway", "the call was lost on its way; it is made anew")
 }
 
-/// Shows the visible text as it arrives; none if the channel closes without an end.
+/// Shows the visible text as it arrives. A channel that closes without an end is a fault too.
 async fn follow(
     mut pieces: mpsc::Receiver<Result<Delta, Fault>>,
     key: SessionKey,
     token: CallToken,
     bus: &BusHandle,
-) -> Option<Result<Reply, Fault>> {
+) -> Result<Reply, Failed> {
     let mut stripper = Stripper::default();
-    let mut offset = 0;
+    let (mut offset, mut usage) = (0, Usage::default());
     let mut show = |text: String| {
         if text.is_empty() {
             return;
@@ -226,12 +260,14 @@ async fn follow(
             Ok(Delta::Text(text)) => show(stripper.push(&text)),
             // Reasoning is kept apart from the answer.
             Ok(Delta::Reasoning(_) | Delta::Progress | Delta::Alive | Delta::Limits(_)) => {}
+            Ok(Delta::Used(used)) => usage = used,
             Ok(Delta::Done(reply)) => {
                 show(stripper.finish());
-                return Some(Ok(reply));
+                return Ok(reply);
             }
-            Err(fault) => return Some(Err(fault)),
+            Err(fault) => return Err(Failed { fault, usage }),
         }
     }
-    None
+    let fault = lost();
+    Err(Failed { fault, usage })
 }

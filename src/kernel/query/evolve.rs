@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CurrentTurn, Query, Refusals};
+use super::{CurrentTurn, Query};
 use crate::{
     kernel::{
         compaction::TOO_LONG,
@@ -11,11 +11,11 @@ use crate::{
         repetition::TurnDigest,
     },
     model::{
-        CallId, FaultClass, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
-            RestartCause, Retried, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
+            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
             TurnRestartCause,
         },
         signal::SignalClass,
@@ -67,8 +67,7 @@ impl Query {
                 self.child = None;
                 self.notes.clear();
                 self.sent = started.token_estimate;
-                self.refusals = Refusals::default();
-                self.repeats = None;
+                self.begins_anew();
                 self.final_mark = false;
                 self.step = Step::Calling {
                     attempt: started.attempt,
@@ -218,8 +217,7 @@ impl Query {
                     Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
                 };
                 if fact.again.is_none() {
-                    self.refusals = Refusals::default();
-                    self.repeats = None;
+                    self.begins_anew();
                 }
                 self.compactions = fact.number;
                 self.compaction_attempt = fact.attempt;
@@ -321,25 +319,17 @@ impl Query {
         self.usage += match fact {
             LlmFact::Retried(retried) => retried.usage,
             LlmFact::FailedOver(failed) => failed.usage,
+            LlmFact::Failed(failed) => failed.usage,
             // Of a provider, not of a query.
             LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
         };
         let tried = match fact {
-            LlmFact::Retried(Retried { fault, .. })
-                if matches!(fault.class, FaultClass::Overloaded { .. }) =>
-            {
-                self.refusals.add(at);
-                // Nothing was sent, so that was no try.
-                0
-            }
-            LlmFact::Retried(Retried { fault, .. }) => {
-                self.refusals = Refusals::default();
-                self.repeats = Some(Arc::new(fault.clone()));
-                1
-            }
-            LlmFact::FailedOver(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {
-                self.refusals = Refusals::default();
-                self.repeats = None;
+            LlmFact::Retried(retried) => self.failed_before(&retried.fault, at),
+            LlmFact::FailedOver(_)
+            | LlmFact::Failed(_)
+            | LlmFact::CircuitOpened(_)
+            | LlmFact::CircuitClosed(_) => {
+                self.begins_anew();
                 1
             }
         };
@@ -355,7 +345,9 @@ impl Query {
                     *tries = 0;
                     (at, &failed.fault, Trial::First)
                 }
-                LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
+                LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {
+                    return;
+                }
             };
             let code = fault.code.as_str().into();
             *pause = Some(Pause { until, code, trial });
@@ -382,7 +374,7 @@ impl Query {
                     trial: Trial::First,
                 };
             }
-            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
+            LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
         }
     }
 

@@ -95,14 +95,14 @@ impl Decoder {
 
     fn take(&mut self, event: &Event<'_>, json: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
         if let Some(used) = event.usage {
-            self.used.update(used);
+            self.used(used, out);
         }
         match &*event.kind.0 {
             "message_start" => {
                 self.begun = true;
                 if let Some(raw) = event.message {
                     let message: Message<'_> = parsed(raw.get())?;
-                    self.used.update(message.usage.unwrap_or_default());
+                    self.used(message.usage.unwrap_or_default(), out);
                 }
             }
             "content_block_start" => {
@@ -153,6 +153,15 @@ impl Decoder {
         let news = self.blocks.start(index, &start, raw.get());
         tell(news.map_err(too_many)?, out);
         Ok(())
+    }
+
+    fn used(&mut self, told: Used, out: &mut Vec<Delta>) {
+        let before = self.used.tokens();
+        self.used.update(told);
+        let now = self.used.tokens();
+        if now != before {
+            out.extend(now.so_far());
+        }
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
@@ -295,7 +304,7 @@ impl Decode for Decoder {
         }
         self.stopped(&message.stop_reason);
         if let Some(used) = message.usage {
-            self.used.update(used);
+            self.used(used, out);
         }
         self.marked = true;
         Ok(())

@@ -5,7 +5,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{Added, Call, Calls, Piece, TooMany};
+use super::{
+    calls::{Added, Call, Calls, Piece, TooMany},
+    thoughts::{self, Thoughts},
+};
 use crate::{
     llm::{
         Delta,
@@ -51,6 +54,8 @@ struct Said<'a> {
     #[serde(borrow, default)]
     reasoning: Text<'a>,
     #[serde(borrow, default)]
+    reasoning_details: Few<&'a RawValue>,
+    #[serde(borrow, default)]
     refusal: Text<'a>,
     #[serde(borrow, default)]
     tool_calls: Few<Piece<'a>>,
@@ -79,6 +84,7 @@ struct PromptDetails {
 pub(in crate::llm) struct Decoder {
     context: Context,
     text: String,
+    thoughts: Thoughts,
     calls: Calls,
     /// Whether any choice came, however empty.
     chosen: bool,
@@ -94,6 +100,7 @@ impl Decoder {
         Self {
             context,
             text: String::new(),
+            thoughts: Thoughts::default(),
             calls: Calls::default(),
             chosen: false,
             refused: false,
@@ -111,7 +118,7 @@ impl Decoder {
             return Err(fault::in_reply(json));
         }
         if let Some(used) = chunk.usage {
-            self.used(&used);
+            self.used(&used, out);
         }
         let Some(choice) = chunk.choices.0 else {
             return Ok(());
@@ -136,8 +143,18 @@ impl Decoder {
     fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         // Servers that send both send the same twice.
         let reasoning = [said.reasoning_content, said.reasoning];
-        if let Some(reasoning) = reasoning.into_iter().find(|text| !text.is_empty()) {
-            out.push(Delta::Reasoning(reasoning.0.into_owned()));
+        let told = reasoning.into_iter().find(|text| !text.is_empty());
+        let mut detailed = String::new();
+        for block in &said.reasoning_details.0 {
+            let added = self.thoughts.add(block);
+            let text = added.map_err(|thoughts::TooMany| {
+                fault::too_much("the reply has too many blocks of reasoning")
+            })?;
+            detailed.push_str(&text);
+        }
+        let reasoning = told.map_or(detailed, |told| told.0.into_owned());
+        if !reasoning.is_empty() {
+            out.push(Delta::Reasoning(reasoning));
         }
         self.refused |= !said.refusal.is_empty();
         for text in [said.content, said.refusal] {
@@ -158,9 +175,10 @@ impl Decoder {
     }
 
     /// Some servers tell it with each chunk, as a running sum: the last one counts.
-    fn used(&mut self, used: &Used) {
+    fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
         let details = used.prompt_tokens_details.as_ref();
         let cached = details.and_then(|details| details.cached_tokens.0);
+        let before = self.tokens;
         self.tokens = Tokens {
             input: used.prompt_tokens.0.or(self.tokens.input),
             cached: cached
@@ -168,6 +186,9 @@ impl Decoder {
                 .or(self.tokens.cached),
             output: used.completion_tokens.0.or(self.tokens.output),
         };
+        if self.tokens != before {
+            out.extend(self.tokens.so_far());
+        }
     }
 
     fn stop(&self) -> StopReason {
@@ -184,6 +205,14 @@ impl Decoder {
 
     fn parts(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
+        if let Some(details) = self.thoughts.take() {
+            // Signatures of one model mean nothing to another.
+            let model = serde_json::Value::from(&*self.context.request.model);
+            parts.push(Part::Opaque(OpaquePart {
+                provider: self.context.provider.to_string(),
+                body: format!("{{\"model\":{model},\"reasoning_details\":{details}}}"),
+            }));
+        }
         if !self.text.is_empty() {
             parts.push(Part::text(std::mem::take(&mut self.text)));
         }

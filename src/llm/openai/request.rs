@@ -93,8 +93,16 @@ impl<'a> Tool<'a> {
 enum Entry<'a> {
     System(&'a str),
     User(Vec<Voice<'a>>),
-    Assistant(Vec<&'a str>, Vec<Asked<'a>>),
+    Assistant(Spoken<'a>),
     Result(&'a ToolResult),
+}
+
+/// What the model said.
+struct Spoken<'a> {
+    texts: Vec<&'a str>,
+    calls: Vec<Asked<'a>>,
+    /// How it came to that, for it alone.
+    reasoning: Option<&'a RawValue>,
 }
 
 /// A call, with what its provider wants back with it.
@@ -103,12 +111,17 @@ struct Asked<'a> {
     extra: Option<&'a RawValue>,
 }
 
-/// An opaque part of this dialect.
+/// An opaque part of this dialect: what belongs to a call, or what belongs to a model.
 #[derive(Deserialize)]
-struct Extra<'a> {
+struct Kept<'a> {
+    #[serde(default)]
     call: String,
-    #[serde(borrow)]
-    extra_content: &'a RawValue,
+    #[serde(borrow, default)]
+    extra_content: Option<&'a RawValue>,
+    #[serde(default)]
+    model: String,
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
 }
 
 fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<Entry<'a>> {
@@ -125,7 +138,7 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
                 say(&mut entries, message.texts().map(Voice::Runtime));
             }
             Role::User => say(&mut entries, message.texts().map(Voice::Plain)),
-            Role::Assistant => entries.extend(assistant(message, provider)),
+            Role::Assistant => entries.extend(assistant(message, provider, &request.model)),
             Role::Tool => entries.extend(message.results().map(Entry::Result)),
         }
     }
@@ -136,7 +149,7 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
-        Some(Entry::System(_) | Entry::Assistant(..) | Entry::Result(_)) | None => {
+        Some(Entry::System(_) | Entry::Assistant(_) | Entry::Result(_)) | None => {
             let said: Vec<Voice<'_>> = voices.collect();
             if !said.is_empty() {
                 entries.push(Entry::User(said));
@@ -146,24 +159,32 @@ fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>
 }
 
 /// Nothing where nothing was said: servers refuse an empty message.
-fn assistant<'a>(message: &'a Message, provider: &str) -> Option<Entry<'a>> {
+fn assistant<'a>(message: &'a Message, provider: &str, model: &str) -> Option<Entry<'a>> {
     let own = message.parts.iter().filter_map(|part| match part {
         Part::Opaque(opaque) if opaque.provider == provider => {
-            serde_json::from_str::<Extra<'_>>(&opaque.body).ok()
+            serde_json::from_str::<Kept<'_>>(&opaque.body).ok()
         }
         Part::Opaque(_) | Part::Text { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
     });
-    let extras: Vec<Extra<'_>> = own.collect();
+    let kept: Vec<Kept<'_>> = own.collect();
     let calls = message.calls().map(|call| {
-        let extra = extras.iter().find(|extra| *extra.call == *call.id.0);
+        let extra = kept.iter().find(|kept| *kept.call == *call.id.0);
         Asked {
             call,
-            extra: extra.map(|extra| extra.extra_content),
+            extra: extra.and_then(|kept| kept.extra_content),
         }
     });
     let calls: Vec<Asked<'_>> = calls.collect();
     let texts: Vec<&str> = message.texts().filter(|text| !text.is_empty()).collect();
-    (!texts.is_empty() || !calls.is_empty()).then_some(Entry::Assistant(texts, calls))
+    let reasoning = kept.iter().find_map(|kept| {
+        let details = kept.reasoning_details?;
+        (kept.model == model).then_some(details)
+    });
+    (!texts.is_empty() || !calls.is_empty()).then_some(Entry::Assistant(Spoken {
+        texts,
+        calls,
+        reasoning,
+    }))
 }
 
 impl Serialize for Entry<'_> {
@@ -182,13 +203,20 @@ impl Serialize for Entry<'_> {
                 };
                 map.serialize_entry("content", &Shown(texts))?;
             }
-            Self::Assistant(texts, calls) => {
+            Self::Assistant(Spoken {
+                texts,
+                calls,
+                reasoning,
+            }) => {
                 map.serialize_entry("role", "assistant")?;
                 let joined = Joined { texts, between: "" };
                 let content = (!texts.is_empty()).then_some(Shown(joined));
                 map.serialize_entry("content", &content)?;
                 if !calls.is_empty() {
                     map.serialize_entry("tool_calls", calls)?;
+                }
+                if let Some(reasoning) = reasoning {
+                    map.serialize_entry("reasoning_details", reasoning)?;
                 }
             }
             Self::Result(result) => {

@@ -50,6 +50,8 @@ const CORPUS: &[(Dialect, &str)] = &[
         "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n: keep-alive\n\n\
          data: {\"choices\":[{\"delta\":{\"content\":\"Grüße 🦀\"}}]}\r\n\r\n\
          data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"a\",\"index\":0}]}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"signature\":\"s\",\"index\":0}]}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"q\\\"\"}}]}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
          data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
@@ -196,7 +198,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) | Delta::Progress => None,
+            Delta::Reasoning(_) | Delta::Progress | Delta::Used(_) => None,
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();
@@ -232,10 +234,11 @@ fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
         let (deltas, _) = read(*dialect, [bytes.as_bytes()], Bounds::default());
         let shown: Vec<&str> = deltas
             .iter()
-            .map(|delta| match delta {
-                Delta::Text(_) => "text",
-                Delta::Reasoning(_) => "reasoning",
-                Delta::Progress => "progress",
+            .filter_map(|delta| match delta {
+                Delta::Text(_) => Some("text"),
+                Delta::Reasoning(_) => Some("reasoning"),
+                Delta::Progress => Some("progress"),
+                Delta::Used(_) => None,
                 Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
             })
             .collect();

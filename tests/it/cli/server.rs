@@ -130,7 +130,8 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
     ("200 OK", "text/event-stream", stream_of(body))
 }
 
-fn stream_of(body: &str) -> String {
+/// A reply as a stream of events, for what was asked.
+pub(super) fn stream_of(body: &str) -> String {
     let request: Value = serde_json::from_str(body).unwrap();
     let messages = request["messages"].to_string();
     let text = |text: &str| json!({ "content": text });

@@ -96,6 +96,7 @@ async fn asked(dialect: Dialect, no: No) {
         base_url: format!("http://{address}/v1"),
         key: Some(format!("sk-{CANARY}-key").into()),
         headers: vec![("x-team".into(), format!("{CANARY}-team").into())],
+        authorities: None,
         streaming: Streaming::Always,
         models: Vec::new(),
         connect: Duration::from_secs(60),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oracle_agent::{
     kernel::{Effect, ModelChoice, Policy, Report, Trial},
     model::{
-        Fault, FaultClass, Outcome, Timestamp,
+        Fault, FaultClass, NanoUsd, Outcome, Price, Timestamp,
         record::{Fact, LlmFact, TurnFact, TurnRestartCause},
     },
 };
@@ -107,6 +107,39 @@ fn due(play: &mut Play) {
 
 fn busy() -> Fault {
     Fault::retryable("http_503", "busy")
+}
+
+#[test]
+fn what_failed_tries_used_counts_once_wherever_they_lead() {
+    let priced = ModelChoice {
+        price: Some(Price {
+            input: NanoUsd(2_000_000_000),
+            cached: NanoUsd(0),
+            output: NanoUsd(0),
+        }),
+        ..ModelChoice::new("p/two")
+    };
+    let models = vec![ModelChoice::new("p/one"), priced];
+    let mut play = Play::asked(Policy {
+        models: models.into(),
+        ..policy()
+    });
+    play.fails_at(busy(), usage(10, 1, 5));
+    assert_eq!(play.kinds(), ["llm.retried"]);
+    due(&mut play);
+    let no = || Fault::permanent("unauthorized", "no");
+    play.fails_at(no(), usage(20, 2, 7));
+    assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
+    play.fails_at(no(), usage(30, 3, 0));
+    assert_eq!(play.kinds(), ["llm.failed", "query.finished"]);
+    // The last one by the price of its model.
+    let all = usage(60, 6, 12 + 60_000);
+    assert_eq!(play.finished().usage, all);
+    assert_eq!(play.session.usage_before(), all);
+
+    let mut play = Play::asked(chain(&["p/one"]));
+    play.fails(no());
+    assert_eq!(play.kinds(), ["query.finished"], "nothing was counted");
 }
 
 #[test]

@@ -246,8 +246,17 @@ impl Play {
     }
 
     pub(super) fn fails(&mut self, fault: Fault) -> &mut Self {
+        self.fails_at(fault, Usage::default())
+    }
+
+    /// The provider counted the try all the same.
+    pub(super) fn fails_at(&mut self, fault: Fault, usage: Usage) -> &mut Self {
         let token = self.token();
-        self.report(Report::ModelFailed { token, fault })
+        self.report(Report::ModelFailed {
+            token,
+            fault,
+            usage,
+        })
     }
 
     /// The summary that was asked for.
@@ -262,8 +271,16 @@ impl Play {
 
     /// It is not to be had, this time.
     pub(super) fn no_summary(&mut self, fault: Fault) -> &mut Self {
+        self.no_summary_at(fault, Usage::default())
+    }
+
+    pub(super) fn no_summary_at(&mut self, fault: Fault, usage: Usage) -> &mut Self {
         let token = self.compaction_token();
-        self.report(Report::CompactionFailed { token, fault })
+        self.report(Report::CompactionFailed {
+            token,
+            fault,
+            usage,
+        })
     }
 
     pub(super) fn ok(&mut self, call: &str, content: &str) -> &mut Self {

@@ -319,6 +319,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         6 => Report::CompactionFailed {
             token,
             fault: fault(b),
+            usage: usage(u64::from(b % 3), 1, 1),
         },
         0 => Report::ModelReplied {
             token,
@@ -327,6 +328,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         1 => Report::ModelFailed {
             token,
             fault: fault(b),
+            usage: usage(u64::from(b % 3), 1, 1),
         },
         2 => Report::RetryDue { token },
         3 => Report::ToolEnded {

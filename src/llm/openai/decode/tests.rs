@@ -247,6 +247,29 @@ fn streams_are_read_with_all_their_quirks() {
             r#"~"hm" →  EndTurn 9/4/3"#,
         ),
         (
+            "reasoning with its blocks",
+            &[
+                r#"{"choices":[{"delta":{"content":"","reasoning":"h","reasoning_details":[{"type":"reasoning.text","text":"h","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"","reasoning":"m","reasoning_details":[{"type":"reasoning.text","text":"m","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"","reasoning":null,"reasoning_details":[{"type":"reasoning.text","signature":"s","index":0}]}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"h" ~"m" "Hello" → test {"model":"model","reasoning_details":[{"index":0,"signature":"s","type":"reasoning.text","text":"hm"}]} "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "blocks of reasoning alone",
+            &[
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":"hm"},{"type":"reasoning.encrypted","data":"x"}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" → test {"model":"model","reasoning_details":[{"type":"reasoning.summary","summary":"hm"},{"type":"reasoning.encrypted","data":"x"}]} EndTurn 9/4/3"#,
+        ),
+        (
             "a refusal",
             &[
                 r#"{"choices":[{"delta":{"refusal":"I will not."}}]}"#,
@@ -464,6 +487,11 @@ fn whole_answers_are_read_too() {
             "calls",
             r#"{"choices":[{"message":{"content":null,"reasoning_content":"hm","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"g","arguments":{"q":1}}}]},"finish_reason":"tool_calls"}]}"#,
             r#"~"hm" → a:f({}) b:g({"q":1}) ToolCalls 49/0/2"#,
+        ),
+        (
+            "reasoning with its blocks",
+            r#"{"choices":[{"message":{"content":"Hello","reasoning":"hm","reasoning_details":[{ "type":"reasoning.text","text":"hm", "signature":"s" }]},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+            r#"~"hm" "Hello" → test {"model":"model","reasoning_details":[{ "type":"reasoning.text","text":"hm", "signature":"s" }]} "Hello" EndTurn 9/0/3"#,
         ),
         (
             "an error",

@@ -115,6 +115,36 @@ fn usage_is_asked_for_only_in_streams_of_servers_that_take_it() {
 }
 
 #[test]
+fn reasoning_goes_back_byte_for_byte_to_the_model_that_it_is_from() {
+    let details = r#"[{ "type":"reasoning.encrypted", "data":"a\/=" ,"index":0}]"#;
+    let kept = format!(r#"{{"model":"thinker","reasoning_details":{details}}}"#);
+    let sent = |provider: &str, model: &str| {
+        let said = vec![opaque("p", &kept), Part::text("So.")];
+        let messages = vec![
+            Message::text(Role::User, "Why?"),
+            says(Role::Assistant, said),
+            Message::text(Role::User, "And?"),
+        ];
+        let request = Request {
+            model: model.into(),
+            messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+            ..conformance::request(Scenario::NoTools)
+        };
+        let body = body(&request, provider, Manners::of("openrouter.ai"), None, true).unwrap();
+        String::from_utf8(body).unwrap()
+    };
+    let back = format!(r#"{{"role":"assistant","content":"So.","reasoning_details":{details}}}"#);
+    assert!(sent("p", "thinker").contains(&back));
+    for (provider, model) in [("other", "thinker"), ("p", "other")] {
+        let sent = sent(provider, model);
+        assert!(
+            sent.contains(r#"{"role":"assistant","content":"So."}"#) && !sent.contains("reasoning"),
+            "{sent}"
+        );
+    }
+}
+
+#[test]
 fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
     let written = |messages: usize| {
         let mut request = conversation();

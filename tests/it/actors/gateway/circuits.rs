@@ -222,7 +222,10 @@ async fn a_model_in_trouble_is_not_asked_thrice_as_often() {
     // Twenty in a hundred, and two.
     assert_eq!(backend.calls(), 50 + 10 + 2);
     // Why the model failed is told to everybody, and what to do to those whose call was not repeated.
-    assert!(ends.iter().all(|end| end.reason() == Some("cut")), "{ends:?}");
+    assert!(
+        ends.iter().all(|end| end.reason() == Some("cut")),
+        "{ends:?}"
+    );
     let advised = |end: &&Outcome| match end {
         Outcome::Failed { detail, .. } => detail.contains("try again in a minute"),
         _ => false,
