@@ -6,21 +6,24 @@
 //!
 //! **Invariant:** a copy costs the same at every turn: what grows with the turns is shared.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, Fault, FaultClass, Limits, QueryId, QueryType, SessionName, SharedList, Signal,
-        SignalFields, StopReason, Timestamp, Turn, Usage,
+        Attempt, Fault, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        StopReason, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
 };
 
 mod evolve;
+mod tries;
+
+use tries::Refusals;
 
 /// What the current turn has come to so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,27 +47,6 @@ pub(super) struct Warned {
     pub tokens: bool,
     pub cost: bool,
     pub context: bool,
-}
-
-/// Refusals in a row, of one model in one turn. They use up no try, but the patience.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Refusals {
-    pub count: u32,
-    /// When the first one came.
-    pub since: Option<Timestamp>,
-}
-
-impl Refusals {
-    /// One more.
-    fn add(&mut self, at: Timestamp) {
-        self.count = self.count.saturating_add(1);
-        self.since.get_or_insert(at);
-    }
-
-    /// For how long they have gone on.
-    pub(super) fn lasting(self, now: Timestamp) -> Duration {
-        self.since.map_or(Duration::ZERO, |since| now.since(since))
-    }
 }
 
 /// A running query.
@@ -188,31 +170,6 @@ impl Query {
             crashes: from.map_or(0, |from| from.crashes),
             process_deaths: from.map_or(0, |from| from.process_deaths),
         }
-    }
-
-    /// A try failed, and the same model is asked again: how many tries that was.
-    fn failed_before(&mut self, fault: &Fault, at: Timestamp) -> u32 {
-        match fault.class {
-            // Nothing was sent.
-            FaultClass::Overloaded { .. } => {
-                self.refusals.add(at);
-                0
-            }
-            FaultClass::Retryable { .. }
-            | FaultClass::Permanent
-            | FaultClass::Cancelled
-            | FaultClass::Bug => {
-                self.refusals = Refusals::default();
-                self.repeats = Some(Arc::new(fault.clone()));
-                1
-            }
-        }
-    }
-
-    /// Another call, or another model.
-    fn begins_anew(&mut self) {
-        self.refusals = Refusals::default();
-        self.repeats = None;
     }
 
     /// Which query.

@@ -7,16 +7,15 @@ use crate::{
     kernel::{
         compaction::TOO_LONG,
         effect::Trial,
-        phase::{CallState, Pause, Step, ToolSlot},
+        phase::{CallState, Step, ToolSlot},
         repetition::TurnDigest,
     },
     model::{
         CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
-            FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
-            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
-            TurnRestartCause,
+            FallbackAction, FallbackCause, FallbackTriggered, QueryFact, Replied, RestartCause,
+            SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact, TurnRestartCause,
         },
         signal::SignalClass,
     },
@@ -315,86 +314,10 @@ impl Query {
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
     }
 
-    fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
-        self.usage += match fact {
-            LlmFact::Retried(retried) => retried.usage,
-            LlmFact::FailedOver(failed) => failed.usage,
-            LlmFact::Failed(failed) => failed.usage,
-            // Of a provider, not of a query.
-            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
-        };
-        let tried = match fact {
-            LlmFact::Retried(retried) => self.failed_before(&retried.fault, at),
-            LlmFact::FailedOver(_)
-            | LlmFact::Failed(_)
-            | LlmFact::CircuitOpened(_)
-            | LlmFact::CircuitClosed(_) => {
-                self.begins_anew();
-                1
-            }
-        };
-        if let Step::Compacting { what, tries, pause } = &mut self.step {
-            let (until, fault, trial) = match fact {
-                LlmFact::Retried(retried) => {
-                    *tries = (*tries + tried).saturating_sub(1);
-                    let trial = Trial::after(&retried.fault);
-                    (retried.not_before, &retried.fault, trial)
-                }
-                LlmFact::FailedOver(failed) => {
-                    Arc::make_mut(what).model.clone_from(&failed.to);
-                    *tries = 0;
-                    (at, &failed.fault, Trial::First)
-                }
-                LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {
-                    return;
-                }
-            };
-            let code = fault.code.as_str().into();
-            *pause = Some(Pause { until, code, trial });
-            return;
-        }
-        match fact {
-            LlmFact::Retried(retried) => {
-                self.step = Step::BackingOff {
-                    attempt: retried.attempt,
-                    tries: (self.tries() + tried).saturating_sub(1),
-                    until: retried.not_before,
-                    code: retried.fault.code.as_str().into(),
-                    trial: Trial::after(&retried.fault),
-                };
-            }
-            // The next model is asked at once, or when the pause of the session ends.
-            LlmFact::FailedOver(failed) => {
-                self.set_model(&failed.to);
-                self.step = Step::BackingOff {
-                    attempt: failed.attempt,
-                    tries: 0,
-                    until: at,
-                    code: failed.fault.code.as_str().into(),
-                    trial: Trial::First,
-                };
-            }
-            LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
-        }
-    }
-
     /// Most turns go to the model of the turn before.
-    fn set_model(&mut self, name: &str) {
+    pub(super) fn set_model(&mut self, name: &str) {
         if *self.model != *name {
             self.model = name.into();
-        }
-    }
-
-    fn tries(&self) -> u32 {
-        match self.step {
-            Step::Calling { tries, .. }
-            | Step::BackingOff { tries, .. }
-            | Step::Compacting { tries, .. } => tries,
-            Step::Preparing
-            | Step::Ready
-            | Step::Tools { .. }
-            | Step::Delegating { .. }
-            | Step::Ending { .. } => 0,
         }
     }
 }
