@@ -6,6 +6,7 @@ use super::{
     compaction,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
+    input::InFlight,
     phase::Step,
     policy::RetryPolicy,
     turn_end,
@@ -80,6 +81,39 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
         fault,
         usage,
     }));
+}
+
+/// A call is dropped that a provider may have counted: as far as it said so, else by an estimate.
+pub(super) fn dropped(draft: &Draft<'_>, attempt: Attempt, model: String) -> Option<LlmFact> {
+    let InFlight::Sent {
+        tokens,
+        received,
+        told,
+    } = draft.now.call
+    else {
+        return None;
+    };
+    let estimate = draft.session.calibration().applied_to(tokens);
+    let usage = Usage {
+        input_tokens: match told.input_tokens {
+            0 => estimate,
+            told => told,
+        },
+        output_tokens: told.output_tokens.max(received / 4),
+        ..told
+    };
+    let usage = turn_end::priced(draft, &model, usage);
+    let fault = Fault {
+        class: FaultClass::Cancelled,
+        code: "cancelled".to_owned(),
+        detail: "the call was dropped with its query".to_owned(),
+    };
+    Some(LlmFact::Failed(Failed {
+        attempt,
+        model,
+        fault,
+        usage,
+    }))
 }
 
 /// Code of a gateway that makes no more repetitions for now.

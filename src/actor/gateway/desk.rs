@@ -21,7 +21,7 @@ use super::{
     pace::Pace,
     pump::{self, End, Teller},
     retries::RetryBudget,
-    ticket::Ticket,
+    ticket::{Ticket, tokens_of},
     waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
@@ -264,6 +264,7 @@ impl GatewayState {
         let (settings, clock) = (self.args.settings, self.args.clock.clone());
         // Its pulse starts to count from here.
         ticket.pulse.beat(clock.monotonic_millis());
+        ticket.flight.leaves(tokens_of(&ticket.request));
         let task = Task::spawn(async move {
             let end = pump::run(&*backend, ticket, settings, &clock, &teller).await;
             teller.over(end);

@@ -106,6 +106,9 @@ pub(super) async fn run(
         if waits == Waits::More {
             deadline = Instant::now() + settings.idle;
         }
+        if let Ok(piece) = &piece {
+            ticket.flight.takes(piece);
+        }
         if progress {
             ticket.pulse.beat(clock.monotonic_millis());
         } else if !matches!(piece, Ok(Delta::Used(_))) {

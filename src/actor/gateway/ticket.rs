@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
 use crate::{
-    actor::{mailbox::Full, pulse::Pulse},
+    actor::{flight::Flight, mailbox::Full, pulse::Pulse},
     kernel::{CallToken, Trial},
     llm::{Delta, Request},
     model::{Fault, FaultClass, Part, SessionKey, Sid},
@@ -35,6 +35,8 @@ pub(in crate::actor) struct Ticket {
     pub deltas: mpsc::Sender<Result<Delta, Fault>>,
     /// The session's sign of life.
     pub pulse: Arc<Pulse>,
+    /// How far it is.
+    pub flight: Arc<Flight>,
 }
 
 impl Ticket {

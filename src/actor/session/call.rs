@@ -9,6 +9,7 @@ use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::{
         bus::{BusHandle, Frame},
+        flight::Flight,
         gateway::{DELTA_BUFFER, Ticket},
         mailbox::Mailbox,
         pulse::{Place, Pulse},
@@ -35,6 +36,7 @@ struct Call {
     patience: Duration,
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
+    flight: Arc<Flight>,
     services: Services,
 }
 
@@ -68,7 +70,7 @@ enum Prompt {
 
 impl SessionState {
     pub(super) fn call_model(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         (token, trial): (CallToken, Trial),
         model: Arc<str>,
@@ -106,7 +108,7 @@ impl SessionState {
 
     /// A call for a summary goes the same way; nobody sees its text.
     pub(super) fn compact(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         (token, trial): (CallToken, Trial),
         model: Arc<str>,
@@ -127,11 +129,12 @@ impl SessionState {
         }))
     }
 
-    fn call(&self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
+    fn call(&mut self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
         let sid = self.claim?.sid;
         // Whatever an earlier call of this session waits for, this one does not.
         let now = self.services.clock.monotonic_millis();
         self.pulse.queue(Place::Left, now);
+        self.flight = Arc::default();
         Some(Call {
             sid,
             key: self.key.clone(),
@@ -141,6 +144,7 @@ impl SessionState {
             model,
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
+            flight: Arc::clone(&self.flight),
             services: self.services.clone(),
         })
     }
@@ -151,7 +155,8 @@ impl Call {
         let system = match sent.prompt {
             Prompt::Ready(prompt) => prompt,
             Prompt::Again(prepared, query_type) => {
-                SessionState::compose(&self.services, prepared, query_type).await?
+                let within = self.services.timeouts.prepare;
+                SessionState::compose(&self.services, prepared, query_type, within).await?
             }
         };
         let request = Request {
@@ -216,6 +221,7 @@ impl Call {
             request,
             deltas,
             pulse: self.pulse,
+            flight: self.flight,
         };
         let sent = self.shard.cast(ShardMsg::Call(Box::new(ticket)));
         sent.map(|()| pieces).map_err(|_| lost())

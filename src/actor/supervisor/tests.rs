@@ -182,6 +182,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         request,
         deltas,
         pulse: Arc::default(),
+        flight: Arc::default(),
     };
     (Box::new(ticket), pieces)
 }
