@@ -38,8 +38,8 @@ impl Flight {
                 self.received.fetch_add(characters, Ordering::Relaxed);
             }
             Delta::Used(usage) => self.told(*usage),
-            Delta::Done(reply) => self.told(reply.usage),
-            Delta::Progress | Delta::Alive | Delta::Limits(_) => {}
+            // What the reply says of it may be an estimate.
+            Delta::Done(_) | Delta::Progress | Delta::Alive | Delta::Limits(_) => {}
         }
     }
 

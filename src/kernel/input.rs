@@ -38,6 +38,16 @@ pub enum InFlight {
     },
 }
 
+impl InFlight {
+    /// Whether the provider does not say what it uses.
+    pub(super) const fn is_uncounted(self) -> bool {
+        match self {
+            Self::Unsent => false,
+            Self::Sent { told, .. } => told.input_tokens == 0,
+        }
+    }
+}
+
 impl Moment {
     /// A moment without jitter.
     #[must_use]

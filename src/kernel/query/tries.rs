@@ -48,6 +48,8 @@ impl Query {
             | LlmFact::CircuitOpened(_)
             | LlmFact::CircuitClosed(_) => {
                 self.begins_anew();
+                // What another model counts says nothing of the first one's tokens.
+                self.sent = None;
                 1
             }
         };

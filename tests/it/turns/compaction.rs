@@ -1,7 +1,7 @@
 //! Compaction (spec 6, 8): when, of what, how often, and what becomes of it when it fails.
 
 use oracle_agent::{
-    kernel::{Command, Effect, ModelChoice, Policy, Report, Step, Trial},
+    kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step, Trial},
     model::{
         Fault, FaultClass, Limits, Part, Reply, Role, StopReason, Usage,
         message::SUMMARY_LABEL,
@@ -290,6 +290,37 @@ fn an_empty_summary_is_a_fault_that_costs() {
         play.session.query().unwrap().usage().total_tokens(),
         before + 200
     );
+}
+
+#[test]
+fn estimates_are_learned_from_nothing_but_what_the_first_model_s_provider_counts() {
+    let told = |input_tokens| InFlight::Sent {
+        tokens: 0,
+        received: 0,
+        told: Usage {
+            input_tokens,
+            ..Usage::default()
+        },
+    };
+    // Four times as many tokens as are estimated, if that is believed.
+    let counted = || Reply {
+        usage: usage(2_400, 10, 0),
+        ..reply(&format!("{} {}", "word ".repeat(400), done()), Vec::new())
+    };
+    for (name, in_flight, over, compacted) in [
+        ("counted", told(2_400), false, 1),
+        ("our own estimate", told(0), false, 0),
+        ("of another model", told(2_400), true, 0),
+    ] {
+        let mut play = Play::asked(windows(&[2_500, 9_000]));
+        if over {
+            play.fails(Fault::permanent("http_401", "no key"));
+        }
+        play.in_flight = in_flight;
+        play.replies(counted());
+        play.ask(QUESTION);
+        assert_eq!(compactings(&play).len(), compacted, "{name}");
+    }
 }
 
 #[test]
