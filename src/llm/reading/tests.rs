@@ -244,7 +244,7 @@ fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
             .collect();
         let calls = bytes.matches("\"name\"").count();
         let expected = match (dialect, bytes.contains("data: "), calls) {
-            (Dialect::OpenAi, true, 1) => "text reasoning progress progress",
+            (Dialect::OpenAi, true, 1) => "text reasoning reasoning progress progress",
             (Dialect::Anthropic, true, 1) => "reasoning progress text progress progress",
             (_, false, 1) => "text progress",
             (Dialect::OpenAi, _, _) => "text",

@@ -42,6 +42,16 @@ fn without_limits_everything_starts_at_once() {
 }
 
 #[test]
+fn what_was_refused_is_no_part_of_what_a_guess_allows() {
+    let mut pace = Pace::default();
+    (0..100).for_each(|_| pace.take(at(100), 0));
+    (0..60).for_each(|_| pace.refused(at(101), at(100), Some(at(5))));
+    // Thirty-one in a minute, after the way back.
+    let started = starts(&mut pace, at(121), at(131));
+    assert!((4..=6).contains(&started), "{started}");
+}
+
+#[test]
 fn an_absurd_limit_is_none() {
     let mut pace = Pace::default();
     pace.told(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
