@@ -1,7 +1,7 @@
 //! `oracle doctor`: tries what a question would need, from the key to the signal, and says what to do
 //! about what does not work.
 //!
-//! Each model of the chain is asked three short questions through its [`Backend`], within a deadline;
+//! Each model of the chain is asked a few short questions through its [`Backend`], within a deadline;
 //! that is little, but it costs. What is local is looked at without asking anybody.
 
 use std::{path::Path, time::Duration};
@@ -173,7 +173,7 @@ impl Patient<'_> {
         }
     }
 
-    /// Three short questions.
+    /// A few short questions.
     async fn talk(
         &mut self,
         backend: &dyn Backend,
@@ -198,6 +198,12 @@ impl Patient<'_> {
         let heard = probe::call(backend, probe::calling(model), longest, price).await;
         self.report.used(heard.used);
         self.report.add(probe::of_call(&heard, provider))?;
+        if let Some(request) = probe::answering(model, &heard) {
+            self.report.waiting("the tool's result");
+            let heard = probe::call(backend, request, longest, price).await;
+            self.report.used(heard.used);
+            self.report.add(probe::of_answer(&heard, provider))?;
+        }
         self.report.waiting("the signal protocol");
         let prompt = app::composer(self.config)?.compose(&probe::small_talk(&self.variables));
         let prompt = prompt.map_err(BuildError::from)?;

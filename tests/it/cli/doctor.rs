@@ -1,5 +1,7 @@
 //! `oracle doctor`: what is said of models that work, work badly and do not work.
 
+use oracle_agent::mock::{Mock, Settings};
+
 use super::{
     Place, Run,
     server::{KEY, Manner, NOWHERE, Server},
@@ -69,6 +71,44 @@ fn a_model_that_works_badly_is_told_with_what_helps() {
     let run = place.oracle("doctor --config o.toml --model local/small");
     let run = run.env("LOCAL_KEY", KEY).env("LOCAL_HEADER", "h");
     insta::assert_snapshot!("doctor_poor", told(&server, &place, [run]));
+}
+
+/// Against the mock model, which keeps book on the rules that requests have to keep.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_tools_that_are_not_taken_or_not_used_are_told_with_what_helps() {
+    let refused = "fail  results     the provider answered 400: mock fault 400: refused as a bad request (invalid_request_error) (bad_request); it calls \
+                   tools and takes no results: update the server, or switch on all that it needs for tools";
+    let unused = "warn  results     the answer has nothing of what the tool returned; check the server's template";
+    let late = "warn  results     called again instead of answering; check the server's template";
+    for (fault, told, code) in [
+        (Some("400@3"), refused, 1),
+        (None, unused, 0),
+        (Some("calls@3"), late, 0),
+    ] {
+        for (dialect, base) in [("openai", "/v1"), ("anthropic", "")] {
+            let settings = Settings {
+                tools: true,
+                tool_arguments: Some("{\"number\":7}".into()),
+                faults: fault.iter().map(|fault| fault.parse().unwrap()).collect(),
+                ..Settings::default()
+            };
+            let mock = Mock::start(settings).await.unwrap();
+            let config = format!(
+                "[[providers]]\nname = 'local'\ndialect = '{dialect}'\nbase_url = '{}{base}'\n",
+                mock.url()
+            );
+            let place = Place::new(&[("o.toml", &config)]);
+            let output = place
+                .oracle("doctor --config o.toml --model local/mock-model")
+                .output();
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert!(said.contains("ok    tools       called as told"), "{said}");
+            assert!(said.contains(told), "{dialect}: {said}");
+            assert_eq!(output.status.code(), Some(code), "{said}");
+            let stats = mock.stats();
+            assert!(stats.breaches.is_empty(), "{stats:?}");
+        }
+    }
 }
 
 #[test]

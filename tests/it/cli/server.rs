@@ -135,7 +135,10 @@ pub(super) fn stream_of(body: &str) -> String {
     let request: Value = serde_json::from_str(body).unwrap();
     let messages = request["messages"].to_string();
     let text = |text: &str| json!({ "content": text });
-    let (deltas, reason) = if messages.contains("Call the tool note_number") {
+    let returned = messages.contains("The code word is heron.");
+    let (deltas, reason) = if returned {
+        (vec![text("It is "), text("Heron.")], "stop")
+    } else if messages.contains("Call the tool note_number") {
         let function = json!({ "name": "note_number", "arguments": "{\"number\":7}" });
         let call = json!({ "index": 0, "id": "call_1", "type": "function", "function": function });
         (vec![json!({ "tool_calls": [call] })], "tool_calls")
