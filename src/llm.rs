@@ -19,6 +19,7 @@ mod decode;
 mod estimate;
 mod fault;
 mod http;
+mod kept;
 mod lenient;
 mod limits;
 pub mod offline;

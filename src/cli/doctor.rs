@@ -5,7 +5,11 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Stop, exit, models::usd, progress::harmless, terminal::Terminal};
+use super::{
+    Stop, exit,
+    models::usd,
+    terminal::{Terminal, harmless},
+};
 use crate::model::Usage;
 
 /// How a check went.

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Config, Origin, Problem, keys, provider::may_be_secret};
+use super::{Config, Origin, Problem, keys, secret::may_be_secret};
 
 /// All clashes. `origin` says where a key's value came from, or nothing for a key that has a problem
 /// already.
@@ -62,7 +62,7 @@ fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Pr
             problem(at, "key_env", "key_env", variable, allowed.to_owned());
         }
         for header in provider.headers.keys() {
-            if may_be_secret(header) {
+            if may_be_secret(header.as_str()) {
                 let allowed = "only what anybody may see; what may be a secret stands in a variable \
                                that `header_env` names";
                 problem(at, "headers", "headers", header, allowed.to_owned());

@@ -167,20 +167,3 @@ impl ProviderModel {
         })
     }
 }
-
-/// Words in the name of a header whose value is likely a secret.
-const SECRET_HEADERS: [&str; 7] = [
-    "auth",
-    "key",
-    "token",
-    "secret",
-    "cookie",
-    "password",
-    "credential",
-];
-
-/// Whether the value of this header is likely a secret.
-pub(super) fn may_be_secret(header: &HeaderName) -> bool {
-    let name = header.as_str().to_ascii_lowercase();
-    SECRET_HEADERS.iter().any(|word| name.contains(word))
-}

@@ -71,17 +71,19 @@ impl Tokens {
 pub(super) struct Context {
     pub(super) provider: Arc<str>,
     pub(super) request: Request,
-    /// Begins the ids that are given here; no two calls have the same.
-    pub(super) seed: String,
+    /// Begins the ids that are given here; no two calls have the same. Drawn where one is needed, which is
+    /// seldom.
+    pub(super) seed: fn() -> String,
 }
 
 impl Context {
     /// Ids for the calls of this reply.
-    pub(super) fn ids(&self) -> CallIds<'_> {
+    pub(super) fn ids(&self) -> CallIds {
         let messages = self.request.messages.iter();
         let calls = messages.flat_map(|message| message.calls());
         CallIds {
-            seed: &self.seed,
+            seed: None,
+            draw: self.seed,
             given: 0,
             taken: calls.map(|call| call.id.0.to_string()).collect(),
         }
@@ -116,19 +118,21 @@ impl Context {
 
 /// Gives each call an id of its own: the provider's, unless that is missing or taken.
 #[derive(Debug)]
-pub(super) struct CallIds<'a> {
-    seed: &'a str,
+pub(super) struct CallIds {
+    seed: Option<String>,
+    draw: fn() -> String,
     given: usize,
     taken: BTreeSet<String>,
 }
 
-impl CallIds<'_> {
+impl CallIds {
     /// The id for a call that came with `told`.
     pub(super) fn take(&mut self, told: &str) -> CallId {
         let mut id = told.to_owned();
         while id.is_empty() || self.taken.contains(&id) {
             self.given += 1;
-            id = format!("call_{}_{}", self.seed, self.given);
+            let seed = self.seed.get_or_insert_with(self.draw);
+            id = format!("call_{seed}_{}", self.given);
         }
         let given = CallId::new(&id);
         self.taken.insert(id);
@@ -149,7 +153,7 @@ pub(super) mod tests {
         Context {
             provider: "test".into(),
             request: conformance::request(scenario),
-            seed: "seed".into(),
+            seed: || "seed".to_owned(),
         }
     }
 

@@ -3,12 +3,34 @@
 //! A server that refuses one word of the history refuses the whole conversation, for ever: so what a
 //! model got wrong (a name, the arguments of a call) goes back in a form that every server takes.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer, de::IgnoredAny};
+use serde_json::value::RawValue;
+
+use crate::model::{Message, Part};
 
 /// Longest name of a tool that servers take.
 const NAME: usize = 64;
+
+/// Room for a body: what it is likely to take, so that it need not be moved while it is written.
+pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
+    // Line ends and quotes take two bytes each; roles and names take a few.
+    let of = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.content.len(),
+        Part::Opaque(opaque) => opaque.body.len(),
+    };
+    let said = messages.iter().map(|message| {
+        let parts = message.parts.iter();
+        parts
+            .map(|part| of(part) + of(part) / 16 + 96)
+            .sum::<usize>()
+    });
+    let common = common.iter().map(|text| text.get().len());
+    said.sum::<usize>() + common.sum::<usize>() + 512
+}
 
 /// A text that is written as it is displayed.
 #[derive(Debug, Clone, Copy)]

@@ -242,7 +242,9 @@ async fn follow(
     let mut stripper = Stripper::default();
     let (mut offset, mut usage) = (0, Usage::default());
     let mut show = |text: String| {
-        if text.is_empty() {
+        let at = offset;
+        offset += text.len();
+        if text.is_empty() || !bus.is_heard(&key) {
             return;
         }
         let CallToken {
@@ -250,16 +252,14 @@ async fn follow(
             turn,
             attempt,
         } = token;
-        let frame = Frame {
+        bus.show(Frame {
             session: key.clone(),
             query,
             turn,
             attempt,
-            offset,
+            offset: at,
             text,
-        };
-        offset += frame.text.len();
-        bus.show(frame);
+        });
     };
     while let Some(piece) = pieces.recv().await {
         match piece {

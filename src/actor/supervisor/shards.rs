@@ -77,6 +77,7 @@ impl SupervisorState {
             settings: ShardSettings {
                 stall_limit,
                 sweep,
+                sweeps_from: sweep * number(index) / number(shards.size()),
                 max_restarts,
                 restart_pause,
                 idle_timeout,
@@ -119,4 +120,8 @@ impl SupervisorState {
     fn roster(&self, index: usize) -> Roster {
         self.rosters.get(index).cloned().unwrap_or_default()
     }
+}
+
+fn number(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
 }

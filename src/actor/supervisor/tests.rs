@@ -86,7 +86,7 @@ async fn a_service_that_dies_is_replaced_and_work_goes_on() {
     let services: [(&str, Kill); 5] = [
         ("classifiers", |parts| kill(&parts.services.classifier.0)),
         ("composers", |parts| kill(&parts.services.composer.0)),
-        ("buses", |parts| kill(&parts.services.bus.0)),
+        ("buses", |parts| kill(parts.services.bus.buses())),
         ("gateways", |parts| parts.gateways.values().for_each(kill)),
         ("shards", |parts| kill(&parts.services.router.shards)),
     ];

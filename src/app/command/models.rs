@@ -72,7 +72,7 @@ impl Asking<'_> {
     /// Whether there is anything to say of a provider: somebody set it up, or it may be there.
     fn concerns(&self, name: &str) -> bool {
         self.is_chosen(name)
-            || self.providers.is_configured(name)
+            || self.providers.is_addressed(name)
             || self.providers.has_key(name)
             || name == LOCAL
     }
@@ -94,7 +94,7 @@ impl Asking<'_> {
         };
         listed.server = Some(self.providers.server(&provider));
         let told = self.ask(&provider).await;
-        let wanted = self.is_chosen(name) || self.providers.is_configured(name);
+        let wanted = self.is_chosen(name) || self.providers.is_addressed(name);
         let told = match told {
             Ok(told) => told,
             Err(_) if name == LOCAL && !wanted => return None,

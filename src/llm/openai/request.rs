@@ -10,6 +10,7 @@ use super::manners::{Limit, Manners};
 use crate::{
     llm::{
         Request, ToolChoice,
+        kept::Common,
         wire::{self, Joined, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
@@ -18,16 +19,22 @@ use crate::{
 /// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
+    kept: &Common,
     provider: &str,
     manners: Manners,
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
     let limit = |kind: Limit| max_output.filter(|_| manners.limit == kind);
-    serde_json::to_vec(&Body {
+    let prompt = kept.prompt(&request.system)?;
+    let tools = kept.tools(&request.tools, |tools| {
+        tools.iter().map(Tool::of).collect::<Vec<_>>()
+    })?;
+    let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
+    let written = Body {
         model: &request.model,
-        messages: entries(request, provider, manners),
-        tools: request.tools.iter().map(Tool::of).collect(),
+        messages: entries(request, &prompt, provider, manners),
+        tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
             ToolChoice::None | ToolChoice::Auto => None,
@@ -38,15 +45,17 @@ pub(in crate::llm) fn body(
         stream_options: (stream && manners.stream_options).then_some(StreamOptions {
             include_usage: true,
         }),
-    })
+    };
+    serde_json::to_writer(&mut body, &written)?;
+    Ok(body)
 }
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Entry<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +100,7 @@ impl<'a> Tool<'a> {
 
 /// One message on the wire.
 enum Entry<'a> {
+    Prompt(&'a RawValue),
     System(&'a str),
     User(Vec<Voice<'a>>),
     Assistant(Spoken<'a>),
@@ -124,10 +134,15 @@ struct Kept<'a> {
     reasoning_details: Option<&'a RawValue>,
 }
 
-fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<Entry<'a>> {
+fn entries<'a>(
+    request: &'a Request,
+    prompt: &'a RawValue,
+    provider: &str,
+    manners: Manners,
+) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
-        entries.push(Entry::System(&request.system));
+        entries.push(Entry::Prompt(prompt));
     }
     for message in request.messages.iter() {
         match message.role {
@@ -149,7 +164,8 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
-        Some(Entry::System(_) | Entry::Assistant(_) | Entry::Result(_)) | None => {
+        Some(Entry::Prompt(_) | Entry::System(_) | Entry::Assistant(_) | Entry::Result(_))
+        | None => {
             let said: Vec<Voice<'_>> = voices.collect();
             if !said.is_empty() {
                 entries.push(Entry::User(said));
@@ -191,6 +207,10 @@ impl Serialize for Entry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self {
+            Self::Prompt(text) => {
+                map.serialize_entry("role", "system")?;
+                map.serialize_entry("content", text)?;
+            }
             Self::System(text) => {
                 map.serialize_entry("role", "system")?;
                 map.serialize_entry("content", text)?;

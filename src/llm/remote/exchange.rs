@@ -5,7 +5,7 @@
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use reqwest::{Response, Version, header::ACCEPT};
+use reqwest::{Response, Version};
 use tokio::time::timeout;
 
 use super::Shared;
@@ -75,24 +75,13 @@ impl Exchange {
 
     async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
         let shared = &self.shared;
-        let body = shared.body(&request).map_err(|error| Fault {
+        let asked = shared.ask(&request).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: "bad_request".to_owned(),
             detail: format!("the request cannot be written: {error}"),
         })?;
-        let accept = if shared.streams() {
-            "text/event-stream"
-        } else {
-            "application/json"
-        };
         let connection = &shared.connection;
-        let asked = connection
-            .client
-            .post(shared.url())
-            .headers(connection.headers.clone())
-            .header(ACCEPT, accept)
-            .body(body)
-            .send();
+        let asked = connection.client.execute(asked);
         let answered = if shared.streams() {
             timeout(shared.patience, asked)
                 .await

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::mock::{
-    asked::{Asked, AskedTool, is_blank, note},
+    asked::{Asked, AskedTool, ending, is_blank, note, unanswered},
     breach::{Breach, Rule},
 };
 
@@ -133,21 +133,8 @@ fn breaches(messages: &[Message], listed: usize) -> Vec<Breach> {
         open = asked;
     }
     unanswered(&mut found, messages.len() + 1, &mut open);
-    match messages.last() {
-        None => found.push(Rule::Form.broken("there are no messages")),
-        Some(last) if last.role == "assistant" => {
-            note(
-                &mut found,
-                Rule::Ending,
-                messages.len(),
-                "the assistant's is the last one",
-            );
-        }
-        Some(_) => {}
-    }
-    if called && listed == 0 {
-        found.push(Rule::Tools.broken("the history has calls, but no tools are listed"));
-    }
+    let last = messages.last().map(|message| &*message.role);
+    ending(&mut found, last, messages.len(), called, listed);
     found
 }
 
@@ -209,13 +196,6 @@ fn blocks(
         other |= block.kind != "tool_result";
     }
     asked
-}
-
-fn unanswered(found: &mut Vec<Breach>, at: usize, open: &mut Vec<String>) {
-    for id in open.drain(..) {
-        let what = format!("it has no result for the call `{id}`");
-        note(found, Rule::Unanswered, at, &what);
-    }
 }
 
 #[cfg(test)]
@@ -293,7 +273,7 @@ mod tests {
                 json!([user("q"), calls(&["a", "b"]), results(&["a", "c"])]),
                 vec![
                     "unasked: message 3: the result `c` answers no call of the message before it",
-                    "unanswered: message 3: it has no result for the call `b`",
+                    "unanswered: message 3: the call `b` has no result before it",
                 ],
             ),
             (

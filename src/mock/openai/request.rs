@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::mock::{
-    asked::{Asked, AskedTool, is_blank, note},
+    asked::{Asked, AskedTool, ending, is_blank, note, unanswered},
     breach::{Breach, Rule},
 };
 
@@ -159,29 +159,9 @@ fn breaches(messages: &[Message], listed: usize) -> Vec<Breach> {
         }
     }
     unanswered(&mut found, messages.len() + 1, &mut open);
-    match messages.last() {
-        None => found.push(Rule::Form.broken("there are no messages")),
-        Some(last) if last.role == "assistant" => {
-            note(
-                &mut found,
-                Rule::Ending,
-                messages.len(),
-                "the assistant's is the last one",
-            );
-        }
-        Some(_) => {}
-    }
-    if called && listed == 0 {
-        found.push(Rule::Tools.broken("the history has calls, but no tools are listed"));
-    }
+    let last = messages.last().map(|message| &*message.role);
+    ending(&mut found, last, messages.len(), called, listed);
     found
-}
-
-fn unanswered(found: &mut Vec<Breach>, at: usize, open: &mut Vec<&str>) {
-    for id in open.drain(..) {
-        let what = format!("the call `{id}` has no result before it");
-        note(found, Rule::Unanswered, at, &what);
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `oracle doctor`: what is said of models that work, work badly and do not work.
 
 use oracle_agent::mock::{Mock, Settings};
+use serde_json::Value;
 
 use super::{
     Place, Run,
@@ -47,6 +48,33 @@ fn without_a_server_it_looks_at_what_is_here() {
         place.oracle("doctor --max-turns 0"),
     ];
     insta::assert_snapshot!("doctor_here", told(&server, &place, runs));
+}
+
+/// A question without a prompt is none, and one without prices costs nobody knows what.
+#[test]
+fn nobody_is_asked_where_prices_or_prompts_are_not_in_order() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[("o.toml", &server.config())]);
+    for (variable, value) in [
+        ("ORACLE_PROMPT__CONTEXT", "none"),
+        ("ORACLE_PROMPT__DIR", "none"),
+        ("ORACLE_PROMPT__TOKEN_BUDGET", "8"),
+        ("ORACLE_BUDGET__PRICES", "none"),
+    ] {
+        let run = place.oracle("doctor --json --config o.toml --model local/small");
+        let run = run.env("LOCAL_KEY", KEY).env("LOCAL_HEADER", "h");
+        let output = run.env(variable, value).output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{variable}: {said}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap();
+        let failed = findings
+            .iter()
+            .filter(|finding| finding["verdict"] == "fail");
+        let failed: Vec<_> = failed.map(|finding| &finding["check"]).collect();
+        assert_eq!(failed, ["parts"], "{variable}: {told}");
+        assert_eq!(server.heard(), "", "{variable}");
+    }
 }
 
 #[test]
@@ -122,6 +150,9 @@ fn a_model_that_does_not_work_fails_with_how_to_mend_it() {
             .oracle(line)
             .env("LOCAL_KEY", "wrong")
             .env("LOCAL_HEADER", "h"),
+        place
+            .oracle("doctor --model openai/gpt-4.1")
+            .env("OPENAI_BASE_URL", &server.url),
         place
             .oracle("doctor --model ollama/x,nobody/y")
             .env("OLLAMA_HOST", NOWHERE),

@@ -7,7 +7,7 @@ use super::{
     server::{KEY, Manner, NOWHERE, Server},
 };
 
-/// With an Ollama that is not there, whatever runs on this machine.
+/// With an Ollama that is said to be where nothing is, whatever runs on this machine.
 fn run<'a>(place: &'a Place, line: &'a str) -> Run<'a> {
     place.oracle(line).env("OLLAMA_HOST", NOWHERE)
 }

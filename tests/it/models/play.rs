@@ -1,7 +1,8 @@
 //! One question to a whole system whose model is a server that goes wrong, and what came of it.
 //!
-//! Real sockets, so a real clock. Deadlines are short where a fault waits for them, and far away elsewhere:
-//! nothing is decided by a race.
+//! Real sockets, so a real clock. Deadlines are far away but for the few faults that wait for one: those have
+//! some seconds, in which the good try after the bad one has to come to its end too. A name that nobody knows
+//! needs an environment without a proxy.
 
 use std::{
     collections::BTreeMap,

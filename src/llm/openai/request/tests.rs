@@ -72,7 +72,15 @@ fn conversation() -> Request {
 }
 
 fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) -> String {
-    let body = body(request, "p", Manners::of(host), max_output, stream).unwrap();
+    let body = body(
+        request,
+        &Common::default(),
+        "p",
+        Manners::of(host),
+        max_output,
+        stream,
+    )
+    .unwrap();
     let value: Value = serde_json::from_slice(&body).unwrap();
     serde_json::to_string_pretty(&value).unwrap()
 }
@@ -96,7 +104,15 @@ fn a_question_alone_asks_for_little() {
         tools: [].into(),
         ..conformance::request(Scenario::NoTools)
     };
-    let body = body(&request, "p", Manners::of("localhost"), None, false).unwrap();
+    let body = body(
+        &request,
+        &Common::default(),
+        "p",
+        Manners::of("localhost"),
+        None,
+        false,
+    )
+    .unwrap();
     let expected = r#"{"model":"model","messages":[{"role":"user","content":"Where is the session cache emptied?"}],"stream":false}"#;
     assert_eq!(String::from_utf8(body).unwrap(), expected);
 }
@@ -130,7 +146,15 @@ fn reasoning_goes_back_byte_for_byte_to_the_model_that_it_is_from() {
             messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
             ..conformance::request(Scenario::NoTools)
         };
-        let body = body(&request, provider, Manners::of("openrouter.ai"), None, true).unwrap();
+        let body = body(
+            &request,
+            &Common::default(),
+            provider,
+            Manners::of("openrouter.ai"),
+            None,
+            true,
+        )
+        .unwrap();
         String::from_utf8(body).unwrap()
     };
     let back = format!(r#"{{"role":"assistant","content":"So.","reasoning_details":{details}}}"#);
@@ -150,7 +174,15 @@ fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
         let mut request = conversation();
         let all = request.messages.iter().take(messages).cloned().collect();
         request.messages = Arc::new(all);
-        let body = body(&request, "p", Manners::of("api.openai.com"), None, true).unwrap();
+        let body = body(
+            &request,
+            &Common::default(),
+            "p",
+            Manners::of("api.openai.com"),
+            None,
+            true,
+        )
+        .unwrap();
         let text = String::from_utf8(body).unwrap();
         text[..text.find("],\"tools\"").unwrap()].to_owned()
     };
