@@ -22,6 +22,7 @@ mod classifier;
 mod clock;
 mod composer;
 mod depths;
+mod flight;
 mod gateway;
 mod handle;
 mod ledger;

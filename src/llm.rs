@@ -75,6 +75,8 @@ pub enum Delta {
     Text(String),
     /// More reasoning, kept apart from the answer.
     Reasoning(String),
+    /// Something came that brings the reply on and is nothing to show, such as a piece of a tool call.
+    Progress,
     /// Something came that says nothing, such as a keep-alive comment: the connection lives. No progress.
     Alive,
     /// What the call has used so far, as the provider counts: sums, of which the last one counts, and only

@@ -264,8 +264,10 @@ impl<'a> Providers<'a> {
         let window = known.as_ref().map(|provider| self.model(provider, model));
         ModelChoice {
             context_window: window
+                .as_ref()
                 .and_then(|model| model.context_window)
                 .or_else(|| self.facts.context_window(&full)),
+            max_output: window.as_ref().and_then(|model| model.max_output),
             price: configured
                 .and_then(|model| model.price())
                 .or_else(|| self.facts.of(&full)),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        Attempt, Fault, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
         StopReason, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
@@ -21,6 +21,9 @@ use crate::{
 };
 
 mod evolve;
+mod tries;
+
+use tries::Refusals;
 
 /// What the current turn has come to so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -94,6 +97,10 @@ pub struct Query {
     pub(super) compaction_attempt: Attempt,
     /// The turn before which no summary was to be had.
     pub(super) uncompacted: Option<u32>,
+    /// Calls that were refused one after the other before anything was sent.
+    pub(super) refusals: Refusals,
+    /// The fault of the try before, of the same model at the same.
+    pub(super) repeats: Option<Arc<Fault>>,
     /// The estimate of what the running turn sends, where it is known.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
@@ -155,6 +162,8 @@ impl Query {
             compactions: 0,
             compaction_attempt: Attempt(0),
             uncompacted: None,
+            refusals: Refusals::default(),
+            repeats: None,
             sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),

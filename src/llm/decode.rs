@@ -44,20 +44,35 @@ pub(super) struct Tokens {
     pub(super) output: Option<u64>,
 }
 
+/// No call has more: the largest windows hold a few million.
+const MOST_TOKENS: u64 = 16_000_000;
+
 impl Tokens {
     /// What was told so far and nothing else; none where nothing was.
     pub(super) fn so_far(self) -> Option<Delta> {
-        let input_tokens = self.input.unwrap_or(0);
-        let cached_tokens = self.cached.unwrap_or(0).min(input_tokens);
-        let kept = self.kept.unwrap_or(0);
+        let told = self.believed();
+        let input_tokens = told.input.unwrap_or(0);
+        let cached_tokens = told.cached.unwrap_or(0).min(input_tokens);
+        let kept = told.kept.unwrap_or(0);
         let usage = Usage {
             input_tokens,
             cached_tokens,
             cache_write_tokens: kept.min(input_tokens - cached_tokens),
-            output_tokens: self.output.unwrap_or(0),
+            output_tokens: told.output.unwrap_or(0),
             cost: NanoUsd(0),
         };
         (!usage.is_none()).then_some(Delta::Used(usage))
+    }
+
+    /// Without what nobody can have used.
+    fn believed(self) -> Self {
+        let possible = |tokens: &u64| *tokens <= MOST_TOKENS;
+        Self {
+            input: self.input.filter(possible),
+            cached: self.cached.filter(possible),
+            kept: self.kept.filter(possible),
+            output: self.output.filter(possible),
+        }
     }
 }
 
@@ -84,8 +99,10 @@ impl Context {
         }
     }
 
-    /// The whole reply. What was not told of its usage is estimated.
+    /// The whole reply. What was not told of its usage is estimated, and what nobody can have used is not
+    /// believed.
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
+        let told = told.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
         let estimate = if told_fully {
             Usage::default()
@@ -157,13 +174,11 @@ pub(super) mod tests {
     pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()
-            .filter(|delta| !matches!(delta, Delta::Used(_)))
-            .map(|delta| match delta {
-                Delta::Text(text) => format!("{text:?}"),
-                Delta::Reasoning(text) => format!("~{text:?}"),
-                Delta::Used(_) | Delta::Alive | Delta::Limits(_) | Delta::Done(_) => {
-                    panic!("{delta:?}")
-                }
+            .filter_map(|delta| match delta {
+                Delta::Text(text) => Some(format!("{text:?}")),
+                Delta::Reasoning(text) => Some(format!("~{text:?}")),
+                Delta::Progress | Delta::Used(_) => None,
+                Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
             })
             .collect();
         let end = match reply {
@@ -254,6 +269,11 @@ pub(super) mod tests {
                 "no output told",
                 tokens(Some(9), None, None),
                 usage(9, 0, output),
+            ),
+            (
+                "more than anybody has",
+                tokens(Some(u64::MAX), Some(u64::MAX), Some(10_000_000_000_000)),
+                usage(input, 0, output),
             ),
             (
                 "more cached than sent",

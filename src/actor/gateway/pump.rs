@@ -2,7 +2,7 @@
 //!
 //! Three deadlines run: until the first piece of the reply, between signs of life, for the whole. A
 //! keep-alive is a sign of life and nothing more: it is no first piece, and the session's pulse is
-//! beaten by what brings the reply on alone. Who keeps sending nothing but comments is ended by the
+//! beaten by what brings the reply on alone, be it a piece of a tool call that nobody is shown. Who keeps sending nothing but comments is ended by the
 //! deadline for the first piece, or for the whole.
 
 use std::{pin::pin, time::Duration};
@@ -85,8 +85,9 @@ pub(super) async fn run(
         let next = tokio::select! {
             biased;
             () = &mut gone => return End::GaveUp,
-            next = stream.next() => Some(next),
+            // Before the stream, which may never be without something to say.
             () = &mut alarm => None,
+            next = stream.next() => Some(next),
         };
         let piece = match next {
             Some(Some(piece)) => piece,
@@ -113,7 +114,8 @@ pub(super) async fn run(
                 teller.told(*limits);
                 false
             }
-            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Done(_)) | Err(_) => true,
+            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress | Delta::Done(_))
+            | Err(_) => true,
         };
         if progress {
             waits = Waits::More;
@@ -121,9 +123,15 @@ pub(super) async fn run(
         if waits == Waits::More {
             deadline = Instant::now() + settings.idle;
         }
+        if let Ok(piece) = &piece {
+            ticket.flight.takes(piece);
+        }
         if progress {
             ticket.pulse.beat(clock.monotonic_millis());
         } else if !matches!(piece, Ok(Delta::Used(_))) {
+            continue;
+        }
+        if matches!(piece, Ok(Delta::Progress)) {
             continue;
         }
         let end = match &piece {

@@ -1,6 +1,6 @@
 //! A model call as the session sees it: out through the shard, back piece by piece.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
 use tokio::sync::mpsc;
@@ -9,6 +9,7 @@ use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::{
         bus::{BusHandle, Frame},
+        flight::Flight,
         gateway::{DELTA_BUFFER, Ticket},
         mailbox::Mailbox,
         pulse::{Place, Pulse},
@@ -32,8 +33,10 @@ struct Call {
     token: CallToken,
     trial: Trial,
     model: Arc<str>,
+    patience: Duration,
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
+    flight: Arc<Flight>,
     services: Services,
 }
 
@@ -67,7 +70,7 @@ enum Prompt {
 
 impl SessionState {
     pub(super) fn call_model(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         (token, trial): (CallToken, Trial),
         model: Arc<str>,
@@ -105,7 +108,7 @@ impl SessionState {
 
     /// A call for a summary goes the same way; nobody sees its text.
     pub(super) fn compact(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         (token, trial): (CallToken, Trial),
         model: Arc<str>,
@@ -126,19 +129,22 @@ impl SessionState {
         }))
     }
 
-    fn call(&self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
+    fn call(&mut self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
         let sid = self.claim?.sid;
         // Whatever an earlier call of this session waits for, this one does not.
         let now = self.services.clock.monotonic_millis();
         self.pulse.queue(Place::Left, now);
+        self.flight = Arc::default();
         Some(Call {
             sid,
             key: self.key.clone(),
             token,
             trial,
+            patience: self.profile.policy.longest_wait(&model),
             model,
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
+            flight: Arc::clone(&self.flight),
             services: self.services.clone(),
         })
     }
@@ -149,7 +155,8 @@ impl Call {
         let system = match sent.prompt {
             Prompt::Ready(prompt) => prompt,
             Prompt::Again(prepared, query_type) => {
-                SessionState::compose(&self.services, prepared, query_type).await?
+                let within = self.services.timeouts.prepare;
+                SessionState::compose(&self.services, prepared, query_type, within).await?
             }
         };
         let request = Request {
@@ -182,7 +189,13 @@ impl Call {
             match piece {
                 Ok(Delta::Done(reply)) => return Ok(reply),
                 Ok(Delta::Used(used)) => usage = used,
-                Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Alive | Delta::Limits(_)) => {}
+                Ok(
+                    Delta::Text(_)
+                    | Delta::Reasoning(_)
+                    | Delta::Progress
+                    | Delta::Alive
+                    | Delta::Limits(_),
+                ) => {}
                 Err(fault) => return Err(Failed { fault, usage }),
             }
         }
@@ -204,9 +217,11 @@ impl Call {
             token: self.token,
             trial: self.trial,
             model: self.model,
+            patience: self.patience,
             request,
             deltas,
             pulse: self.pulse,
+            flight: self.flight,
         };
         let sent = self.shard.cast(ShardMsg::Call(Box::new(ticket)));
         sent.map(|()| pieces).map_err(|_| lost())
@@ -250,7 +265,7 @@ async fn follow(
         match piece {
             Ok(Delta::Text(text)) => show(stripper.push(&text)),
             // Reasoning is kept apart from the answer.
-            Ok(Delta::Reasoning(_) | Delta::Alive | Delta::Limits(_)) => {}
+            Ok(Delta::Reasoning(_) | Delta::Progress | Delta::Alive | Delta::Limits(_)) => {}
             Ok(Delta::Used(used)) => usage = used,
             Ok(Delta::Done(reply)) => {
                 show(stripper.finish());

@@ -8,6 +8,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
 use crate::{
     actor::{
+        flight::Flight,
         mailbox::Mailbox,
         profile::Profile,
         pulse::{Expected, Pulse, Stage},
@@ -18,7 +19,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Standing},
-    kernel::{Command, Decision, Refusal, Report, Session, Step},
+    kernel::{Command, Decision, Moment, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -29,6 +30,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
     pub(super) pulse: Arc<Pulse>,
+    /// The last model call.
+    pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
     pub(super) session: Session,
@@ -89,6 +92,7 @@ impl SessionState {
             opening,
             shard,
             pulse,
+            flight: Arc::default(),
             services,
             profile,
             session,
@@ -107,6 +111,14 @@ impl SessionState {
         }
     }
 
+    /// Now, and how far the call is that runs.
+    fn moment(&self) -> Moment {
+        Moment {
+            call: self.flight.read(),
+            ..self.services.clock.moment()
+        }
+    }
+
     /// A command: answered when it is durable, or refused.
     pub(super) async fn command(
         &mut self,
@@ -119,7 +131,7 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
-        let answer = match self.session.decide(command, self.services.clock.moment()) {
+        let answer = match self.session.decide(command, self.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
                 self.step(me, decision).await?;
@@ -141,7 +153,7 @@ impl SessionState {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
         }
-        let decision = self.session.observe(report, self.services.clock.moment());
+        let decision = self.session.observe(report, self.moment());
         self.own_step(me, decision).await
     }
 

@@ -46,6 +46,7 @@ fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
         signal: SignalPresence::Absent,
         stop: StopReason::EndTurn,
         usage,
+        estimated: false,
         model: model.into(),
     });
     record(day, fact)

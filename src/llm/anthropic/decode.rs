@@ -231,6 +231,7 @@ fn tell(news: Option<News>, out: &mut Vec<Delta>) {
     out.extend(news.map(|news| match news {
         News::Text(text) => Delta::Text(text),
         News::Thinking(text) => Delta::Reasoning(text),
+        News::Hidden => Delta::Progress,
     }));
 }
 

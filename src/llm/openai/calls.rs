@@ -42,6 +42,15 @@ pub(super) struct Call {
     braces: Braces,
 }
 
+/// What a piece came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// A new call, or more of one.
+    News,
+    /// Nothing that was not there.
+    Nothing,
+}
+
 /// More calls than anybody reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
@@ -56,7 +65,7 @@ impl Calls {
     }
 
     /// Puts a piece where it belongs.
-    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<(), TooMany> {
+    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<Added, TooMany> {
         let nothing = Function::default();
         let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
@@ -65,11 +74,15 @@ impl Calls {
             // The same once more, or the next call of a server that tells them apart by nothing.
             Some(at) if self.0[at].is_followed(name, &fragment) => {
                 if self.0[at].arguments == fragment {
-                    return Ok(());
+                    return Ok(Added::Nothing);
                 }
                 None
             }
             place => place,
+        };
+        let added = match place {
+            Some(_) if fragment.is_empty() => Added::Nothing,
+            Some(_) | None => Added::News,
         };
         let call = match place {
             Some(at) => &mut self.0[at],
@@ -93,7 +106,7 @@ impl Calls {
         if let Some(extra) = piece.extra_content {
             call.extra = Some(extra.get().to_owned());
         }
-        Ok(())
+        Ok(added)
     }
 
     /// The call that a piece goes on with, if it does not begin one.

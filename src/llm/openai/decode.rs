@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    calls::{Call, Calls, Piece, TooMany},
+    calls::{Added, Call, Calls, Piece, TooMany},
     thoughts::{self, Thoughts},
 };
 use crate::{
@@ -166,15 +166,15 @@ impl Decoder {
                 out.push(Delta::Text(text.0.into_owned()));
             }
         }
-        for piece in said
-            .tool_calls
-            .0
-            .iter()
-            .filter_map(|piece| piece.0.as_ref())
-        {
+        let mut news = false;
+        let pieces = said.tool_calls.0.iter();
+        for piece in pieces.filter_map(|piece| piece.0.as_ref()) {
             let added = self.calls.add(piece);
-            added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            let added =
+                added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            news |= added == Added::News;
         }
+        out.extend(news.then_some(Delta::Progress));
         Ok(())
     }
 

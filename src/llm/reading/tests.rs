@@ -222,7 +222,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) | Delta::Used(_) => None,
+            Delta::Reasoning(_) | Delta::Progress | Delta::Used(_) => None,
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();
@@ -249,6 +249,32 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
             let body: serde_json::Value = serde_json::from_str(&opaque.body).unwrap();
             assert!(body.is_object(), "{body}");
         }
+    }
+}
+
+#[test]
+fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
+    for (dialect, bytes) in CORPUS {
+        let (deltas, _) = read(*dialect, [bytes.as_bytes()], Bounds::default());
+        let shown: Vec<&str> = deltas
+            .iter()
+            .filter_map(|delta| match delta {
+                Delta::Text(_) => Some("text"),
+                Delta::Reasoning(_) => Some("reasoning"),
+                Delta::Progress => Some("progress"),
+                Delta::Used(_) => None,
+                Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
+            })
+            .collect();
+        let calls = bytes.matches("\"name\"").count();
+        let expected = match (dialect, bytes.contains("data: "), calls) {
+            (Dialect::OpenAi, true, 1) => "text reasoning reasoning progress progress",
+            (Dialect::Anthropic, true, 1) => "reasoning progress text progress progress",
+            (_, false, 1) => "text progress",
+            (Dialect::OpenAi, _, _) => "text",
+            (Dialect::Anthropic, _, _) => "",
+        };
+        assert_eq!(shown.join(" "), expected, "{bytes}");
     }
 }
 

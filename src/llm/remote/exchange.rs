@@ -17,6 +17,10 @@ use crate::{
 /// Most bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 << 10;
 
+/// How long to wait for the words of an error: its status and headers say what matters, and must not be
+/// lost to a deadline of those who wait.
+const WORDS: Duration = Duration::from_secs(5);
+
 /// How long to wait, once the reply is whole, for the end of the bytes: a connection whose answer was
 /// read to its end is used again. Servers send it with the end mark.
 const LINGER: Duration = Duration::from_millis(20);
@@ -142,7 +146,7 @@ pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault
         }
     };
     // What came until then is all there is.
-    let _ = timeout(patience, read).await;
+    let _ = timeout(patience.min(WORDS), read).await;
     body.truncate(ERROR_BODY);
     fault::of_answer(response.status().as_u16(), response.headers(), &body)
 }

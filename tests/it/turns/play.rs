@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        Absence, CallToken, Command, Decision, Effect, Moment, Policy, Refusal, Reply as Heard,
-        Report, Session,
+        Absence, CallToken, Command, Decision, Effect, InFlight, Moment, Policy, Refusal,
+        Reply as Heard, Report, Session,
     },
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
@@ -33,6 +33,8 @@ pub(super) struct Play {
     /// Where the records of the last step begin.
     step: usize,
     now: i64,
+    /// How far the running call is said to be.
+    pub(super) in_flight: InFlight,
     call: Option<(CallToken, TurnMode, Arc<str>)>,
     /// The last try at a summary: which, of which model, of what text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
@@ -58,6 +60,7 @@ impl Play {
             audit: Audit::new(policy),
             step: 0,
             now: 0,
+            in_flight: InFlight::Unsent,
             call: None,
             compaction: None,
         };
@@ -76,6 +79,7 @@ impl Play {
         Moment {
             at: Timestamp::from_millis(self.now),
             entropy: 0,
+            call: self.in_flight,
         }
     }
 

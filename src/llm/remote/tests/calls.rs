@@ -21,7 +21,9 @@ async fn replies_come_in_pieces_and_end_once() {
                 Delta::Alive => {}
                 Delta::Used(usage) => used = usage,
                 Delta::Done(reply) => done.push(reply),
-                other @ (Delta::Reasoning(_) | Delta::Limits(_)) => panic!("{other:?}"),
+                other @ (Delta::Reasoning(_) | Delta::Progress | Delta::Limits(_)) => {
+                    panic!("{other:?}")
+                }
             }
         }
         assert_eq!(said, "Hello");
