@@ -26,8 +26,8 @@ use crate::{
 
 mod subscriber;
 
-use subscriber::Subscriber;
 pub use subscriber::Subscription;
+use subscriber::{Subscriber, Told};
 
 /// How often a bus looks whether those that fell behind have room again.
 const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
@@ -151,16 +151,21 @@ impl BusHandle {
 
     /// Events from now on. `capacity` bounds what may wait for the subscriber.
     pub(super) fn subscribe(&self, filter: Filter, capacity: usize) -> Subscription {
-        let (sender, receiver) = mpsc::channel(capacity.max(2));
         let buses = match &filter.session {
             Some(key) => vec![self.0.index_of(key)],
             None => (0..self.0.size()).collect(),
         };
-        for bus in buses.into_iter().filter_map(|index| self.0.at(index)) {
-            let (filter, sender) = (filter.clone(), sender.clone());
-            let _ = bus.cast(BusMsg::Subscribe { filter, sender });
-        }
-        Subscription::new(receiver)
+        // Each has its own queue, so that the end of one is heard while others go on.
+        let listen = |index| {
+            let (sender, receiver) = mpsc::channel(capacity.max(2));
+            // One that is being replaced drops its end at once.
+            if let Some(bus) = self.0.at(index) {
+                let filter = filter.clone();
+                let _ = bus.cast(BusMsg::Subscribe { filter, sender });
+            }
+            receiver
+        };
+        Subscription::new(buses.into_iter().map(listen).collect())
     }
 }
 
@@ -168,7 +173,7 @@ pub(super) enum BusMsg {
     /// Somebody wants to hear.
     Subscribe {
         filter: Filter,
-        sender: mpsc::Sender<Notice>,
+        sender: mpsc::Sender<Told>,
     },
     /// A session's new records.
     Records {
@@ -232,7 +237,7 @@ impl Actor for BusActor {
 }
 
 impl BusState {
-    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
+    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Told>) {
         self.prune_all();
         match filter.session.clone() {
             Some(key) => {
