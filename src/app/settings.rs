@@ -113,6 +113,7 @@ pub(super) fn server(config: &Config) -> http::Settings {
         max_requests: server.max_requests.size(),
         max_queries: server.max_queries.size(),
         max_body: server.max_body.size(),
+        progress: server.progress,
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Server {
     pub max_queries: Count<1, 10_000_000>,
     /// Largest body of a request, in bytes.
     pub max_body: Count<1_024, 1_073_741_824>,
+    /// Whether chats over OpenAI's interface are told what goes on, as reasoning.
+    pub progress: bool,
 }
 
 impl Default for Server {
@@ -46,6 +48,7 @@ impl Default for Server {
             max_requests: Count::of::<10_000>(),
             max_queries: Count::of::<20_000>(),
             max_body: Count::of::<8_388_608>(),
+            progress: false,
         }
     }
 }

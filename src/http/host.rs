@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Problem, drain::Drain, health::JournalCheck, overload::Overload, settings::Settings};
+use super::{
+    Problem, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
+    settings::Settings,
+};
 use crate::{actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
@@ -13,6 +16,7 @@ struct Inner {
     shares: Shares,
     drain: Drain,
     overload: Overload,
+    chats: Chats,
     journal_check: JournalCheck,
 }
 
@@ -37,6 +41,7 @@ impl Host {
             shares,
             drain: Drain::default(),
             overload,
+            chats: Chats::default(),
             journal_check: JournalCheck::default(),
         }))
     }
@@ -45,6 +50,11 @@ impl Host {
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
+    }
+
+    /// What the requests of OpenAI's chats share.
+    pub(super) fn chats(&self) -> &Chats {
+        &self.0.chats
     }
 
     pub(super) fn overload(&self) -> &Overload {

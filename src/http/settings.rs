@@ -28,6 +28,8 @@ pub struct Settings {
     pub max_queries: usize,
     /// Largest body of a request, in bytes.
     pub max_body: usize,
+    /// Whether chats over OpenAI's interface are told what goes on, unless they say otherwise.
+    pub progress: bool,
 }
 
 impl Default for Settings {
@@ -43,6 +45,7 @@ impl Default for Settings {
             max_requests: 10_000,
             max_queries: 20_000,
             max_body: 8 << 20,
+            progress: false,
         }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 mod health;
 mod limits;
+mod openai;
 mod server;
 
 /// A system whose model says hello, for tests of what is before it.
