@@ -198,6 +198,10 @@ impl Acting<'_> {
     }
 
     async fn command(&self, subject: &Subject, command: Command) -> Result<Answer, Refused> {
+        if subject.name.is_reserved() {
+            let name = subject.name.clone();
+            return Err(AskError::Reserved { name }.into());
+        }
         let session = self.there(subject).await?;
         match session.command(command).await? {
             Reply::Done => Ok(Answer::Done {}),

@@ -18,7 +18,10 @@ use tokio::{
     task::JoinSet,
     time::timeout,
 };
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::{
+    codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError},
+    sync::CancellationToken,
+};
 
 use super::wire::{self, Line, Request};
 use crate::{
@@ -66,6 +69,8 @@ pub struct Server {
     path: PathBuf,
     /// Which file it made: another process may have put its own there since.
     file: Option<(u64, u64)>,
+    /// Nothing more is to be asked.
+    ending: CancellationToken,
     tasks: JoinSet<()>,
 }
 
@@ -85,16 +90,22 @@ impl Server {
             Err(source) => return Err(ServeError::Socket { path, source }),
         };
         let file = file_at(&path);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, owner, controller));
-        Ok(Self { path, file, tasks })
+        let (mut tasks, ending) = (JoinSet::new(), CancellationToken::new());
+        tasks.spawn(accept(listener, owner, (controller, ending.clone())));
+        Ok(Self {
+            path,
+            file,
+            ending,
+            tasks,
+        })
     }
 
-    /// Takes no connections any more, and closes those that there are. For when the system has ended: then
-    /// whoever watches has been told so.
+    /// Takes nothing new. What is under way is answered, and whoever watches is told that it is over, if the
+    /// system has ended and they listen.
     pub async fn close(mut self) {
-        tokio::time::sleep(LAST_WORDS).await;
-        self.tasks.shutdown().await;
+        self.ending.cancel();
+        // Whoever is late is cut off.
+        let _ = timeout(LAST_WORDS, self.tasks.join_next()).await;
     }
 }
 
@@ -112,17 +123,28 @@ fn file_at(path: &Path) -> Option<(u64, u64)> {
     Some((file.dev(), file.ino()))
 }
 
-async fn accept(listener: UnixListener, owner: Owner, controller: Controller) {
+async fn accept(
+    listener: UnixListener,
+    owner: Owner,
+    (controller, ending): (Controller, CancellationToken),
+) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-            return;
+        let next = async {
+            // It is never closed.
+            let permit = Arc::clone(&room).acquire_owned().await.ok();
+            (permit, listener.accept().await)
         };
-        match listener.accept().await {
+        let (permit, accepted) = tokio::select! {
+            next = next => next,
+            () = ending.cancelled() => break,
+        };
+        match accepted {
             Ok((stream, _)) if owner.lets_in(&stream) => {
-                connections.spawn(serve(stream, controller.clone(), permit));
+                let shared = (controller.clone(), ending.clone());
+                connections.spawn(serve(stream, shared, permit));
             }
             Ok(_) => {
                 tracing::warn!("somebody else wants to use the control channel, and may not");
@@ -133,6 +155,8 @@ async fn accept(listener: UnixListener, owner: Owner, controller: Controller) {
             }
         }
     }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
 }
 
 /// A connection: what comes in, what goes out.
@@ -141,18 +165,24 @@ struct Conversation {
     answers: FramedWrite<OwnedWriteHalf, LinesCodec>,
     controller: Controller,
     who: Principal,
+    ending: CancellationToken,
 }
 
 /// Nobody is there any more.
 struct Gone;
 
-async fn serve(stream: UnixStream, controller: Controller, _room: OwnedSemaphorePermit) {
+async fn serve(
+    stream: UnixStream,
+    (controller, ending): (Controller, CancellationToken),
+    _room: Option<OwnedSemaphorePermit>,
+) {
     let (read, write) = stream.into_split();
     let conversation = Conversation {
         requests: FramedRead::new(read, wire::requests()),
         answers: FramedWrite::new(write, wire::answers()),
         controller,
         who: Principal::local(),
+        ending,
     };
     // However it ended.
     let Err(Gone) = conversation.hold().await;
@@ -161,7 +191,10 @@ async fn serve(stream: UnixStream, controller: Controller, _room: OwnedSemaphore
 impl Conversation {
     async fn hold(mut self) -> Result<std::convert::Infallible, Gone> {
         loop {
-            let line = timeout(IDLE, self.requests.next()).await;
+            let line = tokio::select! {
+                line = timeout(IDLE, self.requests.next()) => line,
+                () = self.ending.cancelled() => return Err(Gone),
+            };
             let request = match line.ok().flatten().ok_or(Gone)? {
                 Ok(line) => Request::read(&line),
                 Err(LinesCodecError::MaxLineLengthExceeded) => Err(too_long()),
