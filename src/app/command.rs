@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod ctl;
 mod data;
 mod descriptors;
 mod doctor;
@@ -66,6 +67,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
             return serve::serve(args, &loaded, environment, terminal);
         }
+        Command::Ctl(ctl) => return ctl::ctl(ctl, args, &load()?.config, environment, terminal),
         Command::Sessions(sessions) => {
             return kept::sessions(sessions, args, &load()?.config, environment, terminal);
         }
