@@ -14,6 +14,7 @@ use crate::{
         terminal::Terminal,
     },
     config::{Config, Count, Loaded},
+    control::{Controller, socket},
     http::{BindError, Door, Host, Listener, Server, Shares},
     journal::Journal,
     model::ProfileName,
@@ -58,6 +59,10 @@ pub(super) fn serve(
             data: &folder,
         };
         started.tell(terminal);
+        let (at, controller) = (folder.join(socket::NAME), Controller::new(oracle.clone()));
+        let control = socket::Server::listen(&at, controller).await;
+        // Conversations go on without it.
+        let control = control.inspect_err(|error| terminal.err.say(error));
         tokio::select! {
             () = ends.told() => {}
             () = oracle.told_to_end() => {}
@@ -66,6 +71,9 @@ pub(super) fn serve(
         terminal.err.say("ends: lets queries come to their ends");
         let end = async {
             server.shut_down(system).await;
+            if let Ok(control) = control {
+                control.close().await;
+            }
             shared.close().await;
         };
         ends.unless_again(Box::pin(end)).await?;
