@@ -2,7 +2,7 @@
 
 use oracle_agent::{
     control::{Verb, Watching},
-    model::{Principal, Role, Seq, SessionName, TenantId},
+    model::{Principal, Seq, SessionName, TenantId, access::Role},
 };
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         r#"{"verb":"steer","session":"busy","text":"Faster."}"#,
-        "done",
+        "query",
     ),
     (
         r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":50,"max_tokens":9000}}"#,
@@ -256,7 +256,8 @@ async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
             .ask(who(Role::Admin), pause(Some(TenantId::local())))
             .await;
         assert_eq!(done, Ok(json!({ "answer": "done" })), "{name}");
-        let paused = system.session("busy").unwrap().wait_for("control.paused");
+        let busy = system.session("busy").unwrap();
+        let paused = busy.wait_for("control.paused");
         assert_eq!(
             paused.await.unwrap().payload,
             json!({ "by": "anna" }),
