@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
-    config::{Config, Count, OnMissingSignal, Provider, Share, Usd},
+    config::{Config, Count, OnMissingSignal, Provider, Share, Stream, Usd},
     http,
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model::Limits,
@@ -58,6 +58,11 @@ fn of_provider(gateway: GatewaySettings, provider: &Provider) -> GatewaySettings
         queue: provider.queue.map_or(gateway.queue, Count::size),
         requests_per_minute: requests.map(|most| most.get().into()),
         tokens_per_minute: tokens.map(|most| most.get().into()),
+        first_token: match provider.stream {
+            Stream::Always => gateway.first_token,
+            // It begins when it is whole.
+            Stream::Never => gateway.total,
+        },
         ..gateway
     }
 }
@@ -163,6 +168,17 @@ mod tests {
     #[test]
     fn a_server_is_by_default_as_its_room_says() {
         assert_eq!(server(&Config::default()), http::Settings::default());
+    }
+
+    #[test]
+    fn a_reply_that_comes_whole_has_all_its_time_to_begin() {
+        let file = "[model]\nfirst_token_deadline = '20s'\ntotal_deadline = '300s'\n\
+                    [[providers]]\nname = 'a'\ndialect = 'openai'\nbase_url = 'http://h'\n\
+                    stream = 'never'\n\
+                    [[providers]]\nname = 'b'\ndialect = 'openai'\nbase_url = 'http://h'\n";
+        let settings = system(&toml::from_str(file).unwrap());
+        let first = |name: &str| settings.providers[name].first_token.as_secs();
+        assert_eq!((first("a"), first("b")), (300, 20));
     }
 
     #[test]

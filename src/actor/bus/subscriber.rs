@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     future::poll_fn,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -89,18 +92,62 @@ impl Subscriber {
     }
 }
 
+/// How many listen to text as it arrives: where nobody does, none is sent on its way.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Arc<AtomicUsize>);
+
+impl Listeners {
+    /// Whether there are any.
+    pub(super) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// One more, until what is returned is dropped.
+    pub(super) fn one_more(&self) -> Listens {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Listens(Arc::clone(&self.0))
+    }
+}
+
+/// Somebody who listens.
+#[derive(Debug)]
+pub(super) struct Listens(Arc<AtomicUsize>);
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The listener's end. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
     /// One for each bus that it hears.
-    receivers: Vec<mpsc::Receiver<Told>>,
+    ears: Vec<Ear>,
     /// Whose turn it is to be heard first.
     turn: usize,
 }
 
+/// What is heard of one bus.
+#[derive(Debug)]
+pub(super) struct Ear {
+    receiver: mpsc::Receiver<Told>,
+    /// Where it is counted as somebody who listens.
+    _listens: Option<Listens>,
+}
+
+impl Ear {
+    pub(super) const fn new(receiver: mpsc::Receiver<Told>, listens: Option<Listens>) -> Self {
+        Self {
+            receiver,
+            _listens: listens,
+        }
+    }
+}
+
 impl Subscription {
-    pub(super) fn new(receivers: Vec<mpsc::Receiver<Told>>) -> Self {
-        Self { receivers, turn: 0 }
+    pub(super) const fn new(ears: Vec<Ear>) -> Self {
+        Self { ears, turn: 0 }
     }
 
     /// The next notice; none when a bus that it hears is gone. Whoever wants to hear on subscribes again,
@@ -116,10 +163,10 @@ impl Subscription {
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Told>> {
-        let all = self.receivers.len();
+        let all = self.ears.len();
         for step in 0..all {
             let at = (self.turn + step) % all;
-            if let Poll::Ready(told) = self.receivers[at].poll_recv(context) {
+            if let Poll::Ready(told) = self.ears[at].receiver.poll_recv(context) {
                 self.turn = at + 1;
                 return Poll::Ready(told);
             }
@@ -229,7 +276,8 @@ mod tests {
         let (first, one) = mpsc::channel(8);
         let (second, other) = mpsc::channel(8);
         let mut buses = [first, second].map(|sender| Subscriber::new(Filter::default(), sender));
-        let mut subscription = Subscription::new(vec![one, other]);
+        let mut subscription =
+            Subscription::new([one, other].map(|one| Ear::new(one, None)).into());
         for seq in 1..=2 {
             for (bus, name) in buses.iter_mut().zip(["a", "b"]) {
                 bus.offer(

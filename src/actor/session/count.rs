@@ -32,7 +32,7 @@ impl SessionState {
                 // Pauses and calls of which nothing came are nobody's time.
                 Fact::Turn(TurnFact::Restarted(_))
                 | Fact::Query(QueryFact::Finished(_))
-                | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_))
+                | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::Failed(_))
                 | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
                 Fact::Query(QueryFact::Classified(_))
                 | Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))

@@ -8,6 +8,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
 use crate::{
     actor::{
+        flight::Flight,
         mailbox::Mailbox,
         meter::Alive,
         profile::Profile,
@@ -19,7 +20,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry},
-    kernel::{Decision, Order, Refusal, Report, Session, Step},
+    kernel::{Decision, Moment, Order, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -30,6 +31,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
     pub(super) pulse: Arc<Pulse>,
+    /// The last model call.
+    pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
     pub(super) session: Session,
@@ -97,6 +100,7 @@ impl SessionState {
             opening,
             shard,
             pulse,
+            flight: Arc::default(),
             services,
             profile,
             session,
@@ -118,6 +122,14 @@ impl SessionState {
         }
     }
 
+    /// Now, and how far the call is that runs.
+    fn moment(&self) -> Moment {
+        Moment {
+            call: self.flight.read(),
+            ..self.services.clock.moment()
+        }
+    }
+
     /// A command: answered when it is durable, or refused.
     pub(super) async fn command(
         &mut self,
@@ -130,7 +142,7 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
-        let answer = match self.session.decide(order, self.services.clock.moment()) {
+        let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
                 self.step(me, decision).await?;
@@ -153,7 +165,7 @@ impl SessionState {
             self.tools.remove(&result.call);
         }
         self.count_call(&report);
-        let decision = self.session.observe(report, self.services.clock.moment());
+        let decision = self.session.observe(report, self.moment());
         self.own_step(me, decision).await
     }
 

@@ -4,7 +4,11 @@ use std::io::Write as _;
 
 use crate::{
     actor::{Approval, Listed, SessionView},
-    cli::{Stop, progress::harmless, render::event_line, terminal::Terminal},
+    cli::{
+        Stop,
+        render::event_line,
+        terminal::{Terminal, harmless},
+    },
     control::{Answer, Seen},
     model::{Event, Usage},
 };
