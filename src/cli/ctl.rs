@@ -65,7 +65,7 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
         | Answer::Events { .. }
         | Answer::Approvals { .. }
         | Answer::Done {}
-        | Answer::Continued { .. }
+        | Answer::Query { .. }
         | Answer::Forked { .. }
         | Answer::Deleted { .. } => None,
     };
@@ -73,9 +73,9 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
         return Err(Stop::failed("no query is running in this session"));
     };
     Ok(Limits {
-        max_turns: budgets.max_turns.unwrap_or(now.max_turns),
-        max_tokens: budgets.max_tokens.or(now.max_tokens),
-        max_cost: budgets.max_cost.or(now.max_cost),
+        max_turns: budgets.turns.unwrap_or(now.max_turns),
+        max_tokens: budgets.tokens.or(now.max_tokens),
+        max_cost: budgets.cost.or(now.max_cost),
     })
 }
 

@@ -38,9 +38,9 @@ pub enum Answer {
     },
     /// It is done.
     Done {},
-    /// To `continue`.
-    Continued {
-        /// The new query.
+    /// To `continue` and `steer`.
+    Query {
+        /// The one that goes on.
         query: QueryId,
     },
     /// To `fork`.

@@ -205,7 +205,7 @@ impl Acting<'_> {
         let session = self.there(subject).await?;
         match session.command(command).await? {
             Reply::Done => Ok(Answer::Done {}),
-            Reply::Query { query } => Ok(Answer::Continued { query }),
+            Reply::Query { query } => Ok(Answer::Query { query }),
         }
     }
 

@@ -8,7 +8,10 @@ mod socket;
 mod ways;
 
 use oracle_agent::{
-    llm::Scripted,
+    llm::{
+        Scripted,
+        scripted::{ScriptedReply, Try},
+    },
     model::Submission,
     testkit::{TestOracle, TestSystem, TestTool},
 };
@@ -25,10 +28,14 @@ fn done(text: &str) -> String {
 /// A system with a session at rest (`s`), one whose tool never answers (`busy`), and one that waits for a
 /// person (`waits`).
 async fn system() -> TestSystem {
+    // The first calls are those of the three sessions, one after the other.
+    let firsts = [
+        ScriptedReply::text(done("One.")),
+        ScriptedReply::text("Looking.").call("slow", json!({})),
+        ScriptedReply::text("May I?").call("write", json!({ "text": "x" })),
+    ];
     let model = Scripted::new()
-        .reply(done("One."))
-        .calls("Looking.", [("slow", json!({}))])
-        .calls("May I?", [("write", json!({ "text": "x" }))])
+        .step(firsts.map(Try::Reply))
         .reply(done("It is written."));
     let system = TestOracle::new(model)
         .tool(TestTool::new("slow").hangs())

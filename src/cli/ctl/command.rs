@@ -49,13 +49,13 @@ pub enum CtlCommand {
     /// Show what all sessions, or one, record from now on
     Watch {
         /// The session, `ID` or `TENANT/ID` [default: all]
-        #[arg(value_name = "ID")]
+        #[arg(id = "subject", value_name = "ID")]
         session: Option<Subject>,
         /// Only this tenant's
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
         /// First what it recorded after this number
-        #[arg(long, value_name = "N", requires = "session")]
+        #[arg(long, value_name = "N", requires = "subject")]
         after: Option<u64>,
         /// Only types that begin like this, such as `tool.`; may be given more than once
         #[arg(long = "type", value_name = "PREFIX")]
@@ -174,7 +174,8 @@ pub enum CtlCommand {
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct One {
     /// The session, `ID` or `TENANT/ID`
-    #[arg(value_name = "ID")]
+    // As `session` clap would take it for the option `--session`.
+    #[arg(id = "subject", value_name = "ID")]
     pub session: Subject,
 }
 
@@ -182,7 +183,8 @@ pub struct One {
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Call {
     /// The session, `ID` or `TENANT/ID`
-    #[arg(value_name = "ID")]
+    // As `session` clap would take it for the option `--session`.
+    #[arg(id = "subject", value_name = "ID")]
     pub session: Subject,
     /// The call, as `approvals` tells it
     #[arg(value_name = "CALL", value_parser = call)]
@@ -194,14 +196,14 @@ pub struct Call {
 #[group(required = true, multiple = true)]
 pub struct Budgets {
     /// Most turns
-    #[arg(long = "turns", value_name = "N")]
-    pub max_turns: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub turns: Option<u32>,
     /// Most tokens
-    #[arg(long = "tokens", value_name = "N")]
-    pub max_tokens: Option<u64>,
+    #[arg(long, value_name = "N")]
+    pub tokens: Option<u64>,
     /// Most money
-    #[arg(long = "cost", value_name = "USD", value_parser = money)]
-    pub max_cost: Option<NanoUsd>,
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub cost: Option<NanoUsd>,
 }
 
 /// What a command comes to.

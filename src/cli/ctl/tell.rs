@@ -45,7 +45,7 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
             }
         }
         Answer::Done {} => line(terminal, "done")?,
-        Answer::Continued { query } => line(terminal, &format!("goes on as query {query}"))?,
+        Answer::Query { query } => line(terminal, &format!("query {query} goes on"))?,
         Answer::Forked { session } => line(terminal, &format!("copied as {session}"))?,
         Answer::Deleted {
             records,

@@ -93,10 +93,16 @@ impl Client {
     /// # Errors
     /// When the line breaks.
     pub async fn exchange(&mut self, line: String) -> Result<String, ClientError> {
-        self.requests.send(line).await.map_err(broken)?;
+        let sent = timeout(ANSWER, self.requests.send(line)).await;
+        let sent = sent.map_err(|_| ClientError::Silent)?;
+        // Also of what was not taken whole it may be told why.
         let answer = timeout(ANSWER, self.answers.next()).await;
         let answer = answer.map_err(|_| ClientError::Silent)?;
-        answer.ok_or(ClientError::Closed)?.map_err(broken)
+        match (sent, answer) {
+            (_, Some(Ok(answer))) => Ok(answer),
+            (Err(error), _) | (Ok(()), Some(Err(error))) => Err(broken(error)),
+            (Ok(()), None) => Err(ClientError::Closed),
+        }
     }
 
     async fn ask(&mut self, line: String) -> Result<Line, ClientError> {

@@ -197,7 +197,10 @@ impl Conversation {
             };
             let request = match line.ok().flatten().ok_or(Gone)? {
                 Ok(line) => Request::read(&line),
-                Err(LinesCodecError::MaxLineLengthExceeded) => Err(too_long()),
+                Err(LinesCodecError::MaxLineLengthExceeded) => {
+                    self.say(&Line::Refused(too_long())).await?;
+                    return Err(Gone);
+                }
                 Err(LinesCodecError::Io(_)) => return Err(Gone),
             };
             match request {

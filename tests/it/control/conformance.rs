@@ -37,7 +37,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         r#"{"verb":"steer","session":"busy","text":"Faster."}"#,
-        "done",
+        "query",
     ),
     (
         r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":50,"max_tokens":9000}}"#,
