@@ -14,7 +14,7 @@ mod node;
 
 use node::{Fault, Node};
 
-/// Largest body that is read a second time to find out which of its fields is wrong.
+/// Largest body of which the field that is wrong is named; in a larger one it is the whole.
 const NAMED: usize = 1 << 20;
 
 /// A body of JSON.
@@ -85,26 +85,22 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    let error = match serde_json::from_slice(body) {
-        Ok(read) => return Ok(read),
-        Err(error) => error,
-    };
-    if error.is_data() && body.len() <= NAMED {
-        // Only now, because a tree of it may be many times as large as the body.
-        let tree = serde_json::from_slice(body)
-            .map(Node::json)
-            .map(T::deserialize);
-        if let Ok(Err(fault)) = tree {
-            return Err(problem(fault, "body"));
-        }
+    if body.len() <= NAMED {
+        let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+        return T::deserialize(Node::json(tree)).map_err(|fault| problem(fault, "body"));
     }
+    // A tree of it may be many times as large as the body.
+    serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Problem {
     let what = format!("the body is not as it should be: {error}");
     let code = if error.is_data() {
         "invalid_value"
     } else {
         "invalid_json"
     };
-    Err(Problem::new(StatusCode::BAD_REQUEST, code, what).of("body"))
+    Problem::new(StatusCode::BAD_REQUEST, code, what).of("body")
 }
 
 fn problem(fault: Fault, whole: &'static str) -> Problem {

@@ -214,6 +214,19 @@ impl<'de> Deserializer<'de> for Node {
         visitor.visit_newtype_struct(self)
     }
 
+    /// Never a list of its fields' values, which serde would take too.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match self {
+            Self::Json(Value::Object(_)) | Self::Texts(_) => self.deserialize_any(visitor),
+            Self::Json(_) | Self::Text(_) => Err(Fault::new("has to be an object")),
+        }
+    }
+
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -230,7 +243,7 @@ impl<'de> Deserializer<'de> for Node {
 
     serde::forward_to_deserialize_any! {
         i8 i16 i32 i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple
-        tuple_struct map struct identifier ignored_any
+        tuple_struct map identifier ignored_any
     }
 }
 
