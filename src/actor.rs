@@ -28,6 +28,7 @@ mod ledger;
 mod letters;
 mod mailbox;
 mod message;
+mod meter;
 mod pool;
 mod profile;
 mod pulse;
@@ -49,6 +50,7 @@ pub use gateway::{
 };
 pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
+pub use meter::{Count, Figures, Timing};
 pub use profile::{Profile, Profiles};
 pub use services::Timeouts;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};

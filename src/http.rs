@@ -17,16 +17,14 @@ mod front;
 mod health;
 mod held;
 mod host;
+mod metrics;
 mod overload;
 mod problem;
 mod server;
 mod settings;
 mod socket;
 
-use axum::{
-    extract::DefaultBodyLimit,
-    middleware::{from_fn, from_fn_with_state},
-};
+use axum::{extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -50,6 +48,7 @@ struct Description;
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(health::routes())
+        .merge(metrics::routes())
         .with_state(host.clone())
         .split_for_parts();
     let router = router
@@ -57,8 +56,8 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
-        .layer(from_fn_with_state(host, overload::admit))
+        .layer(from_fn_with_state(host.clone(), overload::admit))
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn(front::meet));
+        .layer(from_fn_with_state(host, front::meet));
     (router, description)
 }

@@ -81,6 +81,12 @@ impl Clock {
         u64::try_from(self.0.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// The same in microseconds.
+    #[must_use]
+    pub fn monotonic_micros(&self) -> u64 {
+        u64::try_from(self.0.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
     /// Now, with entropy.
     #[must_use]
     pub fn moment(&self) -> Moment {

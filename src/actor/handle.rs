@@ -21,6 +21,7 @@ use super::{
     ledger::Ledger,
     letters::Where,
     mailbox::{Admission, Unanswered},
+    meter::Meter,
     pool::Pool,
     profile::Profiles,
     session::Opening,
@@ -37,6 +38,7 @@ use crate::{
 
 mod child;
 mod error;
+mod figures;
 mod look;
 mod trace;
 mod watch;
@@ -98,6 +100,7 @@ impl Router {
 pub struct Oracle {
     pub(super) router: Router,
     pub(super) gauges: Gauges,
+    pub(super) meter: Meter,
     pub(super) providers: Boards,
 }
 

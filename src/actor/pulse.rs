@@ -1,6 +1,9 @@
 //! The sign of life of a session: when it last got on, and whether it has to (spec 10).
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use crate::model::Seq;
 
@@ -49,6 +52,11 @@ pub(super) struct Pulse {
     claimed: AtomicU64,
     /// What its shard has handed it and it has not taken.
     handed: AtomicUsize,
+    /// Monotonic microseconds of when its call was sent.
+    sent: AtomicU64,
+    /// Microseconds that its last call waited for the gateway, and that its model then took.
+    waited: AtomicU64,
+    asked: AtomicU64,
 }
 
 impl Pulse {
@@ -113,6 +121,27 @@ impl Pulse {
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         // It never fails: there is always a next value.
         let _ = self.handed.fetch_update(set, fetch, less);
+    }
+
+    /// A call is sent, at this microsecond.
+    pub(super) fn sent(&self, micros: u64) {
+        self.sent.store(micros, Ordering::Relaxed);
+        self.waited.store(0, Ordering::Relaxed);
+        self.asked.store(0, Ordering::Relaxed);
+    }
+
+    /// The model was asked from this microsecond to that.
+    pub(super) fn asked(&self, from: u64, to: u64) {
+        let sent = self.sent.load(Ordering::Relaxed);
+        let (waited, asked) = (from.saturating_sub(sent), to.saturating_sub(from));
+        self.waited.store(waited, Ordering::Relaxed);
+        self.asked.store(asked, Ordering::Relaxed);
+    }
+
+    /// How long its last call waited, and how long its model took.
+    pub(super) fn outside(&self) -> (Duration, Duration) {
+        let micros = |count: &AtomicU64| Duration::from_micros(count.load(Ordering::Relaxed));
+        (micros(&self.waited), micros(&self.asked))
     }
 
     /// How far it is.

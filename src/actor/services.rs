@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
-    gateway::Boards, handle::Router, profile::Profiles,
+    gateway::Boards, handle::Router, meter::Meter, profile::Profiles,
 };
 use crate::journal::Journal;
 
@@ -47,5 +47,7 @@ pub(super) struct Services {
     /// How the providers stand.
     pub providers: Boards,
     pub profiles: Arc<Profiles>,
+    /// Where sessions count what they do.
+    pub meter: Meter,
     pub timeouts: Timeouts,
 }

@@ -27,6 +27,7 @@ use crate::{
 
 mod activate;
 mod call;
+mod count;
 mod keep;
 mod perform;
 mod state;

@@ -21,6 +21,7 @@ use super::{
     ledger::Ledger,
     letters,
     message::local_messages,
+    meter::Meter,
     pool::Pool,
     profile::Profiles,
     recovery::Whom,
@@ -133,6 +134,7 @@ impl SupervisorActor {
             bus,
             router,
             profiles,
+            meter: Meter::default(),
             providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
         }
@@ -142,6 +144,7 @@ impl SupervisorActor {
         Oracle {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
+            meter: services.meter.clone(),
             providers: Arc::clone(&services.providers),
         }
     }

@@ -10,8 +10,8 @@ use tokio::{
 };
 
 use super::{
+    Host,
     connection::{self, Limits},
-    drain::Drain,
     settings::Settings,
 };
 
@@ -117,15 +117,12 @@ impl Listener {
 }
 
 /// Takes connections until the server begins to end, and gives back those that are left then.
-pub(super) async fn accept(
-    listener: Listener,
-    router: Router,
-    settings: Settings,
-    drain: Drain,
-) -> JoinSet<()> {
-    let limits = Limits::from(&settings);
+pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> JoinSet<()> {
+    let (settings, drain) = (&host.settings, host.drain());
+    let limits = Limits::from(settings);
     let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
     loop {
+        host.overload().connected(connections.len());
         tokio::select! {
             () = drain.begun() => return connections,
             Some(ended) = connections.join_next() => {
@@ -145,6 +142,8 @@ pub(super) async fn accept(
                     // Slower without, and right all the same.
                     let _ = tcp.set_nodelay(true);
                     let (router, drain) = (router.clone(), drain.clone());
+                    // Before it can ask how many there are.
+                    host.overload().connected(connections.len() + 1);
                     connections.spawn(connection::serve(tcp, address, router, limits, drain));
                 }
                 Err(error) => {

@@ -4,7 +4,7 @@
 use std::{any::Any, panic::AssertUnwindSafe};
 
 use axum::{
-    extract::Request,
+    extract::{Request, State},
     http::{HeaderName, HeaderValue, Method, Uri},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Problem, connection::Peer};
+use super::{Host, Problem, connection::Peer};
 
 /// By which a request is found again in the log; given, or made here.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -44,7 +44,7 @@ impl RequestId {
 }
 
 /// See the module.
-pub(super) async fn meet(mut request: Request, next: Next) -> Response {
+pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let id = RequestId::of(&request);
     let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -53,6 +53,7 @@ pub(super) async fn meet(mut request: Request, next: Next) -> Response {
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
     response.headers_mut().insert(REQUEST_ID, id.0.clone());
+    host.overload().answered(response.status());
     log(&id, from.as_ref(), (&method, &uri), &response, began);
     response
 }

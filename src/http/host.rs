@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Problem, drain::Drain, overload::Overload, settings::Settings};
+use super::{Problem, drain::Drain, health::JournalCheck, overload::Overload, settings::Settings};
 use crate::{actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
@@ -13,6 +13,7 @@ struct Inner {
     shares: Shares,
     drain: Drain,
     overload: Overload,
+    journal_check: JournalCheck,
 }
 
 /// See [`Host`].
@@ -36,6 +37,7 @@ impl Host {
             shares,
             drain: Drain::default(),
             overload,
+            journal_check: JournalCheck::default(),
         }))
     }
 
@@ -49,6 +51,10 @@ impl Host {
         &self.0.overload
     }
 
+    pub(super) fn journal_check(&self) -> &JournalCheck {
+        &self.0.journal_check
+    }
+
     /// Whether the system takes another query; asked before anything is said to the actors.
     ///
     /// # Errors
@@ -57,7 +63,7 @@ impl Host {
         if self.0.drain.has_begun() {
             return Err(Problem::ends());
         }
-        let running = self.oracle.running();
+        let running = self.oracle.busy();
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",

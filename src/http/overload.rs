@@ -3,11 +3,15 @@
 //! A request that finds no room is refused at once, with a hint when to try again. What tells how the
 //! system stands is let through always.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
 
 use axum::{
     body::Body,
     extract::{Request, State},
+    http::StatusCode,
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -16,11 +20,14 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Host, Problem, held::Held, settings::Settings};
+use crate::actor::Count;
 
 /// All bodies together may take as much as so many of the largest.
 const LARGEST_BODIES: usize = 64;
 /// What bodies take is counted in pieces of this many bytes.
 const PIECE: usize = 1_024;
+/// Classes of status, for the figures.
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// What an operator looks at to see what is wrong.
 const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
@@ -30,6 +37,9 @@ pub(super) struct Overload {
     most: usize,
     /// In pieces.
     bodies: Arc<Semaphore>,
+    connections: AtomicUsize,
+    /// By the class of their status.
+    answers: [AtomicU64; CLASSES.len()],
 }
 
 impl Overload {
@@ -39,7 +49,40 @@ impl Overload {
             requests: Arc::new(Semaphore::new(settings.max_requests)),
             most: settings.max_requests,
             bodies: Arc::new(Semaphore::new(bodies.clamp(1, Semaphore::MAX_PERMITS))),
+            connections: AtomicUsize::new(0),
+            answers: Default::default(),
         }
+    }
+
+    /// Requests that are worked on.
+    pub(super) fn in_work(&self) -> usize {
+        self.most.saturating_sub(self.requests.available_permits())
+    }
+
+    /// There are so many connections.
+    pub(super) fn connected(&self, connections: usize) {
+        self.connections.store(connections, Ordering::Relaxed);
+    }
+
+    /// Connections that there are.
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// An answer with this status is sent.
+    pub(super) fn answered(&self, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).checked_sub(1);
+        if let Some(count) = class.and_then(|class| self.answers.get(class)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Answers so far, by the class of their status.
+    pub(super) fn answers(&self) -> Vec<Count> {
+        let counts = self.answers.iter();
+        let counts = counts.map(|count| count.load(Ordering::Relaxed));
+        let named = CLASSES.into_iter().zip(counts);
+        named.map(|(name, count)| Count { name, count }).collect()
     }
 }
 

@@ -28,8 +28,7 @@ impl Server {
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
         let (routes, _) = router(host.clone());
-        let (settings, drain) = (host.settings.clone(), host.drain().clone());
-        let accepting = accept::accept(listener, routes, settings, drain);
+        let accepting = accept::accept(listener, routes, host.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "ends with its owner, see `Drop` and `shut_down`"

@@ -11,6 +11,7 @@ use std::{
 use oracle_agent::{llm::Scripted, testkit::TestOracle};
 use serde_json::Value;
 
+mod health;
 mod limits;
 mod server;
 

@@ -65,7 +65,7 @@ pub(super) async fn run(
     clock: &Clock,
     teller: &Teller,
 ) -> End {
-    let start = Instant::now();
+    let (start, from) = (Instant::now(), clock.monotonic_micros());
     let mut stream = backend.call(ticket.request);
     let total = start + settings.total;
     // Until the first piece there is one deadline, whatever else comes; then each sign of life counts.
@@ -114,6 +114,10 @@ pub(super) async fn run(
             Err(fault) => Some(End::Failed(fault.clone())),
             Ok(_) => None,
         };
+        if end.is_some() {
+            // Before the session hears of it.
+            ticket.pulse.asked(from, clock.monotonic_micros());
+        }
         // A session takes what comes; one that does not is as good as gone.
         let taken = timeout_at(total.max(deadline), ticket.deltas.send(piece)).await;
         if let Some(end) = end {

@@ -109,6 +109,7 @@ impl SessionState {
         // Whatever an earlier call of this session waits for, this one does not.
         let now = self.services.clock.monotonic_millis();
         self.pulse.queue(Place::Left, now);
+        self.pulse.sent(self.services.clock.monotonic_micros());
         Some(Call {
             sid,
             key: self.key.clone(),

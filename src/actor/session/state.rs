@@ -1,6 +1,6 @@
 //! What the shell keeps, and its one step.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
@@ -9,6 +9,7 @@ use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
 use crate::{
     actor::{
         mailbox::Mailbox,
+        meter::Alive,
         profile::Profile,
         pulse::{Expected, Pulse, Stage},
         replay::Replayed,
@@ -54,6 +55,10 @@ pub(in crate::actor) struct SessionState {
     told: Option<Running>,
     /// How many appends the journal has taken of this actor.
     taken: u64,
+    /// When the running turn began, in monotonic microseconds; none of one that is no measure of others.
+    pub(super) turn_began: Option<u64>,
+    /// Counts it among those that live.
+    alive: Alive,
 }
 
 /// The journal took an append of this actor and then refused what its query had to record.
@@ -78,6 +83,7 @@ impl SessionState {
             pulse,
             services,
         } = args;
+        let alive = services.meter.enter();
         let Replayed {
             session,
             opening,
@@ -104,6 +110,8 @@ impl SessionState {
             away: None,
             told: None,
             taken: 0,
+            turn_began: None,
+            alive,
         }
     }
 
@@ -141,6 +149,7 @@ impl SessionState {
         if let Report::ToolEnded { result, .. } = &report {
             self.tools.remove(&result.call);
         }
+        self.count_call(&report);
         let decision = self.session.observe(report, self.services.clock.moment());
         self.own_step(me, decision).await
     }
@@ -198,12 +207,14 @@ impl SessionState {
             records, effects, ..
         } = decision;
         if !records.is_empty() {
+            let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             self.append(records.clone()).await?;
             self.taken += 1;
             for record in &records {
                 self.session.evolve(record);
             }
+            self.count(&records, began);
             self.publish(records);
             self.keep();
         }
@@ -234,13 +245,20 @@ impl SessionState {
             records,
             leaves,
         };
+        let began = self.services.clock.monotonic_micros();
         let durable = self.services.journal.append(append);
         match tokio::time::timeout(self.services.timeouts.append, durable).await {
             Ok(appended) => {
+                if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
+                    self.services.meter.not_committed();
+                }
                 appended?;
+                let took = self.services.clock.monotonic_micros().saturating_sub(began);
+                self.services.meter.committed(Duration::from_micros(took));
                 Ok(())
             }
             Err(_) => {
+                self.services.meter.not_committed();
                 let within = self.services.timeouts.append;
                 let late = format!("it did not answer within {within:?}");
                 Err(journal::Error::Unavailable(late).into())
@@ -273,6 +291,8 @@ impl SessionState {
             Stage::Idle
         });
         self.pulse.expect(self.expected(), now);
+        let activity = self.activity();
+        self.alive.now_at(activity);
         if running.is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();

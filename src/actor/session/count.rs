@@ -1,0 +1,101 @@
+//! What a session counts: what it recorded, how long a turn took, and what it is at.
+
+use std::{sync::Arc, time::Duration};
+
+use super::state::SessionState;
+use crate::{
+    actor::meter::{Activity, TurnTimes},
+    kernel::{Report, Step},
+    model::{
+        Record,
+        record::{BudgetFact, Fact, LlmFact, QueryFact, TurnFact},
+    },
+};
+
+impl SessionState {
+    /// These are durable; the step that led to them began at this microsecond.
+    pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64) {
+        for record in records {
+            self.services.meter.record(record);
+            match &record.fact {
+                Fact::Query(QueryFact::Accepted(_)) => {
+                    let runs = self.session.query().map(|query| query.id());
+                    if runs == record.query {
+                        self.turn_began = Some(began);
+                    }
+                }
+                Fact::Turn(TurnFact::Started(_)) => {
+                    self.turn_began.get_or_insert(began);
+                }
+                Fact::Turn(TurnFact::Replied(_)) => self.turn_ends(),
+                // Pauses and calls of which nothing came are nobody's time.
+                Fact::Turn(TurnFact::Restarted(_))
+                | Fact::Query(QueryFact::Finished(_))
+                | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_))
+                | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
+                Fact::Query(QueryFact::Classified(_))
+                | Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
+                | Fact::Budget(_)
+                | Fact::Session(_)
+                | Fact::Signal(_)
+                | Fact::Tool(_)
+                | Fact::Approval(_)
+                | Fact::Agent(_)
+                | Fact::Supervisor(_)
+                | Fact::Control(_) => {}
+            }
+        }
+    }
+
+    fn turn_ends(&mut self) {
+        let Some(began) = self.turn_began.take() else {
+            return;
+        };
+        let now = self.services.clock.monotonic_micros();
+        let (queued, model) = self.pulse.outside();
+        self.services.meter.turn(TurnTimes {
+            whole: Duration::from_micros(now.saturating_sub(began)),
+            queued,
+            model,
+        });
+    }
+
+    /// How a call ended, if that is what is reported.
+    pub(super) fn count_call(&self, report: &Report) {
+        let fault = match report {
+            Report::ModelReplied { .. } | Report::Compacted { .. } => None,
+            Report::ModelFailed { fault, .. } | Report::CompactionFailed { fault, .. } => {
+                Some(&fault.class)
+            }
+            Report::Prepared { .. }
+            | Report::RetryDue { .. }
+            | Report::ToolEnded { .. }
+            | Report::ChildEnded { .. }
+            | Report::Restarted { .. }
+            | Report::BudgetViolated { .. }
+            | Report::Unwritable { .. } => return,
+        };
+        self.services.meter.called(fault);
+    }
+
+    /// What it is at.
+    pub(super) fn activity(&self) -> Activity {
+        let Some(query) = self.session.query() else {
+            return Activity::Idle;
+        };
+        if self.session.is_paused() {
+            return Activity::Paused;
+        }
+        match query.step() {
+            Step::Preparing | Step::Ready => Activity::Preparing,
+            Step::Calling { .. } | Step::Compacting { pause: None, .. } => Activity::Calling,
+            Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => {
+                Activity::BackingOff
+            }
+            // Nothing is in flight, and it is not over: only a person can mean that.
+            Step::Tools { .. } if self.session.may_rest() => Activity::Approval,
+            Step::Tools { .. } => Activity::Tools,
+            Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Whether the server is well, and its figures.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use oracle_agent::{
+    actor::{Count, Figures},
+    journal::Memory,
+    llm::Scripted,
+    model::{SessionKey, SessionName, Submission},
+    testkit::{TestOracle, TestServer, TestTool},
+};
+use serde_json::Value;
+
+use super::{client, greeter};
+
+const LOOKS: &str = "Let me look.";
+const MORE: &str = "Half of it.\n<signal type=\"need_turn\"><reason>the other half is \
+                    missing</reason><confidence>0.9</confidence></signal>";
+const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
+                    <confidence>0.9</confidence></signal>";
+
+fn count(counts: &[Count], name: &str) -> u64 {
+    counts
+        .iter()
+        .find(|count| count.name == name)
+        .unwrap()
+        .count
+}
+
+/// Asks a question, and waits for its end.
+async fn ask(server: &TestServer, session: &str) {
+    let key = SessionKey::local(SessionName::new(session).unwrap());
+    let session = server.oracle().session(key);
+    session
+        .answer(Submission::new("where is it?"))
+        .await
+        .unwrap();
+}
+
+async fn get(server: &TestServer, path: &str) -> (u16, String) {
+    let response = client().get(server.url(path)).send().await.unwrap();
+    let status = response.status().as_u16();
+    (status, response.text().await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_are_those_of_the_conversation() {
+    let model = Scripted::new()
+        .calls(LOOKS, [("look", serde_json::json!({}))])
+        .reply(MORE)
+        .reply(DONE);
+    let oracle = TestOracle::new(model).tool(TestTool::new("look").answers("found"));
+    let server = TestServer::start(oracle).await.unwrap();
+    ask(&server, "s").await;
+    let figures: Figures = server.oracle().figures();
+    assert_eq!(figures.accepted, 1);
+    for (counts, name, want) in [
+        (&figures.sessions, "opened", 1),
+        (&figures.queries, "answered", 1),
+        (&figures.queries, "failed", 0),
+        (&figures.signals, "need_turn", 1),
+        (&figures.signals, "context_sufficient", 1),
+        (&figures.signals, "rejected", 0),
+        (&figures.tools, "finished", 1),
+        (&figures.calls, "answered", 3),
+        (&figures.restarts, "crash", 0),
+    ] {
+        assert_eq!(count(counts, name), want, "{name}");
+    }
+    assert_eq!(figures.turn.count, 3);
+    let parts = figures.queued.sum + figures.model.sum + figures.own.sum;
+    assert!(parts >= figures.turn.sum, "{figures:?}");
+    assert!(figures.commit.count >= 7, "{:?}", figures.commit);
+    assert!(!figures.journal_fails);
+    let live: u64 = figures.live.iter().map(|count| count.count).sum();
+    assert!(live <= 1, "{:?}", figures.live);
+}
+
+/// A metric's lines by name and labels, as one reads them who knows the format and nothing else.
+fn parsed(text: &str) -> BTreeMap<String, f64> {
+    let (text, end) = text.split_at(text.len() - "# EOF\n".len());
+    assert_eq!(end, "# EOF\n");
+    let mut types = BTreeMap::new();
+    let mut values = BTreeMap::new();
+    for line in text.lines() {
+        if let Some(described) = line.strip_prefix("# ") {
+            let mut words = described.splitn(3, ' ');
+            let (what, name, rest) = (words.next(), words.next(), words.next());
+            assert!(matches!(what, Some("HELP" | "TYPE" | "UNIT")), "{line}");
+            if what == Some("TYPE") {
+                let new = types.insert(name.unwrap().to_owned(), rest.unwrap());
+                assert_eq!(new, None, "told twice: {line}");
+            }
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let plain = name.split('{').next().unwrap();
+        let of = types.keys().any(|known| plain.starts_with(known.as_str()));
+        assert!(of, "of no metric: {line}");
+        let labels = name.strip_prefix(plain).unwrap();
+        assert!(labels.is_empty() || labels.ends_with('}'), "{line}");
+        let before = values.insert(name.to_owned(), value.parse().unwrap());
+        assert_eq!(before, None, "given twice: {line}");
+    }
+    values
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_text_that_can_be_parsed() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    ask(&server, "s").await;
+    let (status, text) = get(&server, "/metrics").await;
+    assert_eq!(status, 200);
+    let values = parsed(&text);
+    for (name, want) in [
+        ("oracle_messages_accepted_total", 1.0),
+        ("oracle_queries_total{outcome=\"answered\"}", 1.0),
+        ("oracle_queries_total{outcome=\"stuck\"}", 0.0),
+        ("oracle_model_calls_total{result=\"answered\"}", 1.0),
+        ("oracle_turn_seconds_count", 1.0),
+        ("oracle_turn_own_seconds_bucket{le=\"+Inf\"}", 1.0),
+        ("oracle_http_connections", 1.0),
+        ("oracle_http_requests_in_work", 0.0),
+        (
+            "oracle_gateway_circuit{provider=\"scripted\",model=\"\",state=\"closed\"}",
+            1.0,
+        ),
+        (
+            "oracle_gateway_circuit{provider=\"scripted\",model=\"\",state=\"open\"}",
+            0.0,
+        ),
+        ("oracle_mailbox_waiting{actor=\"bus\",number=\"0\"}", 0.0),
+    ] {
+        assert_eq!(values.get(name), Some(&want), "{name} in\n{text}");
+    }
+    let buckets = values
+        .iter()
+        .filter(|(name, _)| name.starts_with("oracle_journal_commit_seconds_bucket"));
+    assert!(buckets.count() > 10);
+    assert!(!text.contains("\"s\""), "no session is named");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_ready_until_it_ends() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    assert_eq!(get(&server, "/healthz").await, (200, "ok\n".into()));
+    let (status, body) = get(&server, "/readyz").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &body["ready"]), (200, &true.into()), "{body}");
+    assert_eq!(body["journal"], "ok");
+    assert_eq!(body["providers"]["scripted"], "closed");
+}
+
+mod without_sockets {
+    use axum::{Router, body::Body, http::Request};
+    use http_body_util::BodyExt as _;
+    use oracle_agent::{
+        http::{Host, Settings, Shares, router},
+        model::ProfileName,
+        testkit::{Obstacle, Obstructed, TestSystem, let_pass},
+    };
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    fn host(system: &TestSystem) -> Host {
+        Host::new(Shares {
+            oracle: system.oracle().clone(),
+            journal: system.journal(),
+            profiles: vec![ProfileName::oracle()],
+            settings: Settings::default(),
+        })
+    }
+
+    async fn readiness(routes: &Router) -> (u16, Value) {
+        let request = Request::get("/readyz").body(Body::empty()).unwrap();
+        let response = routes.clone().oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&body).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_ends_is_not_ready() {
+        let system = greeter().start().await.unwrap();
+        let host = host(&system);
+        let (routes, _) = router(host.clone());
+        assert_eq!(readiness(&routes).await.0, 200);
+        host.drain().begin();
+        let (status, body) = readiness(&routes).await;
+        assert_eq!((status, &body["draining"]), (503, &true.into()));
+        assert_eq!(body["journal"], "ok");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_cannot_write_is_not_ready_until_it_can() {
+        let journal = Obstructed::new(Arc::new(Memory::new()));
+        let oracle = greeter().journal(Arc::new(journal.clone()));
+        let system = oracle.start().await.unwrap();
+        let (routes, _) = router(host(&system));
+        assert_eq!(readiness(&routes).await.0, 200);
+        journal.set(Obstacle::RefusedAppends);
+        let session = system.session("s").unwrap();
+        assert!(session.submit(Submission::new("hello")).await.is_err());
+        // Not even the little that a look would write.
+        journal.set(Obstacle::Down);
+        let_pass(Duration::from_secs(3)).await;
+        let (status, body) = readiness(&routes).await;
+        assert_eq!(status, 503, "{body}");
+        assert_ne!(body["journal"], "ok");
+        journal.set(Obstacle::None);
+        let_pass(Duration::from_secs(3)).await;
+        let (status, body) = readiness(&routes).await;
+        assert_eq!((status, &body["journal"]), (200, &"ok".into()));
+    }
+}
