@@ -25,6 +25,7 @@ mod help;
 pub mod input;
 mod interrupts;
 pub mod journal;
+pub mod keys;
 pub mod mock_model;
 pub mod models;
 mod options;
@@ -68,6 +69,9 @@ pub enum Command {
     /// Serve conversations over HTTP
     #[command(after_help = help::SERVE)]
     Serve(serve::ServeArgs),
+    /// Make, list and revoke the keys of a server
+    #[command(after_help = help::KEYS)]
+    Keys(keys::KeysArgs),
     /// List, show, search, export and delete what is kept of conversations
     #[command(after_help = help::SESSIONS)]
     Sessions(sessions::SessionsArgs),

@@ -24,6 +24,7 @@ mod provider;
 mod query;
 mod server;
 mod show;
+mod tenants;
 mod value;
 
 use serde::{Deserialize, Serialize};
@@ -38,9 +39,10 @@ pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
 pub use provider::{Dialect, Provider, ProviderModel, Stream};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
 pub use server::Server;
+pub use tenants::{Named, OfTenant, Tenants};
 pub use value::{
-    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, ModelChain, ModelName,
-    NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName,
+    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, ModelChain, ModelName,
+    NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName, WebOrigin,
 };
 
 /// All that can be set, by section.
@@ -73,6 +75,8 @@ pub struct Config {
     pub actors: Actors,
     /// What is served over HTTP, and how much of it.
     pub server: Server,
+    /// What a tenant may have of it.
+    pub tenants: Tenants,
     /// Where things are kept.
     pub data: Data,
     /// Servers of models besides the built-in presets.

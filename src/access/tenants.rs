@@ -156,6 +156,12 @@ impl Account {
         self.books().used(now, tokens);
     }
 
+    /// Whether its sessions have a limit.
+    #[must_use]
+    pub fn counts_sessions(&self) -> bool {
+        self.books().counts_sessions()
+    }
+
     /// Whether there is room for one more session.
     #[must_use]
     pub fn room_for_session(&self) -> Room {

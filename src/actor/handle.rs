@@ -16,6 +16,7 @@ use ractor::RpcReplyPort;
 
 use super::{
     bus::{BusHandle, Filter, Notice, Subscription},
+    clock::Clock,
     depths::{Depths, Gauges},
     gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
@@ -28,6 +29,7 @@ use super::{
     shard::ShardMsg,
 };
 use crate::{
+    access::Tenants,
     journal::Journal,
     kernel::{Command, Refusal, Reply},
     model::{
@@ -102,6 +104,8 @@ pub struct Oracle {
     pub(super) gauges: Gauges,
     pub(super) meter: Meter,
     pub(super) providers: Boards,
+    pub(super) tenants: Tenants,
+    pub(super) clock: Clock,
 }
 
 impl Oracle {
@@ -152,6 +156,18 @@ impl Oracle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.live()
+    }
+
+    /// What tenants have, and may have.
+    #[must_use]
+    pub const fn tenants(&self) -> &Tenants {
+        &self.tenants
+    }
+
+    /// By what time it goes.
+    #[must_use]
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// How the model providers stand, by name. Cheap: nobody is asked.

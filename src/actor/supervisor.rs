@@ -137,6 +137,7 @@ impl SupervisorActor {
             meter: Meter::default(),
             providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
+            tenants: Tenants::new(settings.tenants.clone()),
         }
     }
 
@@ -146,6 +147,8 @@ impl SupervisorActor {
             gauges: Gauges::new(services, gateways),
             meter: services.meter.clone(),
             providers: Arc::clone(&services.providers),
+            tenants: services.tenants.clone(),
+            clock: services.clock.clone(),
         }
     }
 }

@@ -69,6 +69,7 @@ fn log(
         target: "oracle::access",
         request = id.as_str(),
         from = from.map(|peer| tracing::field::display(peer.address)),
+        by = response.extensions().get::<Principal>().map(|principal| &*principal.name),
         %method,
         // Without the query, which may hold what is nobody's business.
         path = uri.path(),

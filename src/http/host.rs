@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Problem, drain::Drain, health::JournalCheck, overload::Overload, settings::Settings};
-use crate::{actor::Oracle, journal::Journal, model::ProfileName};
+use super::{Problem, door::Porter, drain::Drain, health::JournalCheck, overload::Overload, settings::Settings};
+use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -14,6 +14,7 @@ struct Inner {
     drain: Drain,
     overload: Overload,
     journal_check: JournalCheck,
+    porter: Porter,
 }
 
 /// See [`Host`].
@@ -26,6 +27,8 @@ pub struct Shares {
     pub profiles: Vec<ProfileName>,
     /// How it listens, and how much it takes on.
     pub settings: Settings,
+    /// Who may come in.
+    pub keys: Arc<Keyring>,
 }
 
 impl Host {
@@ -33,11 +36,13 @@ impl Host {
     #[must_use]
     pub fn new(shares: Shares) -> Self {
         let overload = Overload::new(&shares.settings);
+        let porter = Porter::new(&shares.settings);
         Self(Arc::new(Inner {
             shares,
             drain: Drain::default(),
             overload,
             journal_check: JournalCheck::default(),
+            porter,
         }))
     }
 
@@ -53,6 +58,10 @@ impl Host {
 
     pub(super) fn journal_check(&self) -> &JournalCheck {
         &self.0.journal_check
+    }
+
+    pub(super) fn porter(&self) -> &Porter {
+        &self.0.porter
     }
 
     /// Whether the system takes another query; asked before anything is said to the actors.

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use crate::{actor::AskError, kernel::Refusal};
 
+mod access;
 mod limits;
 
 pub(super) use limits::no_such_method;
@@ -82,18 +83,13 @@ impl Problem {
         }
     }
 
-    /// No key was given, or none that is known.
+    /// The header or field that it is about.
     #[must_use]
-    pub fn no_key() -> Self {
-        let what = "no valid key was given: send `Authorization: Bearer KEY` with a key from `oracle keys create`";
-        Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", what)
-    }
-
-    /// The key does not open this.
-    #[must_use]
-    pub fn admin_only() -> Self {
-        let what = "this needs a key of the role `admin`";
-        Self::new(StatusCode::FORBIDDEN, "admin_only", what)
+    fn of(self, param: &'static str) -> Self {
+        Self {
+            param: Some(param.into()),
+            ..self
+        }
     }
 
     /// The status that it is answered with.

@@ -28,6 +28,12 @@ pub struct Settings {
     pub max_queries: usize,
     /// Largest body of a request, in bytes.
     pub max_body: usize,
+    /// Names that it is asked for by, besides `localhost` and its address.
+    pub allowed_hosts: Vec<String>,
+    /// Web pages that may ask it, as browsers say them.
+    pub allowed_origins: Vec<String>,
+    /// Wrong keys that an address may show in a minute.
+    pub wrong_keys_per_minute: u64,
 }
 
 impl Default for Settings {
@@ -43,6 +49,9 @@ impl Default for Settings {
             max_requests: 10_000,
             max_queries: 20_000,
             max_body: 8 << 20,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            wrong_keys_per_minute: 10,
         }
     }
 }

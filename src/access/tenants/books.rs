@@ -151,6 +151,10 @@ impl Books {
         }
     }
 
+    pub(super) const fn counts_sessions(&self) -> bool {
+        self.limits.sessions.is_some()
+    }
+
     pub(super) fn room_for_session(&mut self, now: Duration) -> Decided {
         let Some(limit) = self.limits.sessions else {
             return Decided::Unlimited;

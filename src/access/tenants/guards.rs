@@ -76,7 +76,9 @@ impl Inbox {
 
     /// Models have been sent and have given so many tokens for it.
     pub fn used(&self, tokens: u64) {
-        self.account.used(tokens);
+        if tokens > 0 {
+            self.account.used(tokens);
+        }
     }
 }
 

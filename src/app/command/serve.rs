@@ -8,6 +8,7 @@ use super::{
     run::{lasting, on_runtime},
 };
 use crate::{
+    access::{KeyFile, Keyring},
     cli::{
         Args, Environment, Stop, exit,
         serve::{Ends, Started},
@@ -38,8 +39,13 @@ pub(super) fn serve(
     let (builder, folder) = lasting(config, args, environment)?;
     on_runtime(Box::pin(async {
         let mut ends = Ends::listen();
+        let keys = Keyring::open(KeyFile::within(&folder)).map_err(Stop::failed)?;
+        let door = match keys.is_guarded() {
+            true => Door::Keys,
+            false => Door::Open,
+        };
         // First of all: whoever finds the place taken is to have changed nothing.
-        let listener = Listener::bind(&settings, Door::Open).map_err(not_there)?;
+        let listener = Listener::bind(&settings, door).map_err(not_there)?;
         let shared = data::journal(&folder).await?;
         let journal: Arc<dyn Journal> = Arc::new(shared.clone());
         let mut system = builder.journal(shared.clone()).start().await?;
@@ -48,6 +54,7 @@ pub(super) fn serve(
             journal,
             profiles: vec![ProfileName::oracle()],
             settings,
+            keys: Arc::new(keys),
         });
         let server = Server::start(listener, host);
         let started = Started {
@@ -55,6 +62,7 @@ pub(super) fn serve(
             models: loaded.choice.chain.models(),
             because: &loaded.why_these_models(),
             data: &folder,
+            needs_keys: door == Door::Keys,
         };
         started.tell(terminal);
         tokio::select! {
