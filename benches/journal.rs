@@ -8,10 +8,7 @@ use divan::{Bencher, counter::ItemsCount};
 use futures_util::FutureExt;
 use oracle_agent::{
     journal::{Append, Claim, Journal, Memory, Standing},
-    model::{
-        Record, Seq, SessionKey, SessionName, Timestamp,
-        record::{ControlFact, Noted},
-    },
+    model::{By, Record, Seq, SessionKey, SessionName, Timestamp, record::ControlFact},
 };
 
 fn main() {
@@ -35,7 +32,7 @@ fn claim(journal: &Memory, number: usize) -> Option<Claim> {
 }
 
 fn record() -> Arc<Record> {
-    let fact = ControlFact::Paused(Noted {}).into();
+    let fact = ControlFact::Paused(By::local().into()).into();
     Arc::new(Record {
         at: Timestamp::from_millis(0),
         query: None,

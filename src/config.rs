@@ -41,8 +41,8 @@ pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
 pub use server::Server;
 pub use tenants::{Named, OfTenant, Tenants};
 pub use value::{
-    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, ModelChain, ModelName,
-    NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName, WebOrigin,
+    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, ModelChain,
+    ModelName, NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName, WebOrigin,
 };
 
 /// All that can be set, by section.

@@ -15,6 +15,7 @@
 //! fit the present state is stale and decides nothing.
 
 mod answer;
+mod attach;
 mod budget;
 mod calls;
 mod compaction;
@@ -26,6 +27,7 @@ mod delegation;
 mod draft;
 mod effect;
 mod fallback;
+mod fork;
 mod guard;
 mod guidance;
 mod history;
@@ -50,7 +52,7 @@ pub use conversation::{Conversation, Said};
 pub use effect::{CallToken, Decision, Effect, Reply, Trial};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
-pub use input::{Command, Moment, Refusal, Report};
+pub use input::{Command, Moment, Order, Refusal, Report};
 pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,

@@ -21,9 +21,9 @@ pub mod time;
 pub mod tool;
 pub mod usage;
 
-pub use access::Principal;
+pub use access::{By, Principal};
 pub use classification::{Needs, QueryClassification, QueryType};
-pub use command::{BusyPolicy, Import, ImportedMessage, Speaker, Submission};
+pub use command::{BusyPolicy, ForkPoint, Import, ImportedMessage, Speaker, Submission};
 pub use event::{Event, Severity, Source};
 pub use fault::{Fault, FaultClass};
 pub use id::{

@@ -130,9 +130,14 @@ mod tests {
         let mut attempts = Attempts::new(1);
         let flood = |attempts: &mut Attempts, now| {
             let all = (0..100_000_u32).map(|bits| IpAddr::V4(bits.into()));
-            all.filter(|from| attempts.failed(*from, now).is_ok()).count()
+            all.filter(|from| attempts.failed(*from, now).is_ok())
+                .count()
         };
-        assert_eq!(flood(&mut attempts, NOW), MOST + 8, "and a few in the common place");
+        assert_eq!(
+            flood(&mut attempts, NOW),
+            MOST + 8,
+            "and a few in the common place"
+        );
         assert_eq!(attempts.places.len(), MOST);
         let later = NOW + Duration::from_secs(120);
         assert_eq!(flood(&mut attempts, later), MOST + 8, "old ones make room");

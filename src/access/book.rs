@@ -102,6 +102,9 @@ pub enum BookError {
         /// The name.
         name: KeyName,
     },
+    /// The new one has the id of another one, which happens to one in millions.
+    #[error("the new key has the id of another one by chance: try again")]
+    SameId,
     /// There are too many.
     #[error("there are {MOST} keys, and no more are kept: take some out of the file")]
     Full,
@@ -163,6 +166,9 @@ impl Book {
         if self.keys.iter().any(taken) {
             return Err(BookError::Taken { name });
         }
+        if self.has(key.id()) {
+            return Err(BookError::SameId);
+        }
         if self.keys.len() >= MOST {
             return Err(BookError::Full);
         }
@@ -181,7 +187,7 @@ impl Book {
     }
 
     /// Whether a key has this id.
-    pub(super) fn has(&self, id: &KeyId) -> bool {
+    fn has(&self, id: &KeyId) -> bool {
         self.keys.iter().any(|entry| entry.id == *id)
     }
 
@@ -233,7 +239,10 @@ mod tests {
         let mut book = Book::default();
         let key = Key::draw().unwrap();
         let expires = Some(at(100));
-        let new_key = NewKey { expires, ..new("a") };
+        let new_key = NewKey {
+            expires,
+            ..new("a")
+        };
         let entry = book.add(&key, new_key, at(0)).unwrap();
         for (time, state) in [(0, State::Valid), (99, State::Valid), (100, State::Expired)] {
             assert_eq!(entry.state(at(time)), state, "{time}");
@@ -254,6 +263,8 @@ mod tests {
         let draw = || Key::draw().unwrap();
         let (first, second) = (draw(), draw());
         book.add(&first, new("a"), at(0)).unwrap();
+        let again = book.add(&first, new("b"), at(0));
+        assert_eq!(again.unwrap_err(), BookError::SameId);
         assert!(matches!(
             book.add(&second, new("a"), at(1)),
             Err(BookError::Taken { .. })

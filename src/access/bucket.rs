@@ -86,7 +86,11 @@ mod tests {
             let later = START + wait + Duration::from_secs(61);
             assert!(bucket.is_full(later));
             let again = (0..2 * limit).filter(|_| bucket.take(later).is_ok());
-            assert_eq!(again.count() as u64, limit, "never more, however long it rested");
+            assert_eq!(
+                again.count() as u64,
+                limit,
+                "never more, however long it rested"
+            );
         }
     }
 
@@ -95,7 +99,10 @@ mod tests {
         let mut bucket = Bucket::new(600);
         bucket.charge(START, 1_200);
         let wait = bucket.look(START).unwrap_err();
-        assert!(wait > Duration::from_secs(60) && wait < Duration::from_secs(61), "{wait:?}");
+        assert!(
+            wait > Duration::from_secs(60) && wait < Duration::from_secs(61),
+            "{wait:?}"
+        );
         assert!(bucket.look(START + wait).is_ok());
         bucket.charge(START, u64::MAX);
         assert!(bucket.look(START).is_err(), "no number wraps around");

@@ -156,7 +156,11 @@ impl KeyFile {
         }
         // What stands there is not repeated: somebody may have put a key there by mistake.
         let why = |error: serde_json::Error| {
-            let what = if error.is_data() { "not as it should be" } else { "no JSON" };
+            let what = if error.is_data() {
+                "not as it should be"
+            } else {
+                "no JSON"
+            };
             self.broken(format!("{what} in line {}", error.line()))
         };
         let Head { version: found } = serde_json::from_str(text).map_err(why)?;

@@ -12,10 +12,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    Entry, FileError, Hash, Key, KeyFile, KeyId, State,
-    file::Stamp,
-};
+use super::{Entry, FileError, Hash, Key, KeyFile, KeyId, State, file::Stamp};
 use crate::model::{Principal, Timestamp};
 
 /// How often it is looked whether the file has changed.
@@ -232,7 +229,12 @@ mod tests {
         let near = format!("{}{last}", &key[..key.len() - 1]);
         let stranger = Key::draw().unwrap();
         for (name, shown, time, judged) in [
-            ("right", Some(key.as_str()), 999, Judgement::Known(principal)),
+            (
+                "right",
+                Some(key.as_str()),
+                999,
+                Judgement::Known(principal),
+            ),
             ("expired", Some(&key), 1_000, Judgement::Wrong),
             ("none", None, 0, Judgement::NoKey),
             ("nearly", Some(&near), 0, Judgement::Wrong),
@@ -251,7 +253,11 @@ mod tests {
         let ring = Keyring::open(file.clone()).unwrap();
         assert_eq!(ring.judge(None, at(0), second(0)), Judgement::Open);
         let key = made(&file, "a");
-        assert_eq!(ring.judge(None, at(0), second(0)), Judgement::Open, "no look is due");
+        assert_eq!(
+            ring.judge(None, at(0), second(0)),
+            Judgement::Open,
+            "no look is due"
+        );
         assert_eq!(ring.judge(None, at(0), second(1)), Judgement::NoKey);
         let known = |now| matches!(ring.judge(Some(&key), at(0), now), Judgement::Known(_));
         assert!(known(second(1)));
@@ -259,7 +265,11 @@ mod tests {
             .unwrap();
         assert!(!known(second(2)));
         fs::remove_file(file.path()).unwrap();
-        assert_eq!(ring.judge(None, at(0), second(9)), Judgement::NoKey, "it never opens again");
+        assert_eq!(
+            ring.judge(None, at(0), second(9)),
+            Judgement::NoKey,
+            "it never opens again"
+        );
         assert_eq!(ring.judge(Some(&key), at(0), second(9)), Judgement::Wrong);
     }
 

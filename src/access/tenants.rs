@@ -20,8 +20,8 @@ use crate::model::TenantId;
 mod books;
 mod guards;
 
-pub use books::{Over, Room};
 use books::Books;
+pub use books::{Over, Room};
 pub use guards::{Inbox, NewSession, Pending};
 
 /// Limits of one tenant; what is not set has none.

@@ -31,9 +31,9 @@ use super::{
 use crate::{
     access::Tenants,
     journal::Journal,
-    kernel::{Command, Refusal, Reply},
+    kernel::{Command, Order, Refusal, Reply},
     model::{
-        Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
+        By, Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
         command::MAX_QUESTION, record::Finished,
     },
 };
@@ -41,6 +41,7 @@ use crate::{
 mod child;
 mod error;
 mod figures;
+mod fork;
 mod look;
 mod trace;
 mod watch;
@@ -70,6 +71,7 @@ impl Router {
             router: self.clone(),
             key,
             opening,
+            by: By::local(),
         }
     }
 
@@ -106,9 +108,18 @@ pub struct Oracle {
     pub(super) providers: Boards,
     pub(super) tenants: Tenants,
     pub(super) clock: Clock,
+    /// Who acts through this handle.
+    pub(super) by: By,
 }
 
 impl Oracle {
+    /// The same system, for somebody else: what they do, to it and to its sessions, is recorded under this
+    /// name. Without that it is `local`.
+    #[must_use]
+    pub fn acting(&self, by: By) -> Self {
+        Self { by, ..self.clone() }
+    }
+
     /// Takes no new messages from now on; what runs goes on.
     pub fn drain(&self) {
         self.router.draining.store(true, Ordering::Relaxed);
@@ -135,13 +146,9 @@ impl Oracle {
     /// The same, by another profile if the session is new.
     #[must_use]
     pub fn session_of(&self, key: SessionKey, profile: ProfileName) -> SessionHandle {
-        self.router.session(
-            key,
-            Opening {
-                profile,
-                parent: None,
-            },
-        )
+        let parent = None;
+        let session = self.router.session(key, Opening { profile, parent });
+        session.acting(self.by.clone())
     }
 
     /// What all sessions record from now on.
@@ -189,6 +196,7 @@ pub struct SessionHandle {
     router: Router,
     key: SessionKey,
     opening: Opening,
+    by: By,
 }
 
 /// How a query ended, for whoever asked.
@@ -229,6 +237,13 @@ impl SessionHandle {
     #[must_use]
     pub const fn key(&self) -> &SessionKey {
         &self.key
+    }
+
+    /// The same session, for somebody else: what they do is recorded under this name. Without that it is
+    /// `local`.
+    #[must_use]
+    pub fn acting(self, by: By) -> Self {
+        Self { by, ..self }
     }
 
     /// Hands in a message. Returns once it is durable, not once it is answered.
@@ -337,8 +352,10 @@ impl SessionHandle {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
+        let by = self.by.clone();
+        let order = Order { by, command };
         self.router
-            .command(key, opening, self.admission(), command)
+            .command(key, opening, self.admission(), order)
             .await
     }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     journal::{self, Claim, Delivery, Journal, LETTERS, Posted, Said, Standing, process_name},
-    kernel::{Command, Refusal, Reply},
+    kernel::{Command, Order, Refusal, Reply},
     model::SessionKey,
 };
 
@@ -40,7 +40,7 @@ const LEAVE: Duration = Duration::from_secs(10);
 #[serde(rename_all = "snake_case")]
 enum Letter {
     /// Carry this out.
-    Command(Command),
+    Command(Order),
     /// Is the session there?
     Ask,
     /// Let it leave memory; in the middle of a query too, if so it is said.
@@ -194,34 +194,34 @@ impl Router {
         key: &SessionKey,
         opening: &Opening,
         admission: Admission,
-        mut command: Command,
+        mut order: Order,
     ) -> Result<(Reply, Where), AskError> {
-        let message = |command, reply| ShardMsg::Command {
+        let message = |order, reply| ShardMsg::Command {
             key: key.clone(),
             opening: Box::new(opening.clone()),
-            command: Box::new(command),
+            order: Box::new(order),
             reply,
         };
         if self.journal.letters().is_none() {
-            let done = self.ask(key, admission, |reply| message(command, reply));
+            let done = self.ask(key, admission, |reply| message(order, reply));
             return Ok((done.await?, Where::Here));
         }
         let until = Instant::now() + self.acknowledge;
         loop {
-            let here = command.clone();
+            let here = order.clone();
             let process = match self.ask(key, admission, |reply| message(here, reply)).await {
                 Err(AskError::Refused(Refusal::Elsewhere { process })) => process,
                 done => return Ok((done?, Where::Here)),
             };
-            give_key(&mut command);
-            let letter = Letter::Command(command.clone());
+            give_key(&mut order.command);
+            let letter = Letter::Command(order.clone());
             match post(&*self.journal, key, &letter, until).await? {
                 Came::Answer(Answer::Done(reply)) => return Ok((reply, Where::Elsewhere)),
                 Came::Answer(Answer::Refused(refusal)) if !is_elsewhere(&refusal) => {
                     return Err(refusal.into());
                 }
                 Came::Answer(Answer::Full { waiting }) => return Err(AskError::full(waiting)),
-                Came::Open if !repeats(&command) => return Err(AskError::Stopped),
+                Came::Open if !repeats(&order.command) => return Err(AskError::Stopped),
                 Came::Silent(process) => return Err(AskError::Silent { process }),
                 Came::Answer(Answer::Refused(_) | Answer::Later) | Came::Nobody | Came::Open => {}
             }
@@ -274,14 +274,17 @@ impl Router {
     async fn carry_out(&self, key: &SessionKey, letter: Letter) -> Option<Answer> {
         let answer = match letter {
             Letter::Ask => return Some(Answer::Done(Reply::Done)),
-            Letter::Command(Command::Submit(_) | Command::Continue(_)) if self.is_draining() => {
+            Letter::Command(Order {
+                command: Command::Submit(_) | Command::Continue(_),
+                ..
+            }) if self.is_draining() => {
                 return Some(Answer::Later);
             }
-            Letter::Command(command) => {
+            Letter::Command(order) => {
                 let message = |reply| ShardMsg::Command {
                     key: key.clone(),
                     opening: Box::default(),
-                    command: Box::new(command),
+                    order: Box::new(order),
                     reply,
                 };
                 self.ask(key, Admission::IfRoom, message).await
@@ -379,9 +382,12 @@ const fn repeats(command: &Command) -> bool {
         Command::Pause
         | Command::Resume
         | Command::Release
+        | Command::Restart
+        | Command::Close
         | Command::Open(_)
         | Command::AnswerApproval { .. } => true,
         Command::Steer { .. }
+        | Command::AttachTool { .. }
         | Command::FinishNow
         | Command::SetBudget(_)
         | Command::Continue(_) => false,

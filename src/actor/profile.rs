@@ -47,6 +47,7 @@ impl Profile {
         };
         let policy = Policy {
             tools: tools.into(),
+            attachable: Arc::default(),
             delegation,
             ..(*self.policy).clone()
         };

@@ -97,12 +97,18 @@ impl Replayed {
                 });
             }
             for entry in page {
-                self = self.adopting(&entry.record, profiles);
-                self.session.evolve(&entry.record);
-                self.last = entry.seq;
+                self = self.taking_in(entry.seq, &entry.record, profiles);
             }
         }
         Ok(self)
+    }
+
+    /// Takes in the next record.
+    pub(super) fn taking_in(self, seq: Seq, record: &Record, profiles: &Profiles) -> Self {
+        let mut then = self.adopting(record, profiles);
+        then.session.evolve(record);
+        then.last = seq;
+        then
     }
 
     /// The first record says by what the session lives.

@@ -17,7 +17,7 @@ use super::{
     view::SessionView,
 };
 use crate::{
-    kernel::{self, Command, Refusal, Report},
+    kernel::{self, Command, Order, Refusal, Report},
     model::{
         Fault, ProfileName, QueryClassification, QueryId, Seq, SessionKey,
         record::{Parent, RestartCause},
@@ -108,7 +108,7 @@ pub(super) enum SessionMsg {
     Activate(Activation),
     /// Somebody asks for something.
     Command {
-        command: Command,
+        order: Order,
         reply: RpcReplyPort<Acknowledged>,
     },
     /// A task reports.
@@ -163,12 +163,12 @@ impl Actor for SessionActor {
         Box::pin(async move {
             match message {
                 SessionMsg::Activate(activation) => state.activate(&me, activation).await?,
-                SessionMsg::Command { command, reply } => {
+                SessionMsg::Command { order, reply } => {
                     state.pulse.take();
                     // Nobody waits for it any more: it was not acknowledged, and is not to be a surprise.
-                    let given_up = reply.is_closed() && matches!(command, Command::Submit(_));
+                    let given_up = reply.is_closed() && matches!(order.command, Command::Submit(_));
                     if !given_up {
-                        state.command(&me, command, reply).await?;
+                        state.command(&me, order, reply).await?;
                     }
                 }
                 SessionMsg::Report(report) => state.report(&me, report).await?,

@@ -119,11 +119,11 @@ impl Actor for ShardActor {
             ShardMsg::Command {
                 key,
                 opening,
-                command,
+                order,
                 reply,
             } => {
-                let command = *command;
-                let work = Work::Command { command, reply };
+                let order = *order;
+                let work = Work::Command { order, reply };
                 state.work(key, *opening, work).await?;
             }
             ShardMsg::GetView { key, reply } => state.view(key, reply).await?,
@@ -201,6 +201,10 @@ impl ShardState {
         if self.parked.is_some() {
             // The port is dropped: the caller hears that the system stops.
             return Ok(());
+        }
+        if work.restarts() {
+            // Nobody's fault; whoever asked is answered by the one that comes back.
+            self.end_for(&key, Activation::Again);
         }
         let Some(work) = self.keep(&key, work) else {
             return Ok(());

@@ -30,7 +30,9 @@ use super::{
     system_log::SystemLog,
     task::Task,
 };
-use crate::{journal::Journal, llm::Backend, prompt::Composer, query::Classifier};
+use crate::{
+    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier,
+};
 
 mod replacing;
 mod settings;
@@ -149,6 +151,7 @@ impl SupervisorActor {
             providers: Arc::clone(&services.providers),
             tenants: services.tenants.clone(),
             clock: services.clock.clone(),
+            by: By::local(),
         }
     }
 }

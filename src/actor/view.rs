@@ -11,7 +11,7 @@ use crate::{
 pub struct SessionView {
     /// Tenant and name.
     pub key: SessionKey,
-    /// `idle`, `quarantined`, or the step of the running query.
+    /// `idle`, `closed`, `quarantined`, or the step of the running query.
     pub state: String,
     /// Whether new calls and tools are held back.
     pub paused: bool,
@@ -36,6 +36,7 @@ impl SessionView {
     pub(super) fn of(key: SessionKey, session: &Session, last: Seq) -> Self {
         let query = session.query();
         let (state, quarantine) = match session.phase() {
+            Phase::Idle if session.is_closed() => ("closed", None),
             Phase::Idle => ("idle", None),
             Phase::Running(query) => (query.step().name(), None),
             Phase::Quarantined(aside) => ("quarantined", Some(aside.reason.clone())),

@@ -8,8 +8,7 @@ use crate::{
     config::{Config, Count, OnMissingSignal, Provider, Share, Text, Usd},
     http,
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
-    model,
-    prompt,
+    model, prompt,
     tool::{CodeSearchSettings, FileReadSettings, ThreadSearchSettings},
 };
 

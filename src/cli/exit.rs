@@ -72,6 +72,11 @@ const fn of_refusal(refusal: &Refusal) -> u8 {
         | Refusal::NothingToContinue
         | Refusal::AlreadyOpen
         | Refusal::NotNew
+        | Refusal::Closed
+        | Refusal::UnknownTool { .. }
+        | Refusal::AttachedAlready { .. }
+        | Refusal::NoSuchTurn { .. }
+        | Refusal::TooLongToFork { .. }
         | Refusal::Quarantined { .. } => FAILED,
     }
 }

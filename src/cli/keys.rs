@@ -204,7 +204,9 @@ fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> 
         return Ok(());
     }
     let rows = listed.map(|key| {
-        let expires = key.expires.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let expires = key
+            .expires
+            .map_or_else(|| "-".to_owned(), |at| at.to_string());
         let [id, name] = [key.id.to_string(), key.name.to_string()];
         let [tenant, role] = [key.tenant.to_string(), key.role.to_string()];
         let (state, created) = (key.state.to_owned(), key.created.to_string());
@@ -212,7 +214,9 @@ fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> 
     });
     let rows: Vec<[String; 7]> = rows.collect();
     if rows.is_empty() {
-        terminal.err.say("there are no keys yet: `oracle keys create` makes one");
+        terminal
+            .err
+            .say("there are no keys yet: `oracle keys create` makes one");
     }
     if !terminal.out_is_terminal() {
         for row in &rows {
@@ -220,7 +224,9 @@ fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> 
         }
         return Ok(());
     }
-    let head = ["ID", "NAME", "TENANT", "ROLE", "STATE", "CREATED", "EXPIRES"];
+    let head = [
+        "ID", "NAME", "TENANT", "ROLE", "STATE", "CREATED", "EXPIRES",
+    ];
     aligned(&[&[head.map(str::to_owned)][..], &rows].concat(), terminal)
 }
 
@@ -230,7 +236,9 @@ fn aligned(rows: &[[String; 7]], terminal: &mut Terminal) -> Result<(), Stop> {
     let widths = [0, 1, 2, 3, 4, 5, 6].map(width);
     for row in rows {
         let cells = row.iter().zip(widths);
-        let line: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
         writeln!(terminal.out, "{}", line.join("  ").trim_end())?;
     }
     Ok(())
@@ -252,7 +260,10 @@ fn revoke(
         return terminal.out.json(&Listed::of(&entry, now));
     }
     let Entry { id, name, .. } = &entry;
-    writeln!(terminal.out, "key `{name}` ({id}) is revoked; servers stop taking it within seconds")?;
+    writeln!(
+        terminal.out,
+        "key `{name}` ({id}) is revoked; servers stop taking it within seconds"
+    )?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::{
     journal::{self, Journal, Known},
     model::{
         Record, Seq, TenantId, Usage,
-        record::{BudgetFact, Fact, LlmFact, TurnFact},
+        record::{BudgetFact, Fact, LlmFact, SessionFact, TurnFact},
     },
 };
 
@@ -151,6 +151,10 @@ async fn of_session(
         let Some(last) = page.last() else { break };
         after = last.seq;
         for entry in &page {
+            if let Fact::Session(SessionFact::Forked(_)) = &entry.record.fact {
+                // What stands before was used by another session, and is counted there.
+                own.clear();
+            }
             let Some((model, sum)) = used(&entry.record, &mut asked) else {
                 continue;
             };

@@ -50,7 +50,8 @@ impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // In our own words: serde's say what was wrong, not what is allowed.
         let toml::Value::Table(tables) = toml::Value::deserialize(deserializer)? else {
-            let allowed = "only tables of limits: the line `[tenants.named.NAME]` and keys below it";
+            let allowed =
+                "only tables of limits: the line `[tenants.named.NAME]` and keys below it";
             return Err(de::Error::custom(allowed));
         };
         let tenant = |(name, limits): (String, toml::Value)| {
@@ -102,8 +103,14 @@ mod tests {
     fn what_is_wrong_with_a_tenants_limits_is_said_with_what_is_allowed() {
         for (text, allowed) in [
             ("named = 1", "only tables of limits"),
-            ("named.acme = 1", "for `acme` a table with requests_per_minute, "),
-            ("named.acme.queue = 1", "for `acme` only requests_per_minute, "),
+            (
+                "named.acme = 1",
+                "for `acme` a table with requests_per_minute, ",
+            ),
+            (
+                "named.acme.queue = 1",
+                "for `acme` only requests_per_minute, ",
+            ),
             (
                 "named.acme.max_queued = 0",
                 "for `acme.max_queued` a whole number from 1 to 10000000",

@@ -124,7 +124,9 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
         let key = value.get(BEARER.len()..)?;
         scheme.eq_ignore_ascii_case(BEARER).then(|| key.trim())
     });
-    bearer.or_else(|| text(API_KEY)).or_else(|| text(AUTHORIZATION))
+    bearer
+        .or_else(|| text(API_KEY))
+        .or_else(|| text(AUTHORIZATION))
 }
 
 #[cfg(test)]
@@ -137,13 +139,21 @@ mod tests {
             ("bearer", &[("authorization", "Bearer k")][..], Some("k")),
             ("in any case", &[("authorization", "bEARER  k ")], Some("k")),
             ("the other header", &[("x-api-key", "k")], Some("k")),
-            ("both", &[("x-api-key", "x"), ("authorization", "Bearer k")], Some("k")),
+            (
+                "both",
+                &[("x-api-key", "x"), ("authorization", "Bearer k")],
+                Some("k"),
+            ),
             (
                 "another scheme and a key",
                 &[("x-api-key", "k"), ("authorization", "Basic eDp5")],
                 Some("k"),
             ),
-            ("another scheme", &[("authorization", "Basic eDp5")], Some("Basic eDp5")),
+            (
+                "another scheme",
+                &[("authorization", "Basic eDp5")],
+                Some("Basic eDp5"),
+            ),
             ("nothing", &[("authorization", "")], Some("")),
             ("none", &[], None),
         ] {

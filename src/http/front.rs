@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Host, Problem, connection::Peer};
+use crate::model::Principal;
 
 /// By which a request is found again in the log; given, or made here.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Problem, door::Porter, drain::Drain, health::JournalCheck, overload::Overload, settings::Settings};
+use super::{
+    Problem, door::Porter, drain::Drain, health::JournalCheck, overload::Overload,
+    settings::Settings,
+};
 use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.

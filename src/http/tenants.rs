@@ -91,7 +91,10 @@ impl Host {
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             // Nobody's conversation.
-            kept += page.iter().filter(|known| !known.key.name.is_reserved()).count();
+            kept += page
+                .iter()
+                .filter(|known| !known.key.name.is_reserved())
+                .count();
         }
         Ok(kept)
     }

@@ -10,30 +10,30 @@ use super::{
     restart,
 };
 use crate::model::{
-    CallId, ForcedBy, Limits, Outcome,
+    By, CallId, ForcedBy, Limits, Outcome,
     command::Author,
     record::{
-        Accepted, AgentFact, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact, Ending, Noted,
-        Place, Steered,
+        Accepted, AgentFact, ApprovalGiven, ApprovalVerdict, BudgetSet, ChildCancel, ControlFact,
+        Ending, Place, Steered,
     },
 };
 
 /// The running query is taken back: what it waits for is dropped, what it has is kept. One that is to
 /// end already ends as was decided first.
-pub(super) fn cancel_running(mut draft: Draft<'_>) -> Decision {
+pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
     if draft.query.ending().is_some() {
         return draft.wait();
     }
-    draft.emit_query(ControlFact::Cancelled(Noted {}));
+    draft.emit_query(ControlFact::Cancelled(by.into()));
     end(draft, Ending::Cancelled)
 }
 
 /// The running query ends with what there is, unless it is to end already.
-pub(super) fn finish_now(mut draft: Draft<'_>) -> Decision {
+pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
     if draft.query.ending().is_some() {
         return draft.wait();
     }
-    draft.emit_query(ControlFact::Finished(Noted {}));
+    draft.emit_query(ControlFact::Finished(by.into()));
     end(draft, Ending::Finished)
 }
 
@@ -144,19 +144,27 @@ pub(super) fn resume(draft: Draft<'_>) -> Decision {
 }
 
 /// Other limits. Below what is spent, the next check before a turn ends the query.
-pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits) -> Decision {
-    draft.emit_query(ControlFact::BudgetSet(BudgetSet { limits }));
+pub(super) fn set_budget(mut draft: Draft<'_>, limits: Limits, by: By) -> Decision {
+    draft.emit_query(ControlFact::BudgetSet(BudgetSet { limits, by }));
     draft.wait()
 }
 
 /// A person's word on a call.
 pub(super) fn answer_approval(
-    draft: Draft<'_>,
+    mut draft: Draft<'_>,
     call: CallId,
     verdict: ApprovalVerdict,
+    by: By,
 ) -> Result<Decision, Refusal> {
     match draft.query.step.slot(&call).map(|slot| &slot.state) {
-        Some(CallState::AwaitingApproval) => Ok(calls::approval(draft, call, verdict)),
+        Some(CallState::AwaitingApproval) => {
+            draft.emit(ControlFact::ApprovalAnswered(ApprovalGiven {
+                call: call.clone(),
+                verdict,
+                by,
+            }));
+            Ok(calls::approval(draft, call, verdict))
+        }
         Some(CallState::Waiting | CallState::Running | CallState::Done(_)) | None => {
             Err(Refusal::NotWaiting { call })
         }

@@ -70,6 +70,10 @@ impl Conversation {
                     open.waiting.push(steered.text.clone());
                 }
             }
+            // Those that came later are another session's.
+            Fact::Session(SessionFact::Forked(forked)) => {
+                self.open.retain(|open| open.query <= forked.query);
+            }
             Fact::Session(_)
             | Fact::Query(QueryFact::Classified(_))
             | Fact::Turn(TurnFact::Restarted(_) | TurnFact::Replied(_))

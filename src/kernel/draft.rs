@@ -177,9 +177,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Words of the user that came too late for this query become the next one (spec 8), unless the
-    /// user took everything back.
+    /// user took everything back, or the session takes no more.
     fn requeue_steers(&mut self, outcome: &Outcome) {
-        if *outcome == Outcome::Cancelled {
+        if *outcome == Outcome::Cancelled || self.session.is_closed() {
             return;
         }
         let late = self

@@ -140,15 +140,9 @@ impl Transcript {
     /// The query ended: its guidance goes, or all of it if it failed.
     pub(super) fn end(&mut self, outcome: &Outcome) {
         let start = self.query_start;
-        let messages = Arc::make_mut(&mut self.messages);
         let mut gone = 0;
         match outcome {
-            Outcome::Failed { .. } => {
-                gone += messages
-                    .drain(start..)
-                    .map(|message| chars(&message.parts))
-                    .sum::<usize>();
-            }
+            Outcome::Failed { .. } => self.forget(),
             Outcome::Answered
             | Outcome::Partial { .. }
             | Outcome::Stuck { .. }
@@ -156,6 +150,7 @@ impl Transcript {
             | Outcome::Escalated { .. }
             | Outcome::Cancelled => {
                 // Only the query's own part is looked at: a session can be long.
+                let messages = Arc::make_mut(&mut self.messages);
                 for message in messages.split_off(start) {
                     if message.role == Role::Guidance {
                         gone += chars(&message.parts);
@@ -168,6 +163,13 @@ impl Transcript {
         self.chars -= gone;
         self.close_open_calls();
         self.query_start = self.messages.len();
+    }
+
+    /// The running query leaves, as if it had never been.
+    pub(super) fn forget(&mut self) {
+        let messages = Arc::make_mut(&mut self.messages);
+        let gone = messages.drain(self.query_start..);
+        self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
     }
 
     /// No call may stay without a result: providers refuse such a conversation.

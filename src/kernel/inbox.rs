@@ -10,9 +10,11 @@ use super::{
     session::Session,
 };
 use crate::model::{
-    BusyPolicy, Limits, Outcome, QueryId, Record, Submission, Usage,
+    BusyPolicy, By, Limits, Outcome, QueryId, Record, Submission, Usage,
     command::Author,
-    record::{Accepted, Fact, Finished, Place, QueryFact, SessionFact, Steered},
+    record::{
+        Accepted, Continued, ControlFact, Fact, Finished, Place, QueryFact, SessionFact, Steered,
+    },
 };
 
 /// A message that waits.
@@ -26,6 +28,7 @@ pub(super) struct Queued {
 pub(super) fn submit(
     session: &Session,
     mut submission: Submission,
+    by: By,
     now: Moment,
 ) -> Result<Decision, Refusal> {
     if let Some(key) = &submission.idempotency_key
@@ -41,13 +44,16 @@ pub(super) fn submit(
             Err(Refusal::KeyReused { key: key.clone() })
         };
     }
+    if session.is_closed() {
+        return Err(Refusal::Closed);
+    }
     let Some(brought) = import::check(session, submission.import.take())? else {
-        return take(session, submission, now);
+        return take(session, submission, by, now);
     };
     let mut import = session.note(SessionFact::Imported(brought), now);
     let mut then = session.clone();
     import.records.iter().for_each(|record| then.evolve(record));
-    let taken = take(&then, submission, now)?;
+    let taken = take(&then, submission, by, now)?;
     import.records.extend(taken.records);
     Ok(Decision {
         records: import.records,
@@ -55,7 +61,12 @@ pub(super) fn submit(
     })
 }
 
-fn take(session: &Session, submission: Submission, now: Moment) -> Result<Decision, Refusal> {
+fn take(
+    session: &Session,
+    submission: Submission,
+    by: By,
+    now: Moment,
+) -> Result<Decision, Refusal> {
     let limits = checked(submission.limits.unwrap_or(session.policy().limits))?;
     let accepted = Accepted {
         text: submission.text,
@@ -83,7 +94,7 @@ fn take(session: &Session, submission: Submission, now: Moment) -> Result<Decisi
                 ..accepted
             };
             draft.push(record(query, accepted, now));
-            let decision = control::cancel_running(draft);
+            let decision = control::cancel_running(draft, by);
             Ok(Decision {
                 reply: Reply::Query { query },
                 ..decision
@@ -98,6 +109,7 @@ fn take(session: &Session, submission: Submission, now: Moment) -> Result<Decisi
             let steered = Steered {
                 text: accepted.text,
                 author: Author::User,
+                by,
                 idempotency_key: accepted.idempotency_key,
             };
             control::steer(draft, steered)
@@ -106,7 +118,12 @@ fn take(session: &Session, submission: Submission, now: Moment) -> Result<Decisi
 }
 
 /// A new query that goes on where a forced one stopped (spec 6).
-pub(super) fn go_on(session: &Session, limits: Limits, now: Moment) -> Result<Decision, Refusal> {
+pub(super) fn go_on(
+    session: &Session,
+    limits: Limits,
+    by: By,
+    now: Moment,
+) -> Result<Decision, Refusal> {
     let limits = checked(limits)?;
     if session.query().is_some() {
         return Err(Refusal::Busy);
@@ -119,7 +136,18 @@ pub(super) fn go_on(session: &Session, limits: Limits, now: Moment) -> Result<De
         continues: Some(forced),
         place: Place::Back,
     };
-    Ok(accept(session, accepted, now))
+    let wanted = Continued {
+        continues: forced,
+        limits,
+        by,
+    };
+    let mut decision = session.note(ControlFact::Continued(wanted), now);
+    let accepted = accept(session, accepted, now);
+    decision.records.extend(accepted.records);
+    Ok(Decision {
+        records: decision.records,
+        ..accepted
+    })
 }
 
 /// Limits in their range.

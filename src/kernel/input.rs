@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::CallToken;
 use crate::model::{
-    CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp, ToolResult,
-    Turn,
+    By, CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp,
+    ToolResult, Turn,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause},
 };
@@ -24,6 +24,23 @@ impl Moment {
     #[must_use]
     pub const fn at(at: Timestamp) -> Self {
         Self { at, entropy: 0 }
+    }
+}
+
+/// A command, and whose it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// Who wants it.
+    pub by: By,
+    /// What.
+    pub command: Command,
+}
+
+impl From<Command> for Order {
+    /// Of whoever uses the library and says nothing else.
+    fn from(command: Command) -> Self {
+        let by = By::local();
+        Self { by, command }
     }
 }
 
@@ -66,6 +83,38 @@ pub enum Command {
         /// Yes or no.
         verdict: ApprovalVerdict,
     },
+    /// Note that an operator had it stopped and brought back from its records, which is the shell's to do.
+    Restart,
+    /// One more tool, of those that the host has ready for that.
+    AttachTool {
+        /// Its name.
+        tool: String,
+    },
+    /// No more messages. What runs is taken back, and so is what waits.
+    Close,
+}
+
+impl Command {
+    /// Whether a session that is closed does not take it. What is known of a message by its key is told all the
+    /// same, and what runs can still be ended.
+    pub(super) const fn begins_something(&self) -> bool {
+        match self {
+            Self::Continue(_)
+            | Self::Steer { .. }
+            | Self::Pause
+            | Self::Resume
+            | Self::AttachTool { .. } => true,
+            Self::Submit(_)
+            | Self::Open(_)
+            | Self::Cancel { .. }
+            | Self::Release
+            | Self::FinishNow
+            | Self::SetBudget(_)
+            | Self::AnswerApproval { .. }
+            | Self::Restart
+            | Self::Close => false,
+        }
+    }
 }
 
 /// What happened; it is never refused, at most stale.
@@ -219,10 +268,51 @@ pub enum Refusal {
         /// Its number, where that is known.
         process: Option<u32>,
     },
+    /// It takes no messages any more.
+    #[error("the session is closed: go on in another one, or fork it")]
+    Closed,
+    /// No such tool is ready to be attached.
+    #[error("there is no tool `{tool}` to attach{}", ready(.there))]
+    UnknownTool {
+        /// The name.
+        tool: String,
+        /// Those that are ready.
+        there: Vec<String>,
+    },
+    /// The session has the tool.
+    #[error("the session has the tool `{tool}` already")]
+    AttachedAlready {
+        /// The name.
+        tool: String,
+    },
+    /// The session cannot be copied up to there.
+    #[error(
+        "query {query}{} is not over or not in this session, so it cannot be forked there",
+        .turn.map(|turn| format!(", turn {turn}")).unwrap_or_default()
+    )]
+    NoSuchTurn {
+        /// Which query.
+        query: QueryId,
+        /// Which turn of it, from 0.
+        turn: Option<Turn>,
+    },
+    /// Its log is too long to be copied in one piece.
+    #[error("the log up to there is too long to be copied in one piece ({records} records)")]
+    TooLongToFork {
+        /// How many records were read until then.
+        records: usize,
+    },
     /// It is set aside (spec 10).
     #[error("the session is quarantined: {reason}; an operator can release it")]
     Quarantined {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+fn ready(there: &[String]) -> String {
+    match there {
+        [] => String::new(),
+        there => format!("; there are: {}", there.join(", ")),
+    }
 }

@@ -50,6 +50,11 @@ impl Keys {
         self.0.iter().rev().find(|used| used.key == key)
     }
 
+    /// Only those of queries up to this one are known.
+    pub(super) fn keep_up_to(&mut self, query: QueryId) {
+        self.0.retain(|used| used.query <= query);
+    }
+
     /// A message was accepted with a key that was not known.
     pub(super) fn remember(&mut self, key: &str, query: QueryId, text: &str) {
         if self.0.len() >= KEPT {

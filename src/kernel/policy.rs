@@ -172,6 +172,8 @@ pub struct Policy {
     pub delegation: DelegationPolicy,
     /// The session's tools.
     pub tools: Arc<[ToolSpec]>,
+    /// Tools that a session can be given besides, one by one.
+    pub attachable: Arc<[ToolSpec]>,
     /// Calls of one turn that run at a time.
     pub parallel_calls: usize,
     /// Messages that may wait.
@@ -198,6 +200,7 @@ impl Policy {
             restarts: RestartPolicy::default(),
             delegation: DelegationPolicy::OFF,
             tools,
+            attachable: Arc::default(),
             parallel_calls: 8,
             inbox_capacity: 32,
             classifier: Arc::new(Heuristic),

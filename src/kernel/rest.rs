@@ -11,7 +11,10 @@ use super::{
     query::Query,
     session::{Phase, Session},
 };
-use crate::model::record::{Noted, Quarantined, RestartCause, SessionFact};
+use crate::model::{
+    By,
+    record::{ControlFact, Noted, Quarantined, RestartCause, SessionFact},
+};
 
 /// A session that was set aside.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,9 +104,12 @@ impl Session {
     }
 
     /// An operator lets it go on.
-    pub(super) fn release(&self, now: Moment) -> Decision {
+    pub(super) fn release(&self, by: By, now: Moment) -> Decision {
         if matches!(self.phase(), Phase::Quarantined(_)) {
-            self.and_owed(self.note(SessionFact::Released(Noted {}), now), now)
+            let mut released = self.note(ControlFact::Released(by.into()), now);
+            let goes_on = self.note(SessionFact::Released(Noted {}), now);
+            released.records.extend(goes_on.records);
+            self.and_owed(released, now)
         } else {
             Decision::nothing()
         }

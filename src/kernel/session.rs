@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    calls, compaction,
+    attach, calls, compaction,
     context::Calibration,
     control, delegation,
     draft::Draft,
@@ -11,7 +11,7 @@ use super::{
     guard,
     history::Transcript,
     inbox::{self, Queued},
-    input::{Command, Moment, Refusal, Report},
+    input::{Command, Moment, Order, Refusal, Report},
     keys::Keys,
     phase::Step,
     policy::Policy,
@@ -20,7 +20,7 @@ use super::{
     restart, retry, turn_end,
 };
 use crate::model::{
-    Fault, QueryClassification, QueryId, Record, Usage,
+    By, Fault, QueryClassification, QueryId, Record, Usage,
     record::{
         Classified, ControlFact, Fact, Noted, Opened, PromptSummary, QueryFact, RestartCause,
         SessionFact, Steered,
@@ -48,6 +48,10 @@ pub struct Session {
     pub(super) opened: Option<Arc<Opened>>,
     pub(super) phase: Phase,
     pub(super) paused: bool,
+    /// It takes no messages any more.
+    pub(super) closed: bool,
+    /// Tools that it got besides those of its policy, by name.
+    pub(super) attached: Vec<String>,
     /// The last thing that it did was to leave memory in order.
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,
@@ -75,6 +79,8 @@ impl Session {
             opened: None,
             phase: Phase::Idle,
             paused: false,
+            closed: false,
+            attached: Vec::new(),
             has_left: false,
             transcript: Transcript::default(),
             instructions: None,
@@ -92,36 +98,44 @@ impl Session {
     ///
     /// # Errors
     /// A command that cannot be carried out is refused; nothing changes.
-    pub fn decide(&self, command: Command, now: Moment) -> Result<Decision, Refusal> {
+    pub fn decide(&self, order: impl Into<Order>, now: Moment) -> Result<Decision, Refusal> {
+        let Order { by, command } = order.into();
         if let (Phase::Quarantined(aside), false) = (&self.phase, command == Command::Release) {
             let reason = aside.reason.clone();
             return Err(Refusal::Quarantined { reason });
         }
+        if self.closed && command.begins_something() {
+            return Err(Refusal::Closed);
+        }
         match command {
             Command::Open(opened) => self.open(opened, now),
-            Command::Submit(submission) => inbox::submit(self, submission, now),
-            Command::Continue(limits) => inbox::go_on(self, limits, now),
-            Command::Cancel { query } => self.cancel(query, now),
+            Command::Submit(submission) => inbox::submit(self, submission, by, now),
+            Command::Continue(limits) => inbox::go_on(self, limits, by, now),
+            Command::Cancel { query } => self.cancel(query, by, now),
             Command::Steer { text, author } => {
                 let idempotency_key = None;
                 let steered = Steered {
                     text,
                     author,
+                    by,
                     idempotency_key,
                 };
                 control::steer(self.running(now)?, steered)
             }
-            Command::Pause => Ok(self.pause(now)),
-            Command::Resume => Ok(self.unpause(now)),
-            Command::Release => Ok(self.release(now)),
-            Command::FinishNow => Ok(control::finish_now(self.running(now)?)),
-            Command::SetBudget(limits) => Ok(control::set_budget(
-                self.running(now)?,
-                inbox::checked(limits)?,
-            )),
-            Command::AnswerApproval { call, verdict } => {
-                control::answer_approval(self.running(now)?, call, verdict)
+            Command::Pause => Ok(self.pause(by, now)),
+            Command::Resume => Ok(self.unpause(by, now)),
+            Command::Release => Ok(self.release(by, now)),
+            Command::FinishNow => Ok(control::finish_now(self.running(now)?, by)),
+            Command::SetBudget(limits) => {
+                let limits = inbox::checked(limits)?;
+                Ok(control::set_budget(self.running(now)?, limits, by))
             }
+            Command::AnswerApproval { call, verdict } => {
+                control::answer_approval(self.running(now)?, call, verdict, by)
+            }
+            Command::Restart => Ok(self.note(ControlFact::Restarted(by.into()), now)),
+            Command::AttachTool { tool } => attach::attach(self, tool, by, now),
+            Command::Close => Ok(self.close(by, now)),
         }
     }
 
@@ -193,7 +207,22 @@ impl Session {
         }
     }
 
-    fn cancel(&self, query: Option<QueryId>, now: Moment) -> Result<Decision, Refusal> {
+    /// What waits goes first, so that nothing follows what runs.
+    fn close(&self, by: By, now: Moment) -> Decision {
+        if self.closed {
+            return Decision::nothing();
+        }
+        let mut decision = self.note(ControlFact::Closed(by.clone().into()), now);
+        let closed = self.note(SessionFact::Closed(Noted {}), now);
+        decision.records.extend(closed.records);
+        let waiting = self.inbox.iter().map(|queued| queued.id);
+        decision
+            .records
+            .extend(waiting.flat_map(|id| inbox::withdraw(id, now).records));
+        self.and_then(decision, now, |draft| control::cancel_running(draft, by))
+    }
+
+    fn cancel(&self, query: Option<QueryId>, by: By, now: Moment) -> Result<Decision, Refusal> {
         let running = self.query().map(Query::id);
         match query {
             Some(id) if Some(id) != running => {
@@ -204,23 +233,23 @@ impl Session {
                     Err(Refusal::NothingRunning)
                 }
             }
-            Some(_) | None => Ok(control::cancel_running(self.running(now)?)),
+            Some(_) | None => Ok(control::cancel_running(self.running(now)?, by)),
         }
     }
 
-    fn pause(&self, now: Moment) -> Decision {
+    fn pause(&self, by: By, now: Moment) -> Decision {
         if self.paused {
             Decision::nothing()
         } else {
-            self.note(ControlFact::Paused(Noted {}), now)
+            self.note(ControlFact::Paused(by.into()), now)
         }
     }
 
-    fn unpause(&self, now: Moment) -> Decision {
+    fn unpause(&self, by: By, now: Moment) -> Decision {
         if !self.paused {
             return Decision::nothing();
         }
-        let resumed = self.note(ControlFact::Resumed(Noted {}), now);
+        let resumed = self.note(ControlFact::Resumed(by.into()), now);
         self.and_then(resumed, now, control::resume)
     }
 
@@ -229,7 +258,7 @@ impl Session {
         self.and_then(decision, now, restart::owed)
     }
 
-    fn and_then(
+    pub(super) fn and_then(
         &self,
         mut decision: Decision,
         now: Moment,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    attach,
     context::Calibration,
     history::Transcript,
     keys::Keys,
@@ -31,6 +32,8 @@ pub struct Resting {
     version: u32,
     opened: Option<Arc<Opened>>,
     paused: bool,
+    closed: bool,
+    attached: Vec<String>,
     has_left: bool,
     transcript: Transcript,
     instructions: Option<Arc<str>>,
@@ -97,6 +100,8 @@ impl Session {
             version: VERSION,
             opened: self.opened.clone(),
             paused: self.paused,
+            closed: self.closed,
+            attached: self.attached.clone(),
             has_left: self.has_left,
             transcript: self.transcript.clone(),
             instructions: self.instructions.clone(),
@@ -116,6 +121,8 @@ impl Session {
             version: _,
             opened,
             paused,
+            closed,
+            attached,
             has_left,
             transcript,
             instructions,
@@ -126,9 +133,10 @@ impl Session {
             usage,
             calibration,
         } = resting;
-        Self {
+        let mut session = Self {
             opened,
             paused,
+            closed,
             has_left,
             transcript,
             instructions,
@@ -139,6 +147,10 @@ impl Session {
             usage,
             calibration,
             ..Self::new(policy)
+        };
+        for tool in &attached {
+            attach::take_in(&mut session, tool);
         }
+        session
     }
 }

@@ -36,6 +36,54 @@ impl fmt::Display for Role {
     }
 }
 
+/// Who did something, by name: what stands in `control.*` records.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct By(Arc<str>);
+
+impl By {
+    /// Somebody of this name.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// Whoever uses this machine's command line, or embeds the library and says nothing else.
+    #[must_use]
+    pub fn local() -> Self {
+        Self::new("local")
+    }
+
+    /// Oracle itself, such as a session that takes back its sub-agent.
+    #[must_use]
+    pub fn oracle() -> Self {
+        Self::new("oracle")
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for By {
+    fn default() -> Self {
+        Self::local()
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&Principal> for By {
+    fn from(principal: &Principal) -> Self {
+        Self(Arc::clone(&principal.name))
+    }
+}
+
 /// Who asks, as it was made sure of at the door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {

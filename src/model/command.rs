@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::Limits;
+use super::{
+    id::{QueryId, Turn},
+    limits::Limits,
+};
 
 /// Longest question, in bytes (spec 14).
 pub const MAX_QUESTION: usize = 1 << 20;
@@ -99,6 +102,16 @@ impl Submission {
             ..self
         }
     }
+}
+
+/// Up to where a session is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    /// Up to the end of this query; 0 is before the first one.
+    pub query: QueryId,
+    /// Or only up to the end of this turn of it, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
 }
 
 /// What a conversation brings along from elsewhere. It becomes durable in one step with the message that

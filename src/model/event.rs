@@ -127,7 +127,10 @@ fn source(fact: &Fact) -> Source {
         )
         | Fact::Supervisor(_) => Source::Supervisor,
         Fact::Llm(_) => Source::Gateway,
-        Fact::Control(_) | Fact::Session(SessionFact::Released(_)) => Source::Control,
+        Fact::Control(_)
+        | Fact::Session(
+            SessionFact::Released(_) | SessionFact::Forked(_) | SessionFact::Closed(_),
+        ) => Source::Control,
         Fact::Session(SessionFact::Opened(_) | SessionFact::Imported(_))
         | Fact::Query(_)
         | Fact::Turn(_)
@@ -177,6 +180,8 @@ fn severity(fact: &Fact) -> Severity {
         Fact::Session(
             SessionFact::Opened(_)
             | SessionFact::Imported(_)
+            | SessionFact::Forked(_)
+            | SessionFact::Closed(_)
             | SessionFact::Released(_)
             | SessionFact::Passivated(_)
             | SessionFact::Revived(_),

@@ -29,11 +29,14 @@ pub use agent::{
 };
 pub use budget::{AmountBudget, BudgetFact, IterationExceeded, IterationWarning};
 pub use context::{Compacted, CompactedPart, Compacting, CompactionFailed, MessageRange};
-pub use control::{BudgetSet, ControlFact, Noted, Steered};
+pub use control::{
+    Act, ApprovalGiven, BudgetSet, Continued, ControlFact, Deleted, ForkMade, Noted, Reloaded,
+    Steered, ToolAttached,
+};
 pub use llm::{CircuitClosed, CircuitOpened, FailedOver, LlmFact, Retried};
 pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};
 pub use session::{
-    Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
+    Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
 };
 pub use tool::{
     ApprovalAnswered, ApprovalFact, ApprovalVerdict, CallStarted, Finished as ToolFinished,
@@ -76,13 +79,7 @@ impl Record {
             Fact::Query(QueryFact::Finished(finished)) => (Utterance::Answer, &finished.answer),
             Fact::Control(ControlFact::Steered(steered)) => (Utterance::Addition, &steered.text),
             Fact::Query(QueryFact::Classified(_))
-            | Fact::Control(
-                ControlFact::Paused(_)
-                | ControlFact::Resumed(_)
-                | ControlFact::Cancelled(_)
-                | ControlFact::Finished(_)
-                | ControlFact::BudgetSet(_),
-            )
+            | Fact::Control(_)
             | Fact::Session(_)
             | Fact::Turn(_)
             | Fact::Signal(_)

@@ -31,6 +31,8 @@ mod folders;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+#[cfg(unix)]
+mod keys;
 mod mock_model;
 mod models;
 #[cfg(unix)]

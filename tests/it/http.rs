@@ -11,6 +11,8 @@ use std::{
 use oracle_agent::{llm::Scripted, testkit::TestOracle};
 use serde_json::Value;
 
+mod access;
+mod door;
 mod health;
 mod limits;
 mod server;

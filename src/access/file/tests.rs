@@ -62,9 +62,21 @@ fn a_file_that_cannot_be_read_is_named_and_never_written_over() {
     for (name, text, says) in [
         ("cut", good[..good.len() / 2].to_owned(), "no JSON in line"),
         ("empty", String::new(), "no JSON in line"),
-        ("a field too many", good.replace("\"name\"", "\"nam\""), "not as it should be in line"),
-        ("no hash", good.replace("\"sha256\": \"", "\"sha256\": \"canary"), "not as it should be"),
-        ("newer", good.replace("\"version\": 1", "\"version\": 2"), "layout 2"),
+        (
+            "a field too many",
+            good.replace("\"name\"", "\"nam\""),
+            "not as it should be in line",
+        ),
+        (
+            "no hash",
+            good.replace("\"sha256\": \"", "\"sha256\": \"canary"),
+            "not as it should be",
+        ),
+        (
+            "newer",
+            good.replace("\"version\": 1", "\"version\": 2"),
+            "layout 2",
+        ),
         ("twice", twice, "two keys have the id"),
     ] {
         fs::write(file.path(), &text).unwrap();
@@ -98,7 +110,10 @@ fn a_change_that_is_refused_changes_nothing() {
     let file = KeyFile::within(folder.path());
     add(&file, "a").unwrap();
     let before = file.stamp().unwrap();
-    assert!(matches!(add(&file, "a"), Err(Refused::Book(BookError::Taken { .. }))));
+    assert!(matches!(
+        add(&file, "a"),
+        Err(Refused::Book(BookError::Taken { .. }))
+    ));
     assert_eq!(file.stamp().unwrap(), before);
     add(&file, "b").unwrap();
     assert_ne!(file.stamp().unwrap(), before);

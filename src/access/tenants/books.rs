@@ -36,7 +36,9 @@ pub enum Over {
         limit: usize,
     },
     /// Too many messages that wait.
-    #[error("{limit} messages of your tenant may wait, and as many do: try again when some are answered")]
+    #[error(
+        "{limit} messages of your tenant may wait, and as many do: try again when some are answered"
+    )]
     Queued {
         /// How many are allowed.
         limit: usize,
@@ -120,13 +122,19 @@ impl Books {
 
     pub(super) fn request(&mut self, now: Duration) -> Result<(), Over> {
         let limit = self.limits.requests_per_minute.unwrap_or(u64::MAX);
-        let taken = self.requests.as_mut().map_or(Ok(()), |bucket| bucket.take(now));
+        let taken = self
+            .requests
+            .as_mut()
+            .map_or(Ok(()), |bucket| bucket.take(now));
         taken.map_err(|retry_after| Over::Requests { limit, retry_after })
     }
 
     pub(super) fn message(&mut self, now: Duration) -> Result<(), Over> {
         let limit = self.limits.tokens_per_minute.unwrap_or(u64::MAX);
-        let look = self.tokens.as_ref().map_or(Ok(()), |bucket| bucket.look(now));
+        let look = self
+            .tokens
+            .as_ref()
+            .map_or(Ok(()), |bucket| bucket.look(now));
         look.map_err(|retry_after| Over::Tokens { limit, retry_after })?;
         if let Some(limit) = self.limits.queued
             && self.waiting + self.pending >= limit
@@ -202,22 +210,37 @@ mod tests {
         books.request(NOW).unwrap();
         let over = books.request(NOW).unwrap_err();
         let retry_after = Duration::from_secs(30);
-        assert_eq!(over, Over::Requests { limit: 2, retry_after });
-        assert_eq!((over.code(), over.retry_after()), ("rate_limited", retry_after));
+        assert_eq!(
+            over,
+            Over::Requests {
+                limit: 2,
+                retry_after
+            }
+        );
+        assert_eq!(
+            (over.code(), over.retry_after()),
+            ("rate_limited", retry_after)
+        );
         books.message(NOW).unwrap();
         books.used(NOW, 599);
         books.message(NOW).unwrap();
         books.used(NOW, 601);
         let over = books.message(NOW).unwrap_err();
         assert_eq!(over.code(), "rate_limited");
-        assert!(over.retry_after() > Duration::from_secs(60), "what was too much is paid back");
+        assert!(
+            over.retry_after() > Duration::from_secs(60),
+            "what was too much is paid back"
+        );
         books.message(NOW + over.retry_after()).unwrap();
     }
 
     #[test]
     fn messages_that_are_handed_in_count_as_waiting() {
         let queued = Some(2);
-        let mut books = Books::new(Limits { queued, ..Limits::default() });
+        let mut books = Books::new(Limits {
+            queued,
+            ..Limits::default()
+        });
         books.message(NOW).unwrap();
         books.message(NOW).unwrap();
         let over = books.message(NOW).unwrap_err();
@@ -232,7 +255,10 @@ mod tests {
     #[test]
     fn sessions_are_counted_once_and_again_when_there_is_no_room() {
         let sessions = Some(2);
-        let mut books = Books::new(Limits { sessions, ..Limits::default() });
+        let mut books = Books::new(Limits {
+            sessions,
+            ..Limits::default()
+        });
         let full = Decided::Full(Over::Sessions { limit: 2 });
         let count = Decided::Count { most: 2 };
         assert_eq!(books.room_for_session(NOW), count);
@@ -248,7 +274,11 @@ mod tests {
         let later = NOW + RECOUNT;
         assert_eq!(books.room_for_session(later), count);
         books.counted(later, 1);
-        assert_eq!(books.room_for_session(later), Decided::Taken, "one was deleted");
+        assert_eq!(
+            books.room_for_session(later),
+            Decided::Taken,
+            "one was deleted"
+        );
         let mut free = Books::new(Limits::default());
         assert_eq!(free.room_for_session(NOW), Decided::Unlimited);
     }

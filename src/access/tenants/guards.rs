@@ -108,7 +108,10 @@ mod tests {
             sessions: Some(1),
             ..Limits::default()
         });
-        assert!(tenants.account(&TenantId::local()).is_none(), "it has no limits");
+        assert!(
+            tenants.account(&TenantId::local()).is_none(),
+            "it has no limits"
+        );
         let account = tenants.account(&shop).unwrap();
         let mut inbox = Inbox::new(tenants.account(&shop).unwrap());
         inbox.holds(1);

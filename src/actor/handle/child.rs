@@ -12,7 +12,7 @@ use crate::{
     journal::Entry,
     kernel::{Command, Refusal},
     model::{
-        Limits, Outcome, ProfileName, QueryId, Seq, SessionKey, Submission, Usage,
+        By, Limits, Outcome, ProfileName, QueryId, Seq, SessionKey, Submission, Usage,
         record::{AgentFact, ChildEnd, Fact, Parent, QueryFact, TurnFact},
     },
 };
@@ -42,6 +42,7 @@ impl Router {
     ) -> Child {
         let parent = Some(parent);
         let session = self.session(key, Opening { profile, parent });
+        let session = session.acting(By::oracle());
         Child { session, patience }
     }
 }

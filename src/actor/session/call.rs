@@ -70,7 +70,7 @@ impl SessionState {
         let sent = Sent {
             mode,
             messages: Arc::clone(self.session.transcript().messages()),
-            tools: Arc::clone(&self.profile.policy.tools),
+            tools: Arc::clone(&self.session.policy().tools),
             prompt,
             instructions: self.session.instructions().cloned(),
         };

@@ -20,7 +20,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry, Standing},
-    kernel::{Command, Decision, Refusal, Report, Session, Step},
+    kernel::{Decision, Order, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -124,7 +124,7 @@ impl SessionState {
     pub(super) async fn command(
         &mut self,
         me: &ActorRef<SessionMsg>,
-        command: Command,
+        order: Order,
         reply: RpcReplyPort<Acknowledged>,
     ) -> Result<(), ActorProcessingErr> {
         if let Some(away) = &self.away {
@@ -132,7 +132,7 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
-        let answer = match self.session.decide(command, self.services.clock.moment()) {
+        let answer = match self.session.decide(order, self.services.clock.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
                 self.step(me, decision).await?;

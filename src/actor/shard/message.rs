@@ -8,7 +8,7 @@ use super::super::{
     session::{Acknowledged, Opening, Viewed},
 };
 use crate::{
-    kernel::Command,
+    kernel::Order,
     model::{QueryId, SessionKey, Sid},
 };
 
@@ -17,7 +17,7 @@ pub(in crate::actor) enum ShardMsg {
     Command {
         key: SessionKey,
         opening: Box<Opening>,
-        command: Box<Command>,
+        order: Box<Order>,
         reply: RpcReplyPort<Acknowledged>,
     },
     /// How does it stand, if it is live?

@@ -167,7 +167,7 @@ impl Bench {
         let message = ShardMsg::Command {
             key: key(),
             opening: Box::default(),
-            command: Box::new(command),
+            order: Box::new(command.into()),
             reply: reply.into(),
         };
         self.say(message).await;

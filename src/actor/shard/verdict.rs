@@ -103,7 +103,7 @@ pub(super) fn kill_for(at: Stage, was_for: &Activation, found: Activation) -> Ac
             | Activation::BudgetViolated { .. }
             | Activation::Unwritable { .. }
             | Activation::Quarantine { .. },
-            Activation::Restart { .. },
+            Activation::Restart { .. } | Activation::Again,
         ) if at == Stage::Waking => was_for.clone(),
         _ => found,
     }
@@ -121,6 +121,8 @@ pub(super) fn next(
     match killed_for {
         // It cannot even be set aside in its log.
         Some(Activation::Quarantine { reason }) => return Next::Quarantine { reason },
+        // An operator wanted it.
+        Some(Activation::Again) => return Next::Again(Activation::Again),
         Some(activation) => return Next::Restart(activation),
         None => {}
     }

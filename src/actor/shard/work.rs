@@ -9,7 +9,7 @@ use crate::{
         pulse::Pulse,
         session::{Acknowledged, SessionMsg, Viewed},
     },
-    kernel::{Command, Refusal},
+    kernel::{Command, Order, Refusal},
 };
 
 /// What may wait for one session: handed to it and not taken yet, or kept while it is on its way out. Either
@@ -23,7 +23,7 @@ pub(super) type Alive = (ActorRef<SessionMsg>, Arc<Pulse>);
 pub(super) enum Work {
     /// Somebody asks for something.
     Command {
-        command: Command,
+        order: Order,
         reply: RpcReplyPort<Acknowledged>,
     },
     /// How does it stand?
@@ -34,7 +34,15 @@ impl Work {
     /// Whether it is what lifts a quarantine.
     pub(super) fn releases(&self) -> bool {
         match self {
-            Self::Command { command, .. } => *command == Command::Release,
+            Self::Command { order, .. } => order.command == Command::Release,
+            Self::View { .. } => false,
+        }
+    }
+
+    /// Whether its session is stopped first, and brought back from its records.
+    pub(super) fn restarts(&self) -> bool {
+        match self {
+            Self::Command { order, .. } => order.command == Command::Restart,
             Self::View { .. } => false,
         }
     }
@@ -45,7 +53,7 @@ impl Work {
             return self.refuse(Refusal::InboxFull { waiting: WAITING });
         }
         let message = match self {
-            Self::Command { command, reply } => SessionMsg::Command { command, reply },
+            Self::Command { order, reply } => SessionMsg::Command { order, reply },
             Self::View { reply } => SessionMsg::GetView { reply },
         };
         let _ = session.cast(message);

@@ -13,7 +13,7 @@ use crate::{
     journal::{Claim, Journal, Known, Standing},
     model::{
         Seq, SessionKey, SessionName,
-        record::{AgentFact, Fact},
+        record::{AgentFact, Fact, SessionFact},
     },
 };
 
@@ -171,12 +171,17 @@ async fn children(
     family: &mut Vec<SessionName>,
 ) -> Result<(), Stop> {
     let mut log = Log::of(journal, name, Seq(0)).await?;
+    let before = family.len();
     loop {
         let page = log.page().await?;
         if page.is_empty() {
             return Ok(());
         }
         for entry in page {
+            if let Fact::Session(SessionFact::Forked(_)) = &entry.record.fact {
+                // Those before it are the sub-agents of the session that it was copied from.
+                family.truncate(before);
+            }
             let Fact::Agent(AgentFact::DelegationStarted(start)) = &entry.record.fact else {
                 continue;
             };

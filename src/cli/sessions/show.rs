@@ -109,13 +109,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
                     }
                 }
                 Fact::Query(QueryFact::Classified(_))
-                | Fact::Control(
-                    ControlFact::Paused(_)
-                    | ControlFact::Resumed(_)
-                    | ControlFact::Cancelled(_)
-                    | ControlFact::Finished(_)
-                    | ControlFact::BudgetSet(_),
-                )
+                | Fact::Control(_)
                 | Fact::Session(_)
                 | Fact::Turn(_)
                 | Fact::Signal(_)

@@ -147,7 +147,9 @@ fn is_origin(text: &str) -> bool {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (rest, None),
     };
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let address = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
     let good_host = match address {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
         None => is_host(host) && !host.chars().any(|c| c.is_ascii_uppercase()),

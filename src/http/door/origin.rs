@@ -80,7 +80,9 @@ fn authority(request: &Request) -> Option<Authority> {
 
 /// Whether the server goes by this name.
 fn is_ours(settings: &Settings, host: &str) -> bool {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
     if let Ok(address) = bare.unwrap_or(host).parse::<IpAddr>() {
         let (address, listens) = (address.to_canonical(), settings.listen.ip().to_canonical());
         return address.is_loopback() || listens.is_unspecified() || address == listens;
@@ -171,16 +173,56 @@ mod tests {
         let listed = Page::Listed(HeaderValue::from_static("https://chat.example.org"));
         for (name, host, origin, page) in [
             ("no page", "localhost:1", None, Some(Page::Own)),
-            ("own", "localhost:1", Some("http://localhost:1"), Some(Page::Own)),
-            ("own, behind TLS", "localhost", Some("https://localhost"), Some(Page::Own)),
-            ("listed", "localhost:1", Some("https://chat.example.org"), Some(listed)),
-            ("another port", "localhost:1", Some("http://localhost:2"), None),
-            ("another scheme", "localhost:1", Some("http://chat.example.org"), None),
-            ("another one", "localhost:1", Some("https://evil.example.org"), None),
-            ("one that begins alike", "localhost:1", Some("http://localhost:1.evil.org"), None),
+            (
+                "own",
+                "localhost:1",
+                Some("http://localhost:1"),
+                Some(Page::Own),
+            ),
+            (
+                "own, behind TLS",
+                "localhost",
+                Some("https://localhost"),
+                Some(Page::Own),
+            ),
+            (
+                "listed",
+                "localhost:1",
+                Some("https://chat.example.org"),
+                Some(listed),
+            ),
+            (
+                "another port",
+                "localhost:1",
+                Some("http://localhost:2"),
+                None,
+            ),
+            (
+                "another scheme",
+                "localhost:1",
+                Some("http://chat.example.org"),
+                None,
+            ),
+            (
+                "another one",
+                "localhost:1",
+                Some("https://evil.example.org"),
+                None,
+            ),
+            (
+                "one that begins alike",
+                "localhost:1",
+                Some("http://localhost:1.evil.org"),
+                None,
+            ),
             ("from nowhere", "localhost:1", Some("null"), None),
             ("empty", "localhost:1", Some(""), None),
-            ("a name made to point here", "evil.org:1", Some("http://evil.org:1"), None),
+            (
+                "a name made to point here",
+                "evil.org:1",
+                Some("http://evil.org:1"),
+                None,
+            ),
         ] {
             let mut request = Request::builder().header(HOST, host);
             if let Some(origin) = origin {
@@ -196,7 +238,9 @@ mod tests {
     fn two_hosts_or_two_origins_are_none() {
         let request = |header: HeaderName| {
             let request = Request::builder().header(HOST, "localhost");
-            let request = request.header(&header, "localhost").header(header, "localhost");
+            let request = request
+                .header(&header, "localhost")
+                .header(header, "localhost");
             let mut request = request.body(Body::empty()).unwrap();
             let address = "127.0.0.1:9".parse().unwrap();
             request.extensions_mut().insert(Peer { address });

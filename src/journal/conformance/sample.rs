@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Limits, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn, Usage,
+    By, Limits, Outcome, ProfileName, QueryId, Record, SessionKey, Timestamp, Turn, Usage,
     command::Author,
     record::{
-        Accepted, BudgetFact, ControlFact, Fact, Finished, IterationWarning, Noted, Opened, Place,
+        Accepted, BudgetFact, ControlFact, Fact, Finished, IterationWarning, Opened, Place,
         QueryFact, SessionFact, Steered,
     },
 };
@@ -27,6 +27,7 @@ pub(super) fn steered(text: String) -> Arc<Record> {
         ControlFact::Steered(Steered {
             text,
             author: Author::User,
+            by: By::local(),
             idempotency_key: None,
         })
         .into(),
@@ -50,7 +51,7 @@ pub(super) fn talk(question: &str, answer: &str) -> Vec<Arc<Record>> {
     };
     vec![
         record(QueryFact::Accepted(accepted).into()),
-        record(ControlFact::Paused(Noted {}).into()),
+        record(ControlFact::Paused(By::local().into()).into()),
         record(QueryFact::Finished(finished).into()),
     ]
 }
@@ -84,7 +85,7 @@ pub(super) fn awkward(key: &SessionKey) -> Vec<Arc<Record>> {
         at: Timestamp::from_millis(-1),
         query: None,
         turn: None,
-        fact: ControlFact::Paused(Noted {}).into(),
+        fact: ControlFact::Paused(By::local().into()).into(),
     };
     vec![
         record(SessionFact::Opened(opened).into()),

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     journal::{Memory, Standing, conformance},
     model::{
-        Record, Timestamp,
+        By, Record, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
@@ -16,6 +16,7 @@ fn record(text: &str) -> Arc<Record> {
     let fact = ControlFact::Steered(Steered {
         text: text.into(),
         author: Author::User,
+        by: By::local(),
         idempotency_key: None,
     });
     let at = Timestamp::from_millis(0);

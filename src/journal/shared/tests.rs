@@ -20,7 +20,7 @@ use crate::{
         faulty::{Failure, Faulty, Operation, Plan},
     },
     model::{
-        Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
+        By, Record, Seq, SessionKey, SessionName, TenantId, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
@@ -41,6 +41,7 @@ fn words(text: String) -> Arc<Record> {
         fact: ControlFact::Steered(Steered {
             text,
             author: Author::User,
+            by: By::local(),
             idempotency_key: None,
         })
         .into(),
@@ -121,7 +122,7 @@ async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
     let listener = UnixListener::bind(&path).unwrap();
     let dies = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = br#"{"protocol":3,"pid":7}"#;
+        let hello = br#"{"protocol":4,"pid":7}"#;
         let length = u32::try_from(hello.len()).unwrap();
         stream.write_all(&length.to_be_bytes()).await.unwrap();
         stream.write_all(hello).await.unwrap();

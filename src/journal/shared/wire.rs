@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The protocol that this program speaks.
-pub(super) const PROTOCOL: u32 = 3;
+pub(super) const PROTOCOL: u32 = 4;
 /// The longest frame. An append holds what one step of a session records, of which each text is bounded.
 pub(super) const MAX_FRAME: usize = 256 * 1024 * 1024;
 

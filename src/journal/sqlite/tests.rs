@@ -15,7 +15,7 @@ use super::*;
 use crate::{
     journal::{Memory, Standing, conformance},
     model::{
-        Record, Timestamp,
+        By, Record, Timestamp,
         command::Author,
         record::{ControlFact, Steered},
     },
@@ -41,6 +41,7 @@ fn said(text: &str) -> Arc<Record> {
     let fact = ControlFact::Steered(Steered {
         text: text.into(),
         author: Author::User,
+        by: By::local(),
         idempotency_key: None,
     });
     Arc::new(Record {

@@ -47,12 +47,7 @@ impl Query {
             // These change the session, not the query.
             Fact::Session(_)
             | Fact::Query(QueryFact::Accepted(_) | QueryFact::Finished(_))
-            | Fact::Control(
-                ControlFact::Paused(_)
-                | ControlFact::Resumed(_)
-                | ControlFact::Cancelled(_)
-                | ControlFact::Finished(_),
-            ) => {}
+            | Fact::Control(_) => {}
         }
     }
 

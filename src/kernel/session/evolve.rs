@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use super::{Phase, Session};
 use crate::{
-    kernel::{import, inbox::Queued, query::Query},
+    kernel::{attach, fork, import, inbox::Queued, query::Query},
     model::{
         Outcome, QueryId, Record,
         record::{
@@ -31,6 +31,8 @@ impl Session {
                 self.begin_next();
             }
             Fact::Session(SessionFact::Passivated(_) | SessionFact::Revived(_)) => {}
+            Fact::Session(SessionFact::Forked(forked)) => fork::take_in(self, forked),
+            Fact::Session(SessionFact::Closed(_)) => self.closed = true,
             Fact::Query(QueryFact::Accepted(accepted)) => {
                 self.accept(record.query, Arc::new(accepted.clone()));
             }
@@ -39,6 +41,9 @@ impl Session {
             }
             Fact::Control(ControlFact::Paused(_)) => self.paused = true,
             Fact::Control(ControlFact::Resumed(_)) => self.paused = false,
+            Fact::Control(ControlFact::ToolAttached(attached)) => {
+                attach::take_in(self, &attached.tool);
+            }
             Fact::Query(QueryFact::Classified(_))
             | Fact::Turn(_)
             | Fact::Signal(_)
@@ -48,12 +53,7 @@ impl Session {
             | Fact::Agent(_)
             | Fact::Llm(_)
             | Fact::Supervisor(_)
-            | Fact::Control(
-                ControlFact::Cancelled(_)
-                | ControlFact::Finished(_)
-                | ControlFact::Steered(_)
-                | ControlFact::BudgetSet(_),
-            ) => self.evolve_query(record),
+            | Fact::Control(_) => self.evolve_query(record),
         }
     }
 
@@ -123,7 +123,10 @@ impl Session {
             .take()
             .filter(|from| accepted.continues == Some(from.query));
         self.transcript.begin(&accepted.text);
-        self.phase = Phase::Running(Box::new(Query::new(id, &accepted, from.as_ref())));
+        let mut query = Query::new(id, &accepted, from.as_ref());
+        // Its prompt does not name them.
+        query.steers.extend(attach::told(self));
+        self.phase = Phase::Running(Box::new(query));
     }
 
     fn finish(&mut self, id: Option<QueryId>, outcome: &Outcome) {
@@ -159,6 +162,8 @@ impl PartialEq for Session {
         self.opened == other.opened
             && self.phase == other.phase
             && self.paused == other.paused
+            && self.closed == other.closed
+            && self.attached == other.attached
             && self.has_left == other.has_left
             && self.transcript == other.transcript
             && self.instructions == other.instructions

@@ -40,6 +40,12 @@ impl Session {
         self.paused
     }
 
+    /// Whether it takes no messages any more.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// The conversation as a model gets it.
     #[must_use]
     pub const fn transcript(&self) -> &Transcript {
@@ -83,6 +89,7 @@ impl Session {
             .fold(open, |open, record| match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => open + 1,
                 Fact::Query(QueryFact::Finished(_)) => open.saturating_sub(1),
+                Fact::Session(SessionFact::Forked(_)) => usize::from(self.query().is_some()),
                 // What is set aside is not to be brought back by itself.
                 Fact::Session(SessionFact::Quarantined(_)) => 0,
                 Fact::Session(SessionFact::Released(_)) => {
@@ -92,6 +99,7 @@ impl Session {
                 | Fact::Session(
                     SessionFact::Opened(_)
                     | SessionFact::Imported(_)
+                    | SessionFact::Closed(_)
                     | SessionFact::Passivated(_)
                     | SessionFact::Revived(_),
                 )

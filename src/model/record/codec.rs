@@ -17,7 +17,7 @@ use crate::model::{
 
 /// The version that this Oracle writes. Raise it when a fact's fields change their meaning, and
 /// add an [`Upcaster`] that turns the old payload into the new one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A record that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,29 @@ pub struct Upcaster {
 }
 
 /// All changes so far, oldest first.
-const UPCASTERS: &[Upcaster] = &[];
+///
+/// 1 → 2: what people did says who did it.
+const UPCASTERS: &[Upcaster] = &[
+    by_unknown("control.paused"),
+    by_unknown("control.resumed"),
+    by_unknown("control.cancelled"),
+    by_unknown("control.finished"),
+    by_unknown("control.steered"),
+    by_unknown("control.budget_set"),
+];
+
+const fn by_unknown(kind: &'static str) -> Upcaster {
+    Upcaster {
+        kind,
+        from: 1,
+        change: |mut payload| {
+            if let Value::Object(fields) = &mut payload {
+                fields.insert("by".to_owned(), "unknown".into());
+            }
+            payload
+        },
+    }
+}
 
 #[derive(Serialize)]
 struct Versioned<'a> {
@@ -152,7 +174,7 @@ fn fact(kind: String, payload: Value) -> Result<Fact, DecodeError> {
 mod tests {
     use super::*;
     use crate::model::{
-        Limits, NanoUsd, Outcome, Usage,
+        By, Limits, NanoUsd, Outcome, Usage,
         record::{Accepted, ChildCancel, ChildStart, Ending, Finished, Place, Steered},
     };
 
@@ -178,7 +200,7 @@ mod tests {
         let json = encode(&accepted).unwrap();
         assert_eq!(
             json,
-            r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.accepted","payload":{"text":"where?","limits":{"max_turns":5},"idempotency_key":null,"place":"back"}}"#
+            r#"{"v":2,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"query.accepted","payload":{"text":"where?","limits":{"max_turns":5},"idempotency_key":null,"place":"back"}}"#
         );
         assert_eq!(decode(&json).unwrap(), accepted);
         let finished = record(QueryFact::Finished(Finished {
@@ -204,7 +226,8 @@ mod tests {
         };
         let read = record(AgentFact::DelegationStarted(start.clone()));
         assert_eq!(decode(old).unwrap(), read);
-        assert_eq!(encode(&read).unwrap(), old, "and nothing new is said of it");
+        let now = old.replacen(r#""v":1"#, r#""v":2"#, 1);
+        assert_eq!(encode(&read).unwrap(), now, "and nothing new is said of it");
         let max_cost = Some(NanoUsd(5));
         let new = record(AgentFact::DelegationStarted(ChildStart {
             max_cost,
@@ -241,11 +264,11 @@ mod tests {
     fn old_payloads_go_through_every_upcaster_in_order() {
         fn renamed(mut payload: Value) -> Value {
             let text = payload["words"].take();
-            serde_json::json!({ "text": text, "by": payload["by"].take() })
+            serde_json::json!({ "text": text, "whose": payload["whose"].take(), "by": "me" })
         }
         fn author(mut payload: Value) -> Value {
-            let author = payload["by"].take();
-            serde_json::json!({ "text": payload["text"].take(), "author": author })
+            let (text, author) = (payload["text"].take(), payload["whose"].take());
+            serde_json::json!({ "text": text, "author": author, "by": payload["by"].take() })
         }
         let steps = [
             Upcaster {
@@ -259,16 +282,43 @@ mod tests {
                 change: author,
             },
         ];
-        let old = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"control.steered","payload":{"words":"hi","by":"user"}}"#;
+        let old = r#"{"v":1,"at":"2026-01-01T00:00:00.000Z","query":1,"type":"control.steered","payload":{"words":"hi","whose":"user"}}"#;
         let steered = Steered {
             text: "hi".into(),
             author: crate::model::command::Author::User,
+            by: By::new("me"),
             idempotency_key: None,
         };
         assert_eq!(
             decode_with(old, 3, &steps).unwrap(),
             record(ControlFact::Steered(steered))
         );
+    }
+
+    #[test]
+    fn what_people_did_before_it_was_said_who_reads_as_done_by_somebody_unknown() {
+        let payloads = [
+            ("control.paused", "{}"),
+            ("control.resumed", "{}"),
+            ("control.cancelled", "{}"),
+            ("control.finished", "{}"),
+            ("control.steered", r#"{"text":"hi","author":"user"}"#),
+            ("control.budget_set", r#"{"limits":{"max_turns":5}}"#),
+        ];
+        for (kind, payload) in payloads {
+            let old = format!(
+                r#"{{"v":1,"at":"2026-01-01T00:00:00.000Z","type":"{kind}","payload":{payload}}}"#
+            );
+            let read = decode(&old).unwrap();
+            let now: Value = serde_json::from_str(&encode(&read).unwrap()).unwrap();
+            assert_eq!(
+                (&now["v"], &now["payload"]["by"]),
+                (&2.into(), &"unknown".into()),
+                "{kind}"
+            );
+            assert_eq!(decode(&now.to_string()).unwrap(), read, "{kind}");
+        }
+        assert_eq!(UPCASTERS.len(), payloads.len());
     }
 
     #[test]
@@ -283,7 +333,7 @@ mod tests {
             ),
             (
                 line(9, "query.accepted"),
-                "has version 9, this program reads up to 1",
+                "has version 9, this program reads up to 2",
             ),
             (line(1, "query.accepted"), "missing field `text`"),
             ("{".to_owned(), "not readable"),

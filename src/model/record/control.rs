@@ -1,17 +1,37 @@
-//! What people did to a running session.
+//! What people did, and who: to a session, or to the whole system (then in the log of `system`).
 
 use serde::{Deserialize, Serialize};
 
-use super::facts;
-use crate::model::{command::Author, limits::Limits};
+use super::{ApprovalVerdict, facts};
+use crate::model::{
+    access::By,
+    command::Author,
+    id::{CallId, QueryId, Seq, SessionKey, SessionName, Turn},
+    limits::Limits,
+};
+
+/// Nothing to add but who did it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Act {
+    /// Who.
+    pub by: By,
+}
+
+impl From<By> for Act {
+    fn from(by: By) -> Self {
+        Self { by }
+    }
+}
 
 /// `control.steered`: words that go into the running query before its next call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steered {
     /// The words.
     pub text: String,
-    /// Whose.
+    /// As whose they enter the conversation.
     pub author: Author,
+    /// Who sent them.
+    pub by: By,
     /// Makes a repeated submission one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -22,6 +42,77 @@ pub struct Steered {
 pub struct BudgetSet {
     /// The new limits of the running query.
     pub limits: Limits,
+    /// Who set them.
+    pub by: By,
+}
+
+/// `control.continued`: a new query goes on where a forced one stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Continued {
+    /// The forced one.
+    pub continues: QueryId,
+    /// What both together may use.
+    pub limits: Limits,
+    /// Who wanted it.
+    pub by: By,
+}
+
+/// `control.approval_answered`: `approval.answered` follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalGiven {
+    /// Which call.
+    pub call: CallId,
+    /// Yes or no.
+    pub verdict: ApprovalVerdict,
+    /// Who said so.
+    pub by: By,
+}
+
+/// `control.tool_attached`: from the next call on the session has one more tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolAttached {
+    /// Its name.
+    pub tool: String,
+    /// Who attached it.
+    pub by: By,
+}
+
+/// `control.forked`: in the log of the new session, behind `session.forked`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkMade {
+    /// The session that it was copied from.
+    pub from: SessionName,
+    /// The last record that was copied.
+    pub seq: Seq,
+    /// Up to the end of this query,
+    pub query: QueryId,
+    /// or of this turn of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// Who wanted it.
+    pub by: By,
+}
+
+/// `control.deleted`: a session is gone, with its sub-agents'. In the log of `system`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deleted {
+    /// Which.
+    pub session: SessionKey,
+    /// How many records it had.
+    pub records: Seq,
+    /// How many sessions of sub-agents went with it.
+    pub sub_agents: usize,
+    /// Who wanted it.
+    pub by: By,
+}
+
+/// `control.reloaded`: in the log of `system`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// What was read anew.
+    pub parts: Vec<String>,
+    /// Who wanted it.
+    pub by: By,
 }
 
 /// Nothing to add.
@@ -32,16 +123,38 @@ facts! {
     /// `control.*`
     ControlFact in Control {
         /// No new call or tool starts.
-        Paused(Noted) = "control.paused",
+        Paused(Act) = "control.paused",
         /// It goes on.
-        Resumed(Noted) = "control.resumed",
+        Resumed(Act) = "control.resumed",
         /// The query was taken back.
-        Cancelled(Noted) = "control.cancelled",
+        Cancelled(Act) = "control.cancelled",
         /// The query is to end with what there is.
-        Finished(Noted) = "control.finished",
+        Finished(Act) = "control.finished",
         /// See [`Steered`].
         Steered(Steered) = "control.steered",
         /// See [`BudgetSet`].
         BudgetSet(BudgetSet) = "control.budget_set",
+        /// See [`Continued`].
+        Continued(Continued) = "control.continued",
+        /// See [`ApprovalGiven`].
+        ApprovalAnswered(ApprovalGiven) = "control.approval_answered",
+        /// A session that was set aside goes on; `session.released` follows.
+        Released(Act) = "control.released",
+        /// The session was stopped and brought back from its records. Nobody's fault.
+        Restarted(Act) = "control.restarted",
+        /// See [`ToolAttached`].
+        ToolAttached(ToolAttached) = "control.tool_attached",
+        /// See [`ForkMade`].
+        Forked(ForkMade) = "control.forked",
+        /// No more messages; `session.closed` follows.
+        Closed(Act) = "control.closed",
+        /// See [`Deleted`].
+        Deleted(Deleted) = "control.deleted",
+        /// The system takes nothing new.
+        Drained(Act) = "control.drained",
+        /// The system is to end.
+        ShutDown(Act) = "control.shut_down",
+        /// See [`Reloaded`].
+        Reloaded(Reloaded) = "control.reloaded",
     }
 }

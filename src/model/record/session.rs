@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Noted, facts};
 use crate::model::{
     command::Import,
-    id::{ProfileName, QueryId, SessionKey, SessionName},
+    id::{ProfileName, QueryId, Seq, SessionKey, SessionName, Turn},
 };
 
 /// Where a child session comes from.
@@ -31,6 +31,23 @@ pub struct Opened {
     pub parent: Option<Parent>,
 }
 
+/// `session.forked`: what stands before it was copied from another session, and this one is its own from
+/// here on. Queries that had not ended there follow as `query.finished`, cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forked {
+    /// Tenant and name of this session.
+    pub key: SessionKey,
+    /// The session that it was copied from, in the same tenant.
+    pub parent: SessionName,
+    /// The last record that was copied.
+    pub seq: Seq,
+    /// Up to the end of this query,
+    pub query: QueryId,
+    /// or of this turn of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+}
+
 /// `session.quarantined`: it is left alone until an operator releases it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantined {
@@ -49,6 +66,10 @@ facts! {
         Quarantined(Quarantined) = "session.quarantined",
         /// An operator let it go on as it stands.
         Released(Noted) = "session.released",
+        /// See [`Forked`].
+        Forked(Forked) = "session.forked",
+        /// It takes no messages any more.
+        Closed(Noted) = "session.closed",
         /// It left memory; whatever runs goes on where it stands.
         Passivated(Noted) = "session.passivated",
         /// It came back from there.

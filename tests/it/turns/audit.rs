@@ -197,13 +197,7 @@ impl Audit {
                 | AgentFact::EscalationRaised(_),
             )
             | Fact::Supervisor(_)
-            | Fact::Control(
-                ControlFact::Paused(_)
-                | ControlFact::Resumed(_)
-                | ControlFact::Cancelled(_)
-                | ControlFact::Finished(_)
-                | ControlFact::Steered(_),
-            ) => {}
+            | Fact::Control(_) => {}
         }
     }
 

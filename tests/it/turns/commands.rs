@@ -233,7 +233,10 @@ fn what_ends_during_a_pause_is_recorded_and_starts_nothing() {
                 paused
                     .command(Command::AnswerApproval { call, verdict })
                     .unwrap();
-                assert_eq!(paused.kinds(), ["approval.answered"]);
+                assert_eq!(
+                    paused.kinds(),
+                    ["control.approval_answered", "approval.answered"]
+                );
                 paused.command(Command::Resume).unwrap();
                 paused.ok("d", "deployed");
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        Absence, CallToken, Command, Decision, Effect, Moment, Policy, Refusal, Reply as Heard,
-        Report, Session,
+        Absence, CallToken, Command, Decision, Effect, Moment, Order, Policy, Refusal,
+        Reply as Heard, Report, Session,
     },
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
@@ -79,9 +79,9 @@ impl Play {
         }
     }
 
-    pub(super) fn command(&mut self, command: Command) -> Result<Heard, Refusal> {
+    pub(super) fn command(&mut self, order: impl Into<Order>) -> Result<Heard, Refusal> {
         self.now += 1_000;
-        let decision = self.session.decide(command, self.now())?;
+        let decision = self.session.decide(order, self.now())?;
         let heard = decision.reply;
         self.apply(decision);
         if self.session.is_paused() {

@@ -1,0 +1,201 @@
+//! A new session that begins as the copy of another one's records, up to a turn (spec 10).
+//!
+//! The source is only read: it may be live, here or elsewhere, and hears nothing of it. The copy
+//! lands in one append, so it is there as a whole or not at all.
+
+use std::sync::Arc;
+
+use super::{AskError, Oracle, Router, SessionHandle, look::PAGE};
+use crate::{
+    actor::replay::{Replayed, within},
+    journal::{self, Append, Entry, Standing},
+    kernel::Refusal,
+    model::{
+        ForkPoint, QueryId, Record, Seq, SessionKey, SessionName,
+        record::{Fact, Forked, QueryFact, TurnFact, codec::encode},
+    },
+};
+
+/// Most records of a copy: one append holds up others for as long as it takes.
+const MOST_RECORDS: usize = 20_000;
+/// Most bytes of a copy.
+const MOST_BYTES: usize = 64 << 20;
+
+impl Oracle {
+    /// Copies a session up to a query's end, or to the end of one of its turns, as a new session of the
+    /// same tenant. What had not ended at that point is cut there.
+    ///
+    /// # Errors
+    /// See [`AskError`]; refused when the name is taken (`already_open`), the source is quarantined, or
+    /// has no such turn that is over.
+    pub async fn fork(
+        &self,
+        source: &SessionKey,
+        point: ForkPoint,
+        into: SessionName,
+    ) -> Result<SessionHandle, AskError> {
+        for name in [&source.name, &into] {
+            if name.is_reserved() {
+                let name = name.clone();
+                return Err(AskError::Reserved { name });
+            }
+        }
+        let from = self.session(source.clone());
+        if let Some(reason) = from.view().await?.quarantine {
+            return Err(Refusal::Quarantined { reason }.into());
+        }
+        let key = SessionKey {
+            name: into,
+            ..source.clone()
+        };
+        let mut copy = from.copy(point).await?;
+        let forked = Forked {
+            key: key.clone(),
+            parent: source.name.clone(),
+            seq: copy.replayed.last,
+            query: point.query,
+            turn: point.turn,
+        };
+        let now = self.clock.moment();
+        let cut = copy
+            .replayed
+            .session
+            .forked(forked, self.by.clone(), now)
+            .records;
+        let own: Vec<Arc<Record>> = cut.into_iter().map(Arc::new).collect();
+        copy.records.extend(own.iter().cloned());
+        self.router.begin_with(&key, copy.records).await?;
+        let numbers = (copy.replayed.last.0 + 1..).map(Seq).zip(own);
+        let entries = numbers.map(|(seq, record)| Entry { seq, record });
+        self.router.bus.publish(&key, entries.collect());
+        Ok(self.session(key))
+    }
+}
+
+/// The records up to a fork point, and the state that they lead to.
+struct Copy {
+    records: Vec<Arc<Record>>,
+    replayed: Replayed,
+}
+
+impl SessionHandle {
+    async fn copy(&self, point: ForkPoint) -> Result<Copy, AskError> {
+        let Some(known) = self.known().await? else {
+            let name = self.key.name.clone();
+            return Err(AskError::NoSession { name });
+        };
+        let (mut read, mut last, mut bytes) = (Vec::new(), Seq(0), 0);
+        let mut end = None;
+        while last < known.last && end.is_none() {
+            let page = self.read(known.sid, last, PAGE).await?;
+            let Some(newest) = page.last() else { break };
+            last = newest.seq;
+            for Entry { record, .. } in page {
+                end = end_before(point, &record, read.len());
+                if end.is_some() {
+                    break;
+                }
+                // What was decided to be recorded can be written.
+                bytes += encode(&record).map_or(0, |line| line.len());
+                if read.len() == MOST_RECORDS || bytes > MOST_BYTES {
+                    let records = read.len();
+                    return Err(Refusal::TooLongToFork { records }.into());
+                }
+                let over = ends(point, &record);
+                read.push(record);
+                if over {
+                    end = Some(read.len());
+                    break;
+                }
+            }
+        }
+        // A session without queries has no record behind its beginning.
+        let end = end.or_else(|| (point.query == QueryId(0)).then_some(read.len()));
+        let ForkPoint { query, turn } = point;
+        let Some(end) = end.filter(|end| *end > 0) else {
+            return Err(Refusal::NoSuchTurn { query, turn }.into());
+        };
+        read.truncate(end);
+        let profiles = &*self.router.profiles;
+        let mut replayed = Replayed::new(self.opening.clone(), profiles);
+        let numbered = (1..).map(Seq).zip(&read);
+        for (seq, record) in numbered {
+            replayed = replayed.taking_in(seq, record, profiles);
+        }
+        Ok(Copy {
+            records: read,
+            replayed,
+        })
+    }
+}
+
+/// Where the copy ends if that is before this record, of which so many come before.
+fn end_before(point: ForkPoint, record: &Record, before: usize) -> Option<usize> {
+    let ForkPoint { query, turn } = point;
+    let ends = match (&record.fact, turn) {
+        (Fact::Query(QueryFact::Accepted(_)), _) => query == QueryId(0),
+        (Fact::Turn(TurnFact::Started(_)), Some(turn)) => {
+            record.query == Some(query) && record.turn > Some(turn)
+        }
+        _ => false,
+    };
+    ends.then_some(before)
+}
+
+/// Whether the copy ends with this record.
+fn ends(point: ForkPoint, record: &Record) -> bool {
+    let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
+        return false;
+    };
+    let reached = point.turn.is_none_or(|turn| turn.0 < finished.turns);
+    record.query == Some(point.query) && reached
+}
+
+impl Router {
+    /// A new session with these records.
+    async fn begin_with(
+        &self,
+        key: &SessionKey,
+        records: Vec<Arc<Record>>,
+    ) -> Result<(), AskError> {
+        let (journal, deadline) = (&self.journal, self.acknowledge);
+        let there = within(deadline, journal.find(key.clone())).await?;
+        if there.is_some_and(|known| known.last > Seq(0)) {
+            return Err(Refusal::AlreadyOpen.into());
+        }
+        let begun = self.append_to_new(key, records).await;
+        if let Some(letters) = journal.letters() {
+            // Any process may have it.
+            letters.let_go(key);
+        }
+        begun
+    }
+
+    async fn append_to_new(
+        &self,
+        key: &SessionKey,
+        records: Vec<Arc<Record>>,
+    ) -> Result<(), AskError> {
+        let (journal, deadline) = (&self.journal, self.acknowledge);
+        let claim = match within(deadline, journal.claim(key.clone())).await {
+            Err(journal::Error::Elsewhere { process }) => {
+                return Err(Refusal::Elsewhere { process }.into());
+            }
+            claim => claim?,
+        };
+        let append = Append {
+            sid: claim.sid,
+            epoch: claim.epoch,
+            after: Seq(0),
+            records,
+            leaves: Standing::Resting,
+        };
+        match within(deadline, journal.append(append)).await {
+            // Somebody was faster.
+            Err(journal::Error::Conflict { .. } | journal::Error::Fenced { .. }) => {
+                Err(Refusal::AlreadyOpen.into())
+            }
+            appended => Ok(appended.map(drop)?),
+        }
+    }
+}

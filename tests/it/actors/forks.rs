@@ -1,0 +1,234 @@
+//! Copies of sessions, up to a turn.
+
+use oracle_agent::{
+    actor::AskError,
+    kernel::{Command, Refusal},
+    llm::Scripted,
+    model::{By, ForkPoint, Import, QueryId, Seq, SessionKey, SessionName, Submission, Turn},
+    testkit::{TestOracle, TestSystem, TestTool},
+};
+use serde_json::json;
+
+use super::{done, last, memory, more};
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(name).unwrap())
+}
+
+fn name(name: &str) -> SessionName {
+    SessionName::new(name).unwrap()
+}
+
+const fn after(query: u32) -> ForkPoint {
+    ForkPoint {
+        query: QueryId(query),
+        turn: None,
+    }
+}
+
+/// A session `s` that has answered two questions, the second in two turns.
+async fn talked(script: &Scripted) -> TestSystem {
+    let oracle = TestOracle::new(script.clone()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    session.ask("second").await.unwrap();
+    oracle
+}
+
+fn script() -> Scripted {
+    Scripted::new()
+        .reply(done("One."))
+        .reply(more("Half of two.", "more to read"))
+        .reply(done("Two."))
+        .reply(done("Three."))
+}
+
+async fn said(oracle: &TestSystem, session: &str) -> Vec<String> {
+    let session = oracle.session(session).unwrap();
+    let said = session.conversation().await.unwrap().messages;
+    said.into_iter().map(|said| said.text).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_goes_on_from_the_end_of_a_query_and_its_source_hears_nothing() {
+    let script = script();
+    let oracle = talked(&script).await;
+    let source = oracle.session("s").unwrap();
+    let before = source.events(Seq(0)).await.unwrap();
+    let anna = oracle.oracle().acting(By::new("anna"));
+    let forked = anna.fork(&key("s"), after(1), name("t")).await.unwrap();
+    let asked = forked
+        .answer(Submission::new("another second"))
+        .await
+        .unwrap();
+    // The model has one answer of the past before it, so the script goes on there.
+    assert_eq!((asked.query, asked.text.as_str()), (QueryId(2), "Two."));
+    let t = ["first", "One.", "another second", "Two."];
+    assert_eq!(said(&oracle, "t").await, t);
+    assert_eq!(
+        said(&oracle, "s").await,
+        ["first", "One.", "second", "Two."]
+    );
+    assert_eq!(source.events(Seq(0)).await.unwrap(), before);
+    let copy = oracle.session("t").unwrap();
+    let events = copy.events(Seq(0)).await.unwrap();
+    let at = events
+        .iter()
+        .position(|event| event.kind == "session.forked");
+    let (copied, own) = events.split_at(at.unwrap());
+    let records = |events: &[oracle_agent::model::Event]| -> Vec<_> {
+        let line = |event: &oracle_agent::model::Event| (event.kind.clone(), event.payload.clone());
+        events.iter().map(line).collect()
+    };
+    assert_eq!(records(copied), records(&before[..copied.len()]));
+    let seq = copied.len();
+    assert_eq!(
+        own[0].payload,
+        json!({ "key": { "tenant": "default", "name": "t" }, "parent": "s", "seq": seq, "query": 1 })
+    );
+    assert_eq!(own[1].kind, "control.forked");
+    assert_eq!(own[1].payload["by"], "anna");
+    let view = copy.view().await.unwrap();
+    assert_eq!(view.key, key("t"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_after_a_turn_keeps_that_turn_alone() {
+    let oracle = talked(&script()).await;
+    let point = ForkPoint {
+        query: QueryId(2),
+        turn: Some(Turn(0)),
+    };
+    oracle
+        .oracle()
+        .fork(&key("s"), point, name("t"))
+        .await
+        .unwrap();
+    let t = ["first", "One.", "second", "Half of two."];
+    assert_eq!(said(&oracle, "t").await, t);
+    assert_eq!(
+        last(&oracle.session("t").unwrap(), "query.finished").await["turns"],
+        1
+    );
+    let whole = ForkPoint {
+        turn: Some(Turn(1)),
+        ..point
+    };
+    oracle
+        .oracle()
+        .fork(&key("s"), whole, name("u"))
+        .await
+        .unwrap();
+    assert_eq!(said(&oracle, "u").await, said(&oracle, "s").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_runs_is_cut_in_the_fork_and_goes_on_in_its_source() {
+    let script = Scripted::new()
+        .reply(done("One."))
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("Two."));
+    let oracle = TestOracle::new(script.clone())
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    let second = session.submit(Submission::new("second")).await.unwrap();
+    session
+        .wait_for_after(Seq(8), "tool.started")
+        .await
+        .unwrap();
+    let running = oracle
+        .oracle()
+        .fork(&key("s"), after(second.0), name("t"))
+        .await;
+    let refused = Refusal::NoSuchTurn {
+        query: second,
+        turn: None,
+    };
+    assert!(matches!(running, Err(AskError::Refused(why)) if why == refused));
+    oracle
+        .oracle()
+        .fork(&key("s"), after(1), name("t"))
+        .await
+        .unwrap();
+    assert_eq!(said(&oracle, "t").await, ["first", "One."]);
+    let end = session
+        .wait_for_after(Seq(12), "query.finished")
+        .await
+        .unwrap();
+    assert_eq!(end.payload["outcome"], "answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_beginning_can_be_forked_with_what_was_brought_along() {
+    let oracle = TestOracle::new(script()).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let import = Import {
+        instructions: Some("Be brief.".into()),
+        messages: Vec::new(),
+    };
+    session
+        .answer(Submission::new("first").with(import))
+        .await
+        .unwrap();
+    let oracle_ = oracle.oracle();
+    let forked = oracle_.fork(&key("s"), after(0), name("t")).await.unwrap();
+    let conversation = forked.conversation().await.unwrap();
+    assert_eq!(conversation.messages, []);
+    assert_eq!(conversation.instructions.as_deref(), Some("Be brief."));
+    let asked = forked
+        .answer(Submission::new("another first"))
+        .await
+        .unwrap();
+    assert_eq!(asked.text, "One.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_forked_is_refused_and_leaves_nothing() {
+    let (journal, script) = (memory(), script());
+    let oracle = TestOracle::new(script).journal(journal.clone());
+    let system = oracle.start().await.unwrap();
+    let session = system.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    let oracle = system.oracle();
+    let fork = |from: &str, point, into: &str| {
+        let (oracle, from, into) = (oracle.clone(), key(from), name(into));
+        async move { oracle.fork(&from, point, into).await.err() }
+    };
+    let unknown = fork("nobody", after(1), "t").await;
+    assert!(matches!(unknown, Some(AskError::NoSession { .. })));
+    let turn = Some(Turn(1));
+    for point in [after(2), ForkPoint { turn, ..after(1) }] {
+        let refused = fork("s", point, "t").await;
+        assert!(
+            matches!(refused, Some(AskError::Refused(Refusal::NoSuchTurn { .. }))),
+            "{point:?}: {refused:?}"
+        );
+    }
+    let taken = fork("s", after(1), "s").await;
+    assert!(matches!(
+        taken,
+        Some(AskError::Refused(Refusal::AlreadyOpen))
+    ));
+    for (from, into) in [("system", "t"), ("s", "system")] {
+        let reserved = fork(from, after(1), into).await;
+        assert!(matches!(reserved, Some(AskError::Reserved { .. })));
+    }
+    assert!(journal.find(key("t")).await.unwrap().is_none());
+    session.command(Command::Close).await.unwrap();
+    assert_eq!(
+        fork("s", after(1), "t")
+            .await
+            .map(|error| error.to_string()),
+        None
+    );
+    let copy = system.session("t").unwrap();
+    assert_eq!(
+        copy.ask("more").await.unwrap().query,
+        QueryId(2),
+        "it is open"
+    );
+}

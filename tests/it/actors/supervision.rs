@@ -1,0 +1,103 @@
+//! What an operator does to sessions, with the real actors.
+
+use oracle_agent::{
+    actor::AskError,
+    kernel::{Command, Refusal},
+    llm::Scripted,
+    model::{By, Seq, Submission},
+    testkit::{TestOracle, TestTool},
+};
+use serde_json::json;
+
+use super::{answered, counts, done, end, last};
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_restarted_goes_on_from_its_records_and_is_not_charged() {
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("Done."));
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("first")).await.unwrap();
+    let mut before = session.wait_for("tool.started").await.unwrap().seq;
+    let anna = oracle.oracle().acting(By::new("anna"));
+    for times in 1..=5 {
+        let session_ = anna.session(session.key().clone());
+        session_.command(Command::Restart).await.unwrap();
+        let restarted = session.wait_for_after(before, "control.restarted").await;
+        let restarted = restarted.unwrap();
+        assert_eq!(restarted.payload, json!({ "by": "anna" }));
+        before = restarted.seq;
+        let counted = counts(&session, ["control.restarted", "supervisor.restarted"]).await;
+        assert_eq!(counted, [times, 0]);
+    }
+    // The tool is not safe to repeat: the model hears that its outcome is unknown, and goes on.
+    let ended = session.wait_for("query.finished").await.unwrap();
+    assert_eq!(ended.payload["outcome"], "answered");
+    let result = last(&session, "tool.finished").await;
+    assert_eq!(result["status"], "unknown");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_session_can_be_restarted_too() {
+    let script = Scripted::new().reply(done("One.")).reply(done("Two."));
+    let oracle = TestOracle::new(script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    session.command(Command::Restart).await.unwrap();
+    let counted = counts(&session, ["control.restarted", "session.quarantined"]).await;
+    assert_eq!(counted, [1, 0]);
+    assert_eq!(end(&session.ask("second").await.unwrap()), answered("Two."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_session_refuses_messages_and_can_still_be_read() {
+    let script = Scripted::new().reply(done("One.")).stall("Half");
+    let oracle = TestOracle::new(script).start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    let watch = oracle_agent::actor::SessionHandle::ask(&session, Submission::new("second"));
+    let watch = watch.await.unwrap();
+    session
+        .wait_for_after(Seq(8), "turn.started")
+        .await
+        .unwrap();
+    session.command(Command::Close).await.unwrap();
+    assert_eq!(watch.answer().await.unwrap().outcome.name(), "cancelled");
+    let refused = session.submit(Submission::new("third")).await;
+    assert!(matches!(refused, Err(AskError::Refused(Refusal::Closed))));
+    assert_eq!(session.view().await.unwrap().state, "closed");
+    let said = session.conversation().await.unwrap().messages;
+    assert_eq!(said.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_attached_can_be_called() {
+    let script = Scripted::new()
+        .reply(done("One."))
+        .calls("Looking.", [("extra", json!({}))])
+        .reply(done("Two."));
+    let oracle = TestOracle::new(script.clone())
+        .tool(TestTool::new("extra"))
+        // Ready, and not given to every session.
+        .policy(|policy| policy.attachable = std::mem::take(&mut policy.tools))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.ask("first").await.unwrap();
+    let tool = "extra".to_owned();
+    session.command(Command::AttachTool { tool }).await.unwrap();
+    assert_eq!(end(&session.ask("second").await.unwrap()), answered("Two."));
+    assert_eq!(last(&session, "tool.finished").await["status"], "ok");
+    let offered: Vec<usize> = script
+        .requests()
+        .iter()
+        .map(|sent| sent.tools.len())
+        .collect();
+    assert_eq!(offered, [0, 1, 1]);
+}

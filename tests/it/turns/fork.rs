@@ -1,0 +1,164 @@
+//! A session that begins as the copy of another one's records (spec 10).
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    kernel::{Command, Conversation, Moment, Phase, Session},
+    model::{
+        By, Outcome, QueryId, Record, Seq, SessionKey, SessionName, Submission, Timestamp, Turn,
+        record::{Fact, Forked, QueryFact, TurnFact},
+    },
+};
+
+use super::{play::Play, script::*, steps};
+
+fn key() -> SessionKey {
+    SessionKey::local(SessionName::new("other").unwrap())
+}
+
+/// The first records of a log, and what a fork there adds.
+fn fork(records: &[Record], query: u32, turn: Option<u32>) -> (Session, Vec<Record>) {
+    let mut session = Session::new(Arc::new(policy()));
+    records.iter().for_each(|record| session.evolve(record));
+    let forked = Forked {
+        key: key(),
+        parent: SessionName::new("talk").unwrap(),
+        seq: Seq(records.len() as u64),
+        query: QueryId(query),
+        turn: turn.map(Turn),
+    };
+    let now = Moment::at(Timestamp::from_millis(9_000_000));
+    let decision = session.forked(forked, By::new("anna"), now);
+    assert!(decision.effects.is_empty(), "nobody does anything for it");
+    decision
+        .records
+        .iter()
+        .for_each(|record| session.evolve(record));
+    let log = [records, &decision.records].concat();
+    (session, log)
+}
+
+/// Each accepted query ends once, and nothing runs or waits.
+fn is_whole(session: &Session, log: &[Record], name: &str) {
+    assert_eq!(
+        (session.phase(), session.waiting()),
+        (&Phase::Idle, 0),
+        "{name}"
+    );
+    assert!(!session.is_paused() && !session.is_closed(), "{name}");
+    assert_eq!(session.key(), Some(&key()), "{name}");
+    let accepted = log.iter().filter(|record| is_accepted(record));
+    for query in accepted.map(|record| record.query) {
+        let ends = log
+            .iter()
+            .filter(|record| record.query == query && is_end(record));
+        assert_eq!(ends.count(), 1, "{name}: {query:?}");
+    }
+    let rested = session.resting().unwrap().to_bytes().unwrap();
+    let rested = oracle_agent::kernel::Resting::from_bytes(&rested).unwrap();
+    assert_eq!(
+        Session::rested(Arc::new(policy()), rested),
+        *session,
+        "{name}"
+    );
+}
+
+fn is_accepted(record: &Record) -> bool {
+    matches!(record.fact, Fact::Query(QueryFact::Accepted(_)))
+}
+
+fn is_end(record: &Record) -> bool {
+    matches!(record.fact, Fact::Query(QueryFact::Finished(_)))
+}
+
+/// The records up to the end of a query.
+fn up_to_end(log: &[Record], query: u32) -> &[Record] {
+    let end = log
+        .iter()
+        .position(|record| is_end(record) && record.query == Some(QueryId(query)));
+    &log[..=end.unwrap()]
+}
+
+fn texts(session: &Session) -> Vec<String> {
+    let messages = session.transcript().messages().iter();
+    messages.map(|message| message.texts().collect()).collect()
+}
+
+#[test]
+fn what_had_not_ended_is_cut_whatever_it_was_at() {
+    for (name, play) in steps::each() {
+        let (session, log) = fork(&play.log, 0, None);
+        is_whole(&session, &log, name);
+        assert_eq!(texts(&session), Vec::<String>::new(), "{name}: never asked");
+        // In the middle of it, what was complete is kept.
+        let (session, log) = fork(&play.log, 1, Some(0));
+        is_whole(&session, &log, name);
+        let last = log.last().unwrap();
+        assert!(is_end(last) && last.query == Some(QueryId(1)), "{name}");
+        assert_eq!(texts(&session)[0], QUESTION, "{name}");
+    }
+}
+
+#[test]
+fn at_the_end_of_a_query_later_ones_were_never_asked() {
+    let mut play = Play::asked(policy());
+    let keyed = |key: &str, text: &str| Submission {
+        idempotency_key: Some(key.into()),
+        ..Submission::new(text)
+    };
+    play.submit(keyed("2", "second")).unwrap();
+    play.submit(keyed("3", "third")).unwrap();
+    play.command(Command::Pause).unwrap();
+    play.says(&format!("One. {}", done()));
+    play.command(Command::Resume).unwrap();
+    let (mut session, log) = fork(up_to_end(&play.log, 1), 1, None);
+    is_whole(&session, &log, "the second and the third waited");
+    assert_eq!(
+        texts(&session),
+        [QUESTION.to_owned(), format!("One. {}", done())]
+    );
+    // Their keys are new ones, and numbers are not given twice.
+    let again = Command::Submit(keyed("2", "something else"));
+    let decision = session
+        .decide(again, Moment::at(Timestamp::from_millis(1)))
+        .unwrap();
+    assert_eq!(decision.records[0].query, Some(QueryId(4)));
+    decision
+        .records
+        .iter()
+        .for_each(|record| session.evolve(record));
+    let mut conversation = Conversation::default();
+    let whole = log.iter().chain(&decision.records);
+    whole.for_each(|record| conversation.evolve(record));
+    let said = conversation.whole().messages;
+    let said: Vec<_> = said
+        .iter()
+        .map(|said| (said.text.as_str(), said.stands))
+        .collect();
+    assert_eq!(
+        said,
+        [(QUESTION, true), ("One.", true), ("something else", true)]
+    );
+}
+
+#[test]
+fn a_fork_after_a_turn_keeps_its_words_and_what_it_used() {
+    let mut play = Play::asked(policy());
+    play.says(&format!("Read a. {}", need("more to read")));
+    play.says(&format!("Read b. {}", need("still more to read")));
+    play.says(&format!("Good. {}", done()));
+    let second = play.log.iter().position(|record| {
+        matches!(record.fact, Fact::Turn(TurnFact::Started(_))) && record.turn == Some(Turn(1))
+    });
+    let (session, log) = fork(&play.log[..second.unwrap()], 1, Some(0));
+    is_whole(&session, &log, "after the first turn");
+    assert_eq!(
+        texts(&session)[1..],
+        [format!("Read a. {}", need("more to read"))]
+    );
+    let Fact::Query(QueryFact::Finished(end)) = &log.last().unwrap().fact else {
+        panic!("{:?}", log.last());
+    };
+    assert_eq!((&end.outcome, end.turns), (&Outcome::Cancelled, 1));
+    assert_eq!(session.usage_before(), end.usage);
+}

@@ -1,0 +1,292 @@
+//! What people do to a session besides asking it: each leaves a `control.*` record that says who (spec 10).
+
+use oracle_agent::{
+    kernel::{Command, Effect, Order, Policy, Refusal},
+    model::{
+        By, Limits, Outcome, QueryId, Role, Submission, ToolSpec,
+        command::Author,
+        record::{ApprovalVerdict, ControlFact, Fact},
+    },
+};
+
+use super::{play::Play, script::*, steps};
+
+fn anna() -> By {
+    By::new("anna")
+}
+
+/// The last record by whom something was done, and its type.
+fn by(play: &Play) -> Option<(&'static str, String)> {
+    let done = play.log.iter().rev();
+    let mut done = done.filter(|record| matches!(record.fact, Fact::Control(_)));
+    let payload = |fact: &Fact| serde_json::to_value(fact).unwrap()["payload"]["by"].clone();
+    done.next().map(|record| {
+        let by = payload(&record.fact);
+        (
+            record.fact.kind(),
+            by.as_str().unwrap_or_default().to_owned(),
+        )
+    })
+}
+
+fn ordered(play: &mut Play, command: Command) -> Result<(), Refusal> {
+    let order = Order {
+        by: anna(),
+        command,
+    };
+    play.command(order).map(drop)
+}
+
+#[test]
+fn every_verb_says_who() {
+    let steer = Command::Steer {
+        text: "only src".into(),
+        author: Author::Operator,
+    };
+    for (command, kind) in [
+        (Command::Pause, "control.paused"),
+        (steer, "control.steered"),
+        (Command::SetBudget(Limits::turns(9)), "control.budget_set"),
+        (Command::FinishNow, "control.finished"),
+        (Command::Cancel { query: None }, "control.cancelled"),
+        (Command::Restart, "control.restarted"),
+        (attach("web"), "control.tool_attached"),
+        (Command::Close, "control.closed"),
+    ] {
+        let mut play = Play::asked(with_web());
+        ordered(&mut play, command).unwrap();
+        let last = match kind {
+            // What follows from it is said to be done by the same one.
+            "control.closed" => "control.cancelled",
+            kind => kind,
+        };
+        assert_eq!(play.count(kind), 1, "{kind}");
+        assert_eq!(by(&play), Some((last, "anna".to_owned())));
+    }
+    let mut play = Play::asked(with_web());
+    play.command(Command::Pause).unwrap();
+    assert_eq!(by(&play), Some(("control.paused", "local".to_owned())));
+    ordered(&mut play, Command::Resume).unwrap();
+    assert_eq!(by(&play), Some(("control.resumed", "anna".to_owned())));
+    play.set_aside("it crashed");
+    ordered(&mut play, Command::Release).unwrap();
+    assert_eq!(by(&play), Some(("control.released", "anna".to_owned())));
+}
+
+#[test]
+fn a_query_that_goes_on_and_an_answer_to_a_call_say_who() {
+    let mut play = Play::asked(turns(1));
+    play.says(&need("more to read"));
+    assert!(matches!(play.outcome(), Outcome::Forced { .. }));
+    ordered(&mut play, Command::Continue(Limits::turns(5))).unwrap();
+    assert_eq!(play.kinds(), ["control.continued", "query.accepted"]);
+    let continued = play.log.iter().find_map(|record| match &record.fact {
+        Fact::Control(ControlFact::Continued(continued)) => Some(continued),
+        _ => None,
+    });
+    let continued = continued.unwrap();
+    let told = (
+        continued.continues,
+        continued.limits.max_turns,
+        continued.by.clone(),
+    );
+    assert_eq!(told, (QueryId(1), 5, anna()));
+
+    let (_, mut play) = steps::each()
+        .into_iter()
+        .find(|(name, _)| *name == "approval")
+        .unwrap();
+    let waiting = play.log.iter().rev().find_map(|record| match &record.fact {
+        Fact::Approval(oracle_agent::model::record::ApprovalFact::Requested(call)) => {
+            Some(call.call.clone())
+        }
+        _ => None,
+    });
+    let answer = Command::AnswerApproval {
+        call: waiting.unwrap(),
+        verdict: ApprovalVerdict::Approved,
+    };
+    ordered(&mut play, answer).unwrap();
+    let told = [
+        "control.approval_answered",
+        "approval.answered",
+        "tool.started",
+    ];
+    assert_eq!(play.kinds(), told);
+    assert_eq!(by(&play), Some((told[0], "anna".to_owned())));
+}
+
+#[test]
+fn a_closed_session_ends_what_it_has_in_every_step_and_takes_nothing_more() {
+    for (name, mut play) in steps::each() {
+        let waits = play.submit(Submission::new("waits"));
+        assert!(waits.is_ok(), "{name}");
+        play.command(Command::Close).unwrap();
+        if play.session.query().is_some() {
+            // It waits for its sub-agent's end, as a query that is taken back does.
+            assert_eq!(name, "delegating");
+            play.child_ends(Outcome::Cancelled, "", usage(0, 0, 0));
+        }
+        let ends = play.finishes();
+        let ended = ends
+            .iter()
+            .filter(|(_, end)| end.outcome == Outcome::Cancelled);
+        assert!(
+            ended.count() >= 2 || name.starts_with("ending"),
+            "{name}: {ends:?}"
+        );
+        assert_eq!(
+            (play.session.query(), play.session.waiting()),
+            (None, 0),
+            "{name}"
+        );
+        assert!(play.session.is_closed());
+        for command in [
+            Command::Submit(Submission::new("more")),
+            Command::Continue(Limits::turns(9)),
+            Command::Pause,
+            Command::Resume,
+            attach("web"),
+        ] {
+            let refused = play.command(command.clone());
+            assert_eq!(refused, Err(Refusal::Closed), "{name}: {command:?}");
+        }
+        assert_eq!(
+            play.command(Command::Cancel { query: None }),
+            Err(Refusal::NothingRunning)
+        );
+        play.command(Command::Close).unwrap();
+        assert!(play.kinds().is_empty(), "{name}: once is enough");
+        play.revive();
+        assert!(play.session.is_closed(), "{name}: it stays closed");
+    }
+}
+
+#[test]
+fn words_that_came_too_late_open_nothing_in_a_closed_session() {
+    let (_, mut play) = steps::each()
+        .into_iter()
+        .find(|(name, _)| *name == "delegating")
+        .unwrap();
+    let steer = Command::Steer {
+        text: "only src".into(),
+        author: Author::User,
+    };
+    play.command(steer).unwrap();
+    play.command(Command::FinishNow).unwrap();
+    play.command(Command::Close).unwrap();
+    play.child_ends(Outcome::Answered, "all of it", usage(0, 0, 0));
+    assert_eq!(play.session.query(), None);
+    assert_eq!(play.count("query.accepted"), 1, "nothing follows");
+}
+
+#[test]
+fn a_message_that_a_closed_session_knows_is_told_again() {
+    let keyed = || Submission {
+        idempotency_key: Some("k".into()),
+        ..Submission::new(QUESTION)
+    };
+    let mut play = Play::new(policy());
+    let first = play.submit(keyed());
+    play.command(Command::Close).unwrap();
+    assert_eq!(play.submit(keyed()), first);
+}
+
+#[test]
+fn a_restart_that_an_operator_wants_counts_for_nothing() {
+    let mut play = Play::asked(policy());
+    for _ in 0..9 {
+        play.command(Command::Restart).unwrap();
+        assert_eq!(play.kinds(), ["control.restarted"]);
+    }
+    play.says(&format!("Good. {}", done()));
+    assert_eq!(play.end(), Some(("answered", "")));
+    assert_eq!(play.count("supervisor.restarted"), 0);
+}
+
+fn attach(tool: &str) -> Command {
+    let tool = tool.to_owned();
+    Command::AttachTool { tool }
+}
+
+/// A policy with a tool that is ready to be attached.
+fn with_web() -> Policy {
+    let web = ToolSpec {
+        name: "web".into(),
+        description: "Looks into the web.\nWith care.".into(),
+        ..policy().tools[0].clone()
+    };
+    Policy {
+        attachable: vec![web].into(),
+        ..policy()
+    }
+}
+
+fn offered(play: &Play) -> Vec<&str> {
+    let tools = play.session.policy().tools.iter();
+    tools.map(|tool| tool.name.as_str()).collect()
+}
+
+fn told(play: &Play) -> usize {
+    let texts = play.messages().iter();
+    let guidance = texts.filter(|message| message.role == Role::Guidance);
+    let about = |text: &str| text.ends_with("- web: Looks into the web.");
+    guidance
+        .filter(|message| message.texts().any(about))
+        .count()
+}
+
+#[test]
+fn a_tool_that_is_attached_is_offered_from_the_next_call_and_the_model_is_told() {
+    let mut play = Play::asked(with_web());
+    let before = offered(&play).len();
+    play.command(attach("web")).unwrap();
+    assert_eq!(
+        (play.kinds(), play.effects.len()),
+        (vec!["control.tool_attached"], 0)
+    );
+    assert_eq!(
+        (offered(&play).len(), offered(&play)[before]),
+        (before + 1, "web")
+    );
+    assert_eq!(told(&play), 0, "the call under way is not disturbed");
+    play.says(&need("more to read"));
+    assert_eq!(told(&play), 1);
+    let used = play.uses("", call("w", "web"), "found");
+    used.says(&format!("Good. {}", done()));
+    let ran = play.effects.is_empty() && play.answer() == "Good.";
+    assert!(ran, "it is run as any other");
+    play.ask("And now?");
+    assert_eq!(told(&play), 1, "each query is told once");
+    // A snapshot and a replay know it too.
+    play.says(&format!("Good. {}", done())).revive();
+    play.ask("And now?");
+    assert_eq!((told(&play), offered(&play).len()), (1, before + 1));
+}
+
+#[test]
+fn a_tool_is_attached_once_and_only_if_it_is_ready() {
+    let mut play = Play::asked(with_web());
+    let unknown = Refusal::UnknownTool {
+        tool: "shell".into(),
+        there: vec!["web".into()],
+    };
+    assert_eq!(play.command(attach("shell")), Err(unknown));
+    let own = with_web().tools[0].name.clone();
+    let there = Refusal::AttachedAlready { tool: own.clone() };
+    assert_eq!(play.command(attach(&own)), Err(there));
+    play.command(attach("web")).unwrap();
+    let twice = Refusal::AttachedAlready { tool: "web".into() };
+    assert_eq!(play.command(attach("web")), Err(twice));
+}
+
+#[test]
+fn aborted_calls_are_told_when_a_session_is_closed() {
+    let (_, mut play) = steps::each()
+        .into_iter()
+        .find(|(name, _)| *name == "calling")
+        .unwrap();
+    let token = play.token();
+    play.command(Command::Close).unwrap();
+    assert_eq!(play.effects, [Effect::AbortModel { token }]);
+}
