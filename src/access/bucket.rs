@@ -12,6 +12,8 @@ const MINUTE: u64 = 60_000_000_000;
 pub struct Bucket {
     /// Nanoseconds until one is refilled.
     one: u64,
+    /// Nanoseconds until all are.
+    all: u64,
     /// When everything taken is paid back, in nanoseconds.
     paid: u64,
 }
@@ -21,9 +23,11 @@ impl Bucket {
     #[must_use]
     pub const fn new(a_minute: u64) -> Self {
         let a_minute = if a_minute == 0 { 1 } else { a_minute };
+        // Rounded up: rather a little slower.
+        let one = MINUTE.div_ceil(a_minute);
         Self {
-            // Rounded up: rather a little slower.
-            one: MINUTE.div_ceil(a_minute),
+            one,
+            all: one.saturating_mul(a_minute),
             paid: 0,
         }
     }
@@ -44,7 +48,7 @@ impl Bucket {
     /// How long it takes until it is.
     pub fn look(&self, now: Duration) -> Result<(), Duration> {
         let ready = self.paid.saturating_add(self.one);
-        match ready.checked_sub(nanos(now).saturating_add(MINUTE)) {
+        match ready.checked_sub(nanos(now).saturating_add(self.all)) {
             None | Some(0) => Ok(()),
             Some(wait) => Err(Duration::from_nanos(wait)),
         }

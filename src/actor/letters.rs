@@ -31,9 +31,9 @@ use crate::{
 };
 
 /// Pause before a session that is on its way from one process to another is asked again.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// How long a session may take to leave the process that has it.
-const LEAVE: Duration = Duration::from_secs(10);
+pub(super) const LEAVE: Duration = Duration::from_secs(10);
 
 /// What a letter says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -258,7 +258,7 @@ impl Router {
         }
     }
 
-    async fn presence(&self, key: &SessionKey) -> Result<Presence, Unanswered> {
+    pub(super) async fn presence(&self, key: &SessionKey) -> Result<Presence, Unanswered> {
         let shard = self.shards.at(self.shards.index_of(key));
         let shard = shard.ok_or(Unanswered::Stopped)?;
         let message = |reply| ShardMsg::Presence {
@@ -303,7 +303,7 @@ impl Router {
     }
 
     /// Begins to let a session go: it is gone when it is not here any more.
-    async fn leave(&self, key: &SessionKey, anyway: bool) -> Result<Reply, AskError> {
+    pub(super) async fn leave(&self, key: &SessionKey, anyway: bool) -> Result<Reply, AskError> {
         let message = |reply| ShardMsg::GetView {
             key: key.clone(),
             reply,
@@ -322,12 +322,10 @@ impl Router {
             return Err(Refusal::Busy.into());
         }
         let shard = self.shards.at(self.shards.index_of(key));
+        let shard = shard.ok_or(AskError::Stopped)?;
         let key = key.clone();
-        let told = shard.map(|shard| shard.cast(ShardMsg::Leave { key, anyway }));
-        match told {
-            Some(Ok(())) => Ok(Reply::Done),
-            Some(Err(_)) | None => Err(AskError::Stopped),
-        }
+        let told = shard.cast(ShardMsg::Leave { key, anyway });
+        told.map(|()| Reply::Done).map_err(|_| AskError::Stopped)
     }
 }
 

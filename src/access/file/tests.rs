@@ -1,3 +1,5 @@
+//! The file, read and changed as a server and a command line do at the same time.
+
 use super::*;
 use crate::{
     access::{BookError, Key, NewKey},
