@@ -17,10 +17,12 @@
 //! message; the one deliberate await in a session is the journal, with a deadline; no actor is found by
 //! a registered name, so two systems in one process do not meet.
 
+mod approvals;
 mod bus;
 mod classifier;
 mod clock;
 mod composer;
+mod deletion;
 mod depths;
 mod gateway;
 mod handle;
@@ -42,13 +44,18 @@ mod system_log;
 mod task;
 mod view;
 
+pub use approvals::Approval;
 pub use bus::{Filter, Frame, Notice, Subscription};
 pub use clock::Clock;
+pub use deletion::{DeleteError, Deletion, delete};
 pub use depths::Depths;
 pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
-pub use handle::{Answer, AskError, Oracle, Progress, SessionHandle, Watch};
+pub use handle::{
+    Answer, AskError, Listed, Listing, Oracle, Progress, SessionFilter, SessionHandle,
+    SessionState, Watch,
+};
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Count, Figures, Timing};
 pub use profile::{Profile, Profiles};

@@ -82,6 +82,10 @@ pub enum Standing {
     Resting,
     /// A query runs.
     Busy,
+    /// Nothing runs, and nothing will: it takes no messages any more.
+    Closed,
+    /// It is set aside, until somebody releases it.
+    SetAside,
 }
 
 /// An owner's state as of a record, so that a long log need not be read from its start.

@@ -13,8 +13,10 @@ use std::{
 
 use futures_util::future::join_all;
 use ractor::RpcReplyPort;
+use tokio_util::sync::CancellationToken;
 
 use super::{
+    approvals::Approvals,
     bus::{BusHandle, Filter, Notice, Subscription},
     clock::Clock,
     depths::{Depths, Gauges},
@@ -26,7 +28,8 @@ use super::{
     pool::Pool,
     profile::Profiles,
     session::Opening,
-    shard::ShardMsg,
+    shard::{Roster, ShardMsg},
+    system_log::SystemLog,
 };
 use crate::{
     access::Tenants,
@@ -42,12 +45,15 @@ mod child;
 mod error;
 mod figures;
 mod fork;
+mod list;
 mod look;
+mod operate;
 mod trace;
 mod watch;
 
 pub(super) use child::Child;
 pub use error::AskError;
+pub use list::{Listed, Listing, SessionFilter, SessionState};
 use watch::Detail;
 pub use watch::{Progress, Watch};
 
@@ -63,6 +69,10 @@ pub(super) struct Router {
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
     pub draining: Arc<AtomicBool>,
+    /// Who lives in which shard; outlives them.
+    pub rosters: Arc<[Roster]>,
+    /// What waits for a person.
+    pub approvals: Approvals,
 }
 
 impl Router {
@@ -108,6 +118,10 @@ pub struct Oracle {
     pub(super) providers: Boards,
     pub(super) tenants: Tenants,
     pub(super) clock: Clock,
+    /// The system's own log.
+    pub(super) log: SystemLog,
+    /// Somebody wants the system to end.
+    pub(super) told_to_end: CancellationToken,
     /// Who acts through this handle.
     pub(super) by: By,
 }
@@ -118,11 +132,6 @@ impl Oracle {
     #[must_use]
     pub fn acting(&self, by: By) -> Self {
         Self { by, ..self.clone() }
-    }
-
-    /// Takes no new messages from now on; what runs goes on.
-    pub fn drain(&self) {
-        self.router.draining.store(true, Ordering::Relaxed);
     }
 
     /// Whatever runs leaves memory as it stands, and nothing comes to life any more.

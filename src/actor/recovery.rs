@@ -43,7 +43,7 @@ pub(super) struct Recovering {
     pub ledger: Ledger,
     pub clock: Clock,
     /// Who lives in which shard, of all shards.
-    pub rosters: Vec<Roster>,
+    pub rosters: Arc<[Roster]>,
     /// Queries that may run at a time while there are others to be brought back.
     pub concurrency: usize,
     /// Whom to bring back.

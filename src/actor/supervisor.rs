@@ -9,8 +9,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::{
+    approvals::Approvals,
     bus::{BusActor, BusHandle},
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
@@ -27,7 +29,7 @@ use super::{
     recovery::Whom,
     services::Services,
     shard::Roster,
-    system_log::SystemLog,
+    system_log::{SystemLog, Unwritten},
     task::Task,
 };
 use crate::{
@@ -89,8 +91,6 @@ pub(super) struct SupervisorState {
     gateways: Gateways,
     places: HashMap<ActorId, Place>,
     deaths: HashMap<Place, Deaths>,
-    /// Who lives in which shard; outlives them.
-    rosters: Vec<Roster>,
     log: SystemLog,
     /// Writes the log, reads letters from other processes, brings back what was cut off; all end with the
     /// supervisor.
@@ -111,8 +111,10 @@ impl SupervisorActor {
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle(Pool::new(settings.buses, capacity));
         let profiles = Arc::new(args.profiles.clone());
+        let shards = settings.shards.clamp(1, 64);
+        let rosters = (0..shards).map(|_| Roster::default());
         let router = Router {
-            shards: Pool::new(settings.shards.clamp(1, 64), capacity),
+            shards: Pool::new(shards, capacity),
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
@@ -120,6 +122,8 @@ impl SupervisorActor {
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
+            rosters: rosters.collect(),
+            approvals: Approvals::default(),
         };
         let board = |backend: &Arc<dyn Backend>| {
             let provider = backend.provider();
@@ -143,7 +147,7 @@ impl SupervisorActor {
         }
     }
 
-    fn oracle(services: &Services, gateways: &Gateways) -> Oracle {
+    fn oracle(services: &Services, gateways: &Gateways, log: SystemLog) -> Oracle {
         Oracle {
             router: services.router.clone(),
             gauges: Gauges::new(services, gateways),
@@ -151,6 +155,8 @@ impl SupervisorActor {
             providers: Arc::clone(&services.providers),
             tenants: services.tenants.clone(),
             clock: services.clock.clone(),
+            log,
+            told_to_end: CancellationToken::new(),
             by: By::local(),
         }
     }
@@ -159,25 +165,23 @@ impl SupervisorActor {
 impl Actor for SupervisorActor {
     type Msg = SupervisorMsg;
     type State = SupervisorState;
-    type Arguments = (SystemArgs, Services, Gateways);
+    type Arguments = (SystemArgs, Services, Gateways, (SystemLog, Unwritten));
 
     async fn pre_start(
         &self,
         me: ActorRef<SupervisorMsg>,
-        (args, services, gateways): (SystemArgs, Services, Gateways),
+        (args, services, gateways, (log, unwritten)): Self::Arguments,
     ) -> Result<SupervisorState, ActorProcessingErr> {
         let (places, deaths) = (HashMap::new(), HashMap::new());
-        let shards = services.router.shards.size();
         let (journal, bus) = (Arc::clone(&args.journal), services.bus.clone());
         let deadline = args.settings.timeouts.append;
-        let (log, writer) = SystemLog::start(journal, bus, args.clock.clone(), deadline);
+        let writer = unwritten.write(journal, bus, deadline);
         let mut state = SupervisorState {
             args,
             services,
             gateways,
             places,
             deaths,
-            rosters: (0..shards).map(|_| Roster::default()).collect(),
             log,
             _tasks: vec![writer],
             orphans: HashMap::new(),
@@ -316,8 +320,9 @@ type Started = (ActorRef<SupervisorMsg>, JoinHandle<()>, Oracle);
 async fn start(args: SystemArgs, parent: Option<ActorCell>) -> Result<Started, StartError> {
     let services = SupervisorActor::services(&args);
     let gateways = SupervisorActor::gateways(&args);
-    let oracle = SupervisorActor::oracle(&services, &gateways);
-    let state = (args, services, gateways);
+    let (log, unwritten) = SystemLog::open(args.clock.clone());
+    let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
+    let state = (args, services, gateways, (log, unwritten));
     let started = match parent {
         Some(parent) => Actor::spawn_linked(None, SupervisorActor, state, parent).await,
         None => Actor::spawn(None, SupervisorActor, state).await,

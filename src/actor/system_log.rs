@@ -33,23 +33,11 @@ pub(super) struct SystemLog {
 }
 
 impl SystemLog {
-    /// Begins to write, for as long as the task is held.
-    pub(super) fn start(
-        journal: Arc<dyn Journal>,
-        bus: BusHandle,
-        clock: Clock,
-        deadline: Duration,
-    ) -> (Self, Task) {
+    /// What is written down waits until somebody begins to write.
+    pub(super) fn open(clock: Clock) -> (Self, Unwritten) {
         let (facts, waiting) = mpsc::channel(CAPACITY);
-        let writer = Writer {
-            key: SessionKey::local(SessionName::system()),
-            journal,
-            bus,
-            clock: clock.clone(),
-            deadline,
-            claim: None,
-        };
-        (Self { facts, clock }, Task::spawn(writer.run(waiting)))
+        let log = Self { facts, clock };
+        (log.clone(), Unwritten { waiting, log })
     }
 
     /// Writes down what happened.
@@ -62,6 +50,32 @@ impl SystemLog {
                 "too much is to be written: it is not in the system's log"
             );
         }
+    }
+}
+
+/// What waits to be written.
+pub(super) struct Unwritten {
+    waiting: mpsc::Receiver<Record>,
+    log: SystemLog,
+}
+
+impl Unwritten {
+    /// Begins to write, for as long as the task is held.
+    pub(super) fn write(
+        self,
+        journal: Arc<dyn Journal>,
+        bus: BusHandle,
+        deadline: Duration,
+    ) -> Task {
+        let writer = Writer {
+            key: SessionKey::local(SessionName::system()),
+            journal,
+            bus,
+            clock: self.log.clock,
+            deadline,
+            claim: None,
+        };
+        Task::spawn(writer.run(self.waiting))
     }
 }
 

@@ -183,3 +183,6 @@ async fn refuse(mut tcp: TcpStream) {
     // Whether it heard or not, it is not served.
     let _ = tokio::time::timeout(REFUSAL, told).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,18 +8,22 @@
 //! takes nothing of what it is sent; whatever it then held is let go of.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     net::SocketAddr,
-    pin::pin,
+    pin::{Pin, pin},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
-use axum::{Router, body::Body, extract::Request, response::Response};
+use axum::{Router, body::Body, extract::Request, http::Version, response::Response};
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -28,7 +32,7 @@ use hyper_util::{
 use tokio::{net::TcpStream, time::Instant};
 use tower::Service as _;
 
-use super::{drain::Drain, held::Held, settings::Settings, socket::Watched};
+use super::{drain::Drain, settings::Settings, socket::Watched};
 
 /// Most of a head, and of what waits to be sent on a connection besides what streams hold.
 const BUFFER: usize = 64 << 10;
@@ -60,6 +64,10 @@ pub(super) struct Doings {
     rests: AtomicU64,
     /// Since when the client takes nothing.
     stuck: AtomicU64,
+    /// Streams of HTTP/2 that gave something and were not asked for more, since when: the socket may have room
+    /// and they none. A lock, because each is another task's; held for one step in a small map.
+    waiting: Mutex<BTreeMap<u64, u64>>,
+    next: AtomicU64,
 }
 
 impl Doings {
@@ -71,6 +79,8 @@ impl Doings {
             head: AtomicU64::new(1),
             rests: AtomicU64::new(1),
             stuck: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            next: AtomicU64::new(0),
         }
     }
 
@@ -98,17 +108,28 @@ impl Doings {
     fn begin(self: &Arc<Self>) -> InWork {
         self.in_work.fetch_add(1, Ordering::Relaxed);
         self.head.store(0, Ordering::Relaxed);
-        InWork(Arc::clone(self))
+        InWork {
+            doings: Arc::clone(self),
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        // Nothing in it can be left half done.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is to be done about it, and else when to look again.
     fn judge(&self, limits: &Limits) -> Verdict {
+        let passed = |at: u64| Duration::from_millis(self.now().saturating_sub(at));
         let since = |mark: &AtomicU64| match mark.load(Ordering::Relaxed) {
             0 => None,
-            at => Some(Duration::from_millis(self.now().saturating_sub(at))),
+            at => Some(passed(at)),
         };
         let rest = |limit: Duration, passed: Duration| limit.saturating_sub(passed);
-        let stuck = since(&self.stuck).map(|passed| rest(limits.write, passed));
+        let longest = self.waiting().values().copied().min();
+        let stuck = since(&self.stuck).max(longest.map(passed));
+        let stuck = stuck.map(|passed| rest(limits.write, passed));
         if stuck.is_some_and(|rest| rest.is_zero()) {
             return Verdict::Cut;
         }
@@ -127,12 +148,66 @@ impl Doings {
 
 /// A request that is worked on, until all of its answer is sent.
 #[derive(Debug)]
-struct InWork(Arc<Doings>);
+pub(super) struct InWork {
+    doings: Arc<Doings>,
+    number: u64,
+}
+
+impl InWork {
+    /// Its stream is asked for more.
+    fn asked(&self) {
+        self.doings.waiting().remove(&self.number);
+    }
+
+    /// Its stream has given something.
+    fn gave(&self) {
+        let now = self.doings.now();
+        self.doings.waiting().insert(self.number, now);
+    }
+}
 
 impl Drop for InWork {
     fn drop(&mut self) {
-        self.0.rests.store(self.0.now(), Ordering::Relaxed);
-        self.0.in_work.fetch_sub(1, Ordering::Relaxed);
+        let doings = &self.doings;
+        doings.waiting().remove(&self.number);
+        doings.rests.store(doings.now(), Ordering::Relaxed);
+        doings.in_work.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The body of an answer.
+struct Sent {
+    body: Body,
+    in_work: InWork,
+    version: Version,
+}
+
+impl http_body::Body for Sent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.version != Version::HTTP_2 {
+            // Its socket tells as much.
+            return Pin::new(&mut self.body).poll_frame(context);
+        }
+        self.in_work.asked();
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(_)) = &polled {
+            self.in_work.gave();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -172,17 +247,22 @@ struct Served {
 }
 
 impl hyper::service::Service<Request<Incoming>> for Served {
-    type Response = Response<Held<InWork>>;
+    type Response = Response<Sent>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let in_work = self.doings.begin();
+        let (in_work, version) = (self.doings.begin(), request.version());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer.clone());
         // A router is always ready.
         let answer = self.router.clone().call(request);
-        Box::pin(async move { Ok(answer.await?.map(|body| Held::new(body, in_work))) })
+        let sent = move |body| Sent {
+            body,
+            in_work,
+            version,
+        };
+        Box::pin(async move { Ok(answer.await?.map(sent)) })
     }
 }
 
@@ -322,5 +402,22 @@ mod tests {
         doings.sent(false);
         pass(30).await;
         assert_eq!(doings.judge(&LIMITS), Verdict::Cut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_streams_on_a_connection_the_one_that_waits_longest_counts() {
+        let doings = Arc::new(Doings::new());
+        let (one, other) = (doings.begin(), doings.begin());
+        one.gave();
+        pass(20).await;
+        other.gave();
+        pass(6).await;
+        assert_eq!(doings.judge(&LIMITS), look(4));
+        one.asked();
+        assert_eq!(doings.judge(&LIMITS), look(5));
+        pass(24).await;
+        assert_eq!(doings.judge(&LIMITS), Verdict::Cut);
+        drop(other);
+        assert_eq!(doings.judge(&LIMITS), look(5), "it has gone");
     }
 }

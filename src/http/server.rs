@@ -54,7 +54,7 @@ impl Server {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;
         self.host.drain().begin();
-        self.host.oracle.drain();
+        self.host.oracle.stop_taking();
         let connections = (&mut self.accepting).await;
         let patience = Instant::now() + within.mul_f64(0.8);
         while self.host.oracle.running() > 0 && Instant::now() < patience {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
-        StopReason, Turn, Usage,
+        Attempt, CallId, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        StopReason, Timestamp, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
@@ -84,6 +84,8 @@ pub struct Query {
     /// Weak terminal signals that the fallback let pass.
     pub(super) weak_ends: u32,
     pub(super) warned: Warned,
+    /// Calls that wait for a person, since when.
+    pub(super) approvals: Vec<(CallId, Timestamp)>,
     /// Words that wait for the next call.
     pub(super) steers: Vec<Arc<Steered>>,
     /// What the runtime has to say when the next turn begins, while that waits for a compaction.
@@ -150,6 +152,7 @@ impl Query {
             rejections: 0,
             weak_ends: 0,
             warned: Warned::default(),
+            approvals: Vec::new(),
             steers: Vec::new(),
             notes: Vec::new(),
             compactions: 0,

@@ -21,6 +21,7 @@ mod forks;
 mod gateway;
 mod import;
 mod journals;
+mod listing;
 mod models;
 mod outages;
 mod passivation;

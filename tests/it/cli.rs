@@ -41,6 +41,8 @@ mod prompt;
 mod replay;
 mod script;
 mod secrets;
+#[cfg(unix)]
+mod serve;
 mod server;
 mod sessions;
 #[cfg(unix)]

@@ -49,6 +49,12 @@ impl SessionHandle {
 
     /// From the journal, without bringing it to life.
     async fn view_at_rest(&self) -> Result<SessionView, AskError> {
+        let replayed = self.replayed().await?;
+        Ok(SessionView::at_rest(self.key.clone(), &replayed))
+    }
+
+    /// Its state by its records, without bringing it to life.
+    pub(in crate::actor) async fn replayed(&self) -> Result<Replayed, AskError> {
         let Router {
             journal,
             profiles,
@@ -62,7 +68,7 @@ impl SessionHandle {
         let (opening, to) = (self.opening.clone(), (known.sid, known.last));
         let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
         let replayed = begun.read(&**journal, profiles, to, *acknowledge);
-        Ok(SessionView::at_rest(self.key.clone(), &replayed.await?))
+        Ok(replayed.await?)
     }
 
     /// Its events after a number, from the journal; all of them for 0.

@@ -13,8 +13,9 @@ use crate::{
 };
 
 impl SessionState {
-    /// These are durable; the step that led to them began at this microsecond.
-    pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64) {
+    /// These are durable. The step that led to them began at this monotonic microsecond, and the journal
+    /// had them at that.
+    pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
         for record in records {
             self.services.meter.record(record);
             if let Some(inbox) = &self.inbox {
@@ -30,7 +31,7 @@ impl SessionState {
                 Fact::Turn(TurnFact::Started(_)) => {
                     self.turn_began.get_or_insert(began);
                 }
-                Fact::Turn(TurnFact::Replied(_)) => self.turn_ends(),
+                Fact::Turn(TurnFact::Replied(_)) => self.turn_ends(now),
                 // Pauses and calls of which nothing came are nobody's time.
                 Fact::Turn(TurnFact::Restarted(_))
                 | Fact::Query(QueryFact::Finished(_))
@@ -50,11 +51,10 @@ impl SessionState {
         }
     }
 
-    fn turn_ends(&mut self) {
+    fn turn_ends(&mut self, now: u64) {
         let Some(began) = self.turn_began.take() else {
             return;
         };
-        let now = self.services.clock.monotonic_micros();
         let (queued, model) = self.pulse.outside();
         self.services.meter.turn(TurnTimes {
             whole: Duration::from_micros(now.saturating_sub(began)),

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed};
+use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
 use crate::{
     access::Inbox,
     actor::{
@@ -19,7 +19,7 @@ use crate::{
         task::Task,
         view::SessionView,
     },
-    journal::{self, Append, Claim, Entry, Standing},
+    journal::{self, Append, Claim, Entry},
     kernel::{Decision, Order, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
@@ -52,6 +52,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) children: HashMap<SessionName, Task>,
     /// What whoever asks hears where another process has the session.
     pub(super) away: Option<Refusal>,
+    /// Whether it has told that calls wait for a person.
+    approvals_told: bool,
     /// What the shard was last told that runs.
     told: Option<Running>,
     /// How many appends the journal has taken of this actor.
@@ -112,6 +114,7 @@ impl SessionState {
             tools: HashMap::new(),
             children: HashMap::new(),
             away: None,
+            approvals_told: false,
             told: None,
             taken: 0,
             turn_began: None,
@@ -214,15 +217,16 @@ impl SessionState {
         if !records.is_empty() {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
-            self.append(records.clone()).await?;
+            let taken = self.append(records.clone(), began).await?;
             self.taken += 1;
             for record in &records {
                 self.session.evolve(record);
             }
-            self.count(&records, began);
+            self.count(&records, began, taken);
             self.publish(records);
             self.keep();
         }
+        self.tell_approvals();
         // Before the effects: the supervisor must know of a query before its call passes through.
         self.sign_of_life(me);
         for effect in effects {
@@ -231,18 +235,30 @@ impl SessionState {
         Ok(())
     }
 
+    /// Also what it told stays true when it leaves memory: its last record is known with it.
+    fn tell_approvals(&mut self) {
+        let waits = self.session.waiting_calls().next().is_some();
+        let approvals = &self.services.router.approvals;
+        if waits {
+            approvals.tell(&self.key, &self.session, self.last);
+        } else if self.approvals_told {
+            approvals.forget(&self.key);
+        }
+        self.approvals_told = waits;
+    }
+
     /// The one deliberate await of a handler: bounded, and the actor's end if it fails.
-    async fn append(&mut self, records: Vec<Arc<Record>>) -> Result<(), ActorProcessingErr> {
+    /// Times are monotonic microseconds; gives that of its end.
+    async fn append(
+        &mut self,
+        records: Vec<Arc<Record>>,
+        began: u64,
+    ) -> Result<u64, ActorProcessingErr> {
         let claim = self
             .claim
             .ok_or("the session was used before it was activated")?;
         let Claim { sid, epoch, .. } = claim;
-        let runs = self.session.runs_after(records.iter().map(AsRef::as_ref));
-        let leaves = if runs {
-            Standing::Busy
-        } else {
-            Standing::Resting
-        };
+        let leaves = standing::left(&self.session, &records);
         let append = Append {
             sid,
             epoch,
@@ -250,7 +266,6 @@ impl SessionState {
             records,
             leaves,
         };
-        let began = self.services.clock.monotonic_micros();
         let durable = self.services.journal.append(append);
         match tokio::time::timeout(self.services.timeouts.append, durable).await {
             Ok(appended) => {
@@ -258,9 +273,10 @@ impl SessionState {
                     self.services.meter.not_committed();
                 }
                 appended?;
-                let took = self.services.clock.monotonic_micros().saturating_sub(began);
-                self.services.meter.committed(Duration::from_micros(took));
-                Ok(())
+                let now = self.services.clock.monotonic_micros();
+                let took = Duration::from_micros(now.saturating_sub(began));
+                self.services.meter.committed(took);
+                Ok(now)
             }
             Err(_) => {
                 self.services.meter.not_committed();

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     actor::{
+        handle::SessionState,
         pulse::{Pulse, Stage},
         session::Activation,
     },
@@ -104,6 +105,18 @@ impl Roster {
             Member::Waits(_) => true,
             Member::SetAside(_) => false,
         })
+    }
+
+    /// How it stands, as far as that is known here.
+    pub(in crate::actor) fn state(&self, key: &SessionKey) -> Option<SessionState> {
+        let member = self.0.members.get(key)?;
+        match &*member {
+            Member::Lives(_, pulse) if pulse.stage() != Stage::Busy => None,
+            Member::Lives(_, pulse) if pulse.is_busy() => Some(SessionState::Running),
+            Member::Lives(..) => Some(SessionState::Waiting),
+            Member::Waits(_) => Some(SessionState::Running),
+            Member::SetAside(_) => Some(SessionState::Quarantined),
+        }
     }
 
     /// How many of these work now.

@@ -12,6 +12,7 @@ use crate::{
     actor::{
         session::Acknowledged,
         supervisor::{SupervisorActor, SystemSettings},
+        system_log::SystemLog,
     },
     journal::Memory,
     kernel::Command,
@@ -90,7 +91,8 @@ impl Bench {
             ..
         } = args.settings;
         let gateways = SupervisorActor::gateways(&args);
-        let system = (args, services.clone(), Arc::clone(&gateways));
+        let log = SystemLog::open(args.clock.clone());
+        let system = (args, services.clone(), Arc::clone(&gateways), log);
         // The services that sessions need; its own shards have nothing to do.
         let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();
         let (to, heard) = unbounded_channel();

@@ -50,7 +50,7 @@ impl SupervisorState {
             router: self.services.router.clone(),
             ledger: self.services.router.ledger.clone(),
             clock: self.args.clock.clone(),
-            rosters: self.rosters.clone(),
+            rosters: Arc::clone(&self.services.router.rosters),
             concurrency,
             whom,
         };
@@ -117,6 +117,11 @@ impl SupervisorState {
     }
 
     fn roster(&self, index: usize) -> Roster {
-        self.rosters.get(index).cloned().unwrap_or_default()
+        self.services
+            .router
+            .rosters
+            .get(index)
+            .cloned()
+            .unwrap_or_default()
     }
 }

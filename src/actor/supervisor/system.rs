@@ -65,7 +65,7 @@ impl System {
     /// on from there without being counted as a fault.
     pub async fn shut_down(self, drain: Duration) {
         const LOOK: Duration = Duration::from_millis(10);
-        self.oracle.drain();
+        self.oracle.stop_taking();
         let deadline = Instant::now() + drain;
         while self.oracle.running() > 0 && Instant::now() < deadline {
             tokio::time::sleep(LOOK).await;

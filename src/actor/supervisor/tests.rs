@@ -43,9 +43,15 @@ async fn parts(oracle: TestOracle) -> Parts {
     let args = oracle.args().unwrap();
     let services = SupervisorActor::services(&args);
     let gateways = SupervisorActor::gateways(&args);
-    let state = (args, services.clone(), Arc::clone(&gateways));
+    let (log, unwritten) = SystemLog::open(args.clock.clone());
+    let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
+    let state = (
+        args,
+        services.clone(),
+        Arc::clone(&gateways),
+        (log, unwritten),
+    );
     let (supervisor, _) = Actor::spawn(None, SupervisorActor, state).await.unwrap();
-    let oracle = SupervisorActor::oracle(&services, &gateways);
     Parts {
         supervisor,
         services,

@@ -20,7 +20,9 @@ fn fact(provider: &str) -> LlmFact {
 fn start(journal: &Arc<dyn Journal>) -> (SystemLog, Task) {
     let bus = BusHandle(Pool::new(1, 16));
     let clock = Clock::from(Timestamp::from_millis(0));
-    SystemLog::start(Arc::clone(journal), bus, clock, Duration::from_secs(1))
+    let (log, unwritten) = SystemLog::open(clock);
+    let writer = unwritten.write(Arc::clone(journal), bus, Duration::from_secs(1));
+    (log, writer)
 }
 
 /// The log, as soon as it has as many events.

@@ -49,6 +49,7 @@ pub(super) fn serve(
         let shared = data::journal(&folder).await?;
         let journal: Arc<dyn Journal> = Arc::new(shared.clone());
         let mut system = builder.journal(shared.clone()).start().await?;
+        let oracle = system.oracle().clone();
         let host = Host::new(Shares {
             oracle: system.oracle().clone(),
             journal,
@@ -67,6 +68,7 @@ pub(super) fn serve(
         started.tell(terminal);
         tokio::select! {
             () = ends.told() => {}
+            () = oracle.told_to_end() => {}
             () = system.ended() => return Err(Stop::failed(GAVE_UP)),
         }
         terminal.err.say("ends: lets queries come to their ends");

@@ -54,6 +54,8 @@ pub(super) const fn state(standing: Standing) -> &'static str {
     match standing {
         Standing::Resting => "idle",
         Standing::Busy => "running",
+        Standing::Closed => "closed",
+        Standing::SetAside => "quarantined",
     }
 }
 

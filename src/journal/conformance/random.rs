@@ -166,8 +166,10 @@ impl Draw {
         // Few different records: that other content looks the same by chance is wanted.
         let length = self.below(4);
         let numbers: Vec<u64> = (0..length).map(|_| self.below(3)).collect();
-        let leaves = match self.below(2) {
+        let leaves = match self.below(5) {
             0 => Standing::Resting,
+            1 => Standing::Closed,
+            2 => Standing::SetAside,
             _ => Standing::Busy,
         };
         let append = Append {

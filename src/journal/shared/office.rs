@@ -117,7 +117,7 @@ impl Office {
     ) -> Result<(), Error> {
         while Instant::now() < self.returning && self.holder(key).is_none() {
             let known = journal.find(key.clone()).await?;
-            if known.is_none_or(|known| known.standing == Standing::Resting) {
+            if known.is_none_or(|known| known.standing != Standing::Busy) {
                 return Ok(());
             }
             tracing::debug!(session = %key, ?by, "whoever had the session may come back");

@@ -190,7 +190,7 @@ async fn another_protocol_is_refused_by_name() {
     let (_stream, refused) = tokio::join!(answers(listener), Remote::connect(&path));
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "process 7 shares its journal by protocol 99, this program speaks 3: end it, or use the same version"
+        "process 7 shares its journal by protocol 99, this program speaks 4: end it, or use the same version"
     );
 }
 

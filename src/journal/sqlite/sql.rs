@@ -50,6 +50,8 @@ pub(super) fn limit(rows: usize) -> i64 {
 pub(super) const fn standing(busy: i64) -> Standing {
     match busy {
         0 => Standing::Resting,
+        2 => Standing::Closed,
+        3 => Standing::SetAside,
         _ => Standing::Busy,
     }
 }

@@ -263,6 +263,8 @@ const fn busy(standing: Standing) -> i64 {
     match standing {
         Standing::Resting => 0,
         Standing::Busy => 1,
+        Standing::Closed => 2,
+        Standing::SetAside => 3,
     }
 }
 

@@ -34,7 +34,7 @@ impl Query {
             Fact::Turn(fact) => self.evolve_turn(record.turn, fact),
             Fact::Signal(fact) => self.evolve_signal(fact),
             Fact::Tool(fact) => self.evolve_tool(fact),
-            Fact::Approval(fact) => self.evolve_approval(fact),
+            Fact::Approval(fact) => self.evolve_approval(fact, record.at),
             Fact::Budget(fact) => self.evolve_budget(fact, record.at),
             Fact::Agent(fact) => self.evolve_agent(fact),
             Fact::Llm(fact) => self.evolve_llm(fact, record.at),
@@ -173,16 +173,20 @@ impl Query {
         }
     }
 
-    fn evolve_approval(&mut self, fact: &ApprovalFact) {
+    fn evolve_approval(&mut self, fact: &ApprovalFact, at: Timestamp) {
         match fact {
             ApprovalFact::Requested(waiting) => {
                 self.set(&waiting.call, CallState::AwaitingApproval);
+                self.approvals.push((waiting.call.clone(), at));
             }
-            ApprovalFact::Answered(answered) => match answered.verdict {
-                ApprovalVerdict::Approved => self.set(&answered.call, CallState::Waiting),
-                // A result follows in the same decision.
-                ApprovalVerdict::Denied | ApprovalVerdict::Withdrawn => {}
-            },
+            ApprovalFact::Answered(answered) => {
+                self.approvals.retain(|(call, _)| *call != answered.call);
+                match answered.verdict {
+                    ApprovalVerdict::Approved => self.set(&answered.call, CallState::Waiting),
+                    // A result follows in the same decision.
+                    ApprovalVerdict::Denied | ApprovalVerdict::Withdrawn => {}
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
         query::Query,
     },
     model::{
-        QueryId, Record, SessionKey, Usage,
+        QueryId, Record, SessionKey, Timestamp, ToolCall, Usage,
         record::{Accepted, Fact, QueryFact, SessionFact},
     },
 };
@@ -61,6 +61,18 @@ impl Session {
     /// Whether no message was accepted yet.
     pub(in crate::kernel) fn is_new(&self) -> bool {
         self.last_query == QueryId(0)
+    }
+
+    /// Calls that wait for a person: of which query, and since when.
+    pub fn waiting_calls(&self) -> impl Iterator<Item = (QueryId, &Arc<ToolCall>, Timestamp)> {
+        let waiting = self
+            .query()
+            .into_iter()
+            .flat_map(|query| query.approvals.iter().map(move |waits| (query, waits)));
+        waiting.filter_map(|(query, (call, since))| {
+            let slot = query.step.slot(call)?;
+            Some((query.id, &slot.call, *since))
+        })
     }
 
     /// Its tenant and name, once it is open.

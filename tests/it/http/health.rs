@@ -107,7 +107,8 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_text_that_can_be_parsed() {
-    let server = TestServer::start(greeter()).await.unwrap();
+    let oracle = TestOracle::new(Scripted::new().reply(DONE));
+    let server = TestServer::start(oracle).await.unwrap();
     ask(&server, "s").await;
     let (status, text) = get(&server, "/metrics").await;
     assert_eq!(status, 200);

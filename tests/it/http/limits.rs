@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use oracle_agent::testkit::TestServer;
+use oracle_agent::{
+    llm::Scripted,
+    model::{SessionKey, SessionName, Submission},
+    testkit::{Silence, TestOracle, TestServer},
+};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::{Raw, client, greeter, problem};
@@ -162,4 +166,77 @@ async fn a_thousand_who_dribble_keep_nobody_waiting() {
             .unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_too_many_is_refused_at_once_and_told_when_to_come_again() {
+    let server = TestServer::with(greeter(), |settings| settings.max_requests = 1);
+    let server = server.await.unwrap();
+    let mut first = Raw::to(server.address());
+    first.send("POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhe");
+    let client = client();
+    // Until it has arrived; from then on for as long as it is worked on.
+    let refused = loop {
+        let answer = client.get(server.url("/nowhere")).send().await.unwrap();
+        if answer.status() != 404 {
+            break answer;
+        }
+    };
+    assert_eq!(refused.headers()["retry-after"], "1");
+    let (status, code, message) = problem(refused).await;
+    assert_eq!((status, code.as_str()), (503, "overloaded"));
+    assert!(message.contains("server.max_requests"), "{message}");
+    // Who looks what is wrong is let in.
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let answer = client.get(server.url(path)).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+    }
+    assert!(first.send("llo").answer().starts_with("HTTP/1.1 404"));
+    while client
+        .get(server.url("/nowhere"))
+        .send()
+        .await
+        .unwrap()
+        .status()
+        != 404
+    {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_of_all_together_have_a_bound() {
+    let server = TestServer::with(greeter(), |settings| settings.max_body = 1_024);
+    let server = server.await.unwrap();
+    let most = "x".repeat(1_023);
+    let mut held = [(); 64].map(|()| Raw::to(server.address()));
+    for raw in &mut held {
+        let head = "POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 1024\r\n\r\n";
+        raw.send(head).send(&most);
+    }
+    let client = client();
+    let one = || client.post(server.url("/nowhere")).body("x").send();
+    let refused = loop {
+        let answer = one().await.unwrap();
+        if answer.status() != 404 {
+            break answer;
+        }
+    };
+    let (status, code, _) = problem(refused).await;
+    assert_eq!((status, code.as_str()), (503, "overloaded"));
+    drop(held);
+    while one().await.unwrap().status() != 404 {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_as_many_queries_as_may_run_no_more_are_taken() {
+    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
+    let server = server.await.unwrap();
+    assert!(server.host().room_for_a_query().is_ok());
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let session = server.oracle().session(key);
+    session.submit(Submission::new("hello")).await.unwrap();
+    let refused = server.host().room_for_a_query().unwrap_err();
+    assert_eq!(refused.status(), 503);
+    session.cancel(None).await.unwrap();
+    assert!(server.host().room_for_a_query().is_ok());
 }

@@ -120,11 +120,13 @@ async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
     session.submit(Submission::new("hello")).await.unwrap();
 
     let host = server.host().clone();
-    let ending = tokio::spawn(server.shut_down());
-    host.drain().begun().await;
-    assert_eq!(resting.rest(), "", "closed without a word");
-    assert!(host.room_for_a_query().is_err());
-    ending.await.unwrap();
+    let seen = async {
+        host.drain().begun().await;
+        assert!(host.room_for_a_query().is_err());
+        let rest = tokio::task::spawn_blocking(move || resting.rest());
+        assert_eq!(rest.await.unwrap(), "", "closed without a word");
+    };
+    tokio::join!(server.shut_down(), seen);
     assert!(std::net::TcpStream::connect(address).is_err());
     let known = journal.find(key).await.unwrap().unwrap();
     let unfinished = journal.unfinished(oracle_agent::model::Sid(0), 10);

@@ -25,7 +25,9 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
         (2, Standing::Busy),
         (3, Standing::Busy),
         (4, Standing::Resting),
-        (5, Standing::Busy),
+        (5, Standing::Closed),
+        (6, Standing::SetAside),
+        (7, Standing::Busy),
     ] {
         let answer = journal.append(left(by, number, standing)).await;
         same("append", &answer, &Ok(Seq(number)))?;
@@ -34,9 +36,9 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
         same(&what, &journal.find(key.clone()).await, &Ok(Some(known)))?;
     }
     let again = claim(journal, &key).await?;
-    let refused = journal.append(left(by, 6, Standing::Resting)).await;
+    let refused = journal.append(left(by, 8, Standing::Resting)).await;
     same("a fenced append is refused", &refused.is_err(), &true)?;
-    let known = at(&key, again.sid, 5, Standing::Busy);
+    let known = at(&key, again.sid, 7, Standing::Busy);
     same(
         "find after a claim",
         &journal.find(key).await,

@@ -1,0 +1,302 @@
+//! A session and its sub-agents' sessions are deleted for good: the one way for all who do that.
+//!
+//! **Invariant:** sub-agents go before their parent, so that what is left after a failure is still found by
+//! deleting again. All of the family is claimed before any of it is deleted, parents first: none is to go on
+//! with what is missing, and whoever has a session can start sub-agents until then.
+
+use tokio::time::{Instant, sleep};
+
+use super::{
+    handle::{AskError, Oracle, Router},
+    letters::{LEAVE, PAUSE, Take, TakeError, take},
+    shard::Presence,
+};
+use crate::{
+    journal::{Claim, Entry, Error, Journal, Known, Standing},
+    kernel::Refusal,
+    model::{
+        Seq, SessionKey, SessionName,
+        record::{AgentFact, ControlFact, Deleted, Fact, SessionFact},
+    },
+};
+
+/// Records read at a time.
+const PAGE: usize = 256;
+/// How often a session is claimed that comes to life again in between.
+const TRIES: u32 = 3;
+
+/// What was deleted.
+#[derive(Debug)]
+pub struct Deletion {
+    /// As it stood at last.
+    pub known: Known,
+    /// How many sessions of sub-agents went with it.
+    pub sub_agents: usize,
+    /// Those of which not all sub-agents could be found, and why: some may be kept.
+    pub unsure: Vec<(SessionName, Error)>,
+}
+
+/// Why a session was not deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteError {
+    /// There is none of this name.
+    #[error("there is no session `{0}`")]
+    Unknown(SessionName),
+    /// It is in the middle of a query.
+    #[error("session `{0}` is in the middle of a query")]
+    Busy(SessionName),
+    /// It, or a sub-agent's, was not to be had.
+    #[error("session `{name}` is not deleted: {why}")]
+    Taken {
+        /// Which.
+        name: SessionName,
+        /// Why.
+        #[source]
+        why: TakeError,
+    },
+    /// The journal does not do it.
+    #[error(transparent)]
+    Journal(#[from] Error),
+}
+
+/// Deletes a session of which no system in this process has any part.
+///
+/// # Errors
+/// See [`DeleteError`].
+pub async fn delete(
+    journal: &dyn Journal,
+    key: &SessionKey,
+    from: Take,
+) -> Result<Deletion, DeleteError> {
+    let deleting = Deleting {
+        journal,
+        router: None,
+        from,
+    };
+    deleting.run(key).await
+}
+
+impl Oracle {
+    /// Deletes a session and its sub-agents' sessions for good. One that is in the middle of a query is
+    /// deleted only with [`Take::Anyway`]. Recorded in the log of `system`.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn delete(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        if key.name.is_reserved() {
+            let name = key.name.clone();
+            return Err(AskError::Reserved { name });
+        }
+        let deleting = Deleting {
+            journal: &*self.router.journal,
+            router: Some(&self.router),
+            from,
+        };
+        let deletion = deleting.run(key).await?;
+        self.log.note(ControlFact::Deleted(Deleted {
+            session: key.clone(),
+            records: deletion.known.last,
+            sub_agents: deletion.sub_agents,
+            by: self.by.clone(),
+        }));
+        Ok(deletion)
+    }
+}
+
+impl From<DeleteError> for AskError {
+    fn from(error: DeleteError) -> Self {
+        match error {
+            DeleteError::Unknown(name) => Self::NoSession { name },
+            DeleteError::Busy(_)
+            | DeleteError::Taken {
+                why: TakeError::Busy { .. },
+                ..
+            } => Refusal::Busy.into(),
+            DeleteError::Taken {
+                why: TakeError::Kept { process },
+                ..
+            } => Self::Silent { process },
+            DeleteError::Taken {
+                why: TakeError::Journal(error),
+                ..
+            }
+            | DeleteError::Journal(error) => error.into(),
+        }
+    }
+}
+
+struct Deleting<'a> {
+    journal: &'a dyn Journal,
+    /// The way to the sessions of this process, where it has a system.
+    router: Option<&'a Router>,
+    from: Take,
+}
+
+impl Deleting<'_> {
+    async fn run(&self, key: &SessionKey) -> Result<Deletion, DeleteError> {
+        self.at_rest(key).await?;
+        let (family, known, unsure) = self.claimed(key).await?;
+        for name in family.iter().rev() {
+            let member = SessionKey {
+                name: name.clone(),
+                ..key.clone()
+            };
+            self.delete_one(&member).await?;
+        }
+        Ok(Deletion {
+            known,
+            sub_agents: family.len() - 1,
+            unsure,
+        })
+    }
+
+    /// Whoever has asked for it since has claimed it anew, and is asked once more to let it go.
+    async fn delete_one(&self, key: &SessionKey) -> Result<(), DeleteError> {
+        let mut tries = 1;
+        loop {
+            let Claim { sid, epoch, .. } = self.taken(key).await?;
+            match self.journal.delete(sid, epoch).await {
+                Err(Error::Fenced { .. }) if tries < TRIES => tries += 1,
+                deleted => {
+                    deleted?;
+                    break;
+                }
+            }
+        }
+        if let Some(router) = self.router {
+            // Those who follow it look into the journal, and find that it is gone.
+            router.bus.close(key);
+        }
+        Ok(())
+    }
+
+    async fn at_rest(&self, key: &SessionKey) -> Result<Known, DeleteError> {
+        let known = self.journal.find(key.clone()).await?;
+        let known = known.ok_or_else(|| DeleteError::Unknown(key.name.clone()))?;
+        if known.standing == Standing::Busy && self.from == Take::AtRest {
+            return Err(DeleteError::Busy(key.name.clone()));
+        }
+        Ok(known)
+    }
+
+    /// Claims the session and those below it, parents first. Also says how the session stands now that
+    /// nobody else writes to it.
+    async fn claimed(
+        &self,
+        key: &SessionKey,
+    ) -> Result<(Vec<SessionName>, Known, Vec<(SessionName, Error)>), DeleteError> {
+        self.taken(key).await?;
+        // Before it was claimed, it may have begun something.
+        let known = match self.at_rest(key).await {
+            Ok(known) => known,
+            Err(busy) => {
+                if let Some(letters) = self.journal.letters() {
+                    letters.let_go(key);
+                }
+                return Err(busy);
+            }
+        };
+        let (mut family, mut mine) = (vec![key.name.clone()], 1);
+        loop {
+            // Only from what is claimed: whoever has a session can start sub-agents until then.
+            let unsure = self.grow(key, &mut family).await;
+            if mine == family.len() {
+                return Ok((family, known, unsure));
+            }
+            for name in &family[mine..] {
+                let member = SessionKey {
+                    name: name.clone(),
+                    ..key.clone()
+                };
+                self.taken(&member).await?;
+            }
+            mine = family.len();
+        }
+    }
+
+    /// Claims a session; whoever has it lets it go, in the middle of a query only if that is forced.
+    async fn taken(&self, key: &SessionKey) -> Result<Claim, DeleteError> {
+        let not_had = |why| DeleteError::Taken {
+            name: key.name.clone(),
+            why,
+        };
+        if let Some(router) = self.router {
+            router.let_go(key, self.from).await.map_err(not_had)?;
+        }
+        take(self.journal, key, self.from).await.map_err(not_had)
+    }
+
+    /// Adds those below the sessions, parents first; says of which they are not all known, and why.
+    async fn grow(
+        &self,
+        key: &SessionKey,
+        family: &mut Vec<SessionName>,
+    ) -> Vec<(SessionName, Error)> {
+        let (mut unsure, mut next) = (Vec::new(), 0);
+        while let Some(name) = family.get(next).cloned() {
+            next += 1;
+            let member = SessionKey {
+                name: name.clone(),
+                ..key.clone()
+            };
+            if let Err(error) = self.children(&member, family).await {
+                unsure.push((name, error));
+            }
+        }
+        unsure
+    }
+
+    /// Adds the sub-agents of a session that are still there.
+    async fn children(&self, key: &SessionKey, family: &mut Vec<SessionName>) -> Result<(), Error> {
+        let Some(known) = self.journal.find(key.clone()).await? else {
+            return Ok(());
+        };
+        let (before, mut last) = (family.len(), Seq(0));
+        while last < known.last {
+            let page = self.journal.read(known.sid, last, PAGE).await?;
+            let Some(end) = page.last() else { break };
+            last = end.seq;
+            for Entry { record, .. } in &page {
+                if let Fact::Session(SessionFact::Forked(_)) = &record.fact {
+                    // Those before it are the sub-agents of the session that it was copied from.
+                    family.truncate(before);
+                }
+                let Fact::Agent(AgentFact::DelegationStarted(start)) = &record.fact else {
+                    continue;
+                };
+                let child = SessionKey {
+                    name: start.child.clone(),
+                    ..key.clone()
+                };
+                if !family.contains(&start.child) && self.journal.find(child).await?.is_some() {
+                    family.push(start.child.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Router {
+    /// Lets a session of this process leave memory.
+    async fn let_go(&self, key: &SessionKey, from: Take) -> Result<(), TakeError> {
+        let until = Instant::now() + LEAVE;
+        loop {
+            // One whose shard does not answer is claimed all the same, which ends it.
+            let Ok(Presence::Here) = self.presence(key).await else {
+                return Ok(());
+            };
+            match self.leave(key, from == Take::Anyway).await {
+                Err(AskError::Refused(Refusal::Busy)) => {
+                    return Err(TakeError::Busy {
+                        process: Some(std::process::id()),
+                    });
+                }
+                // Another process has it, and is asked by letter.
+                Err(AskError::Refused(Refusal::Elsewhere { .. })) => return Ok(()),
+                Ok(_) | Err(_) if Instant::now() >= until => return Ok(()),
+                Ok(_) | Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+}

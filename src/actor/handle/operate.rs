@@ -1,0 +1,37 @@
+//! What an operator does to the system as a whole (spec 10). Recorded in the log of `system`.
+
+use std::sync::atomic::Ordering;
+
+use super::Oracle;
+use crate::model::record::ControlFact;
+
+impl Oracle {
+    /// Takes no new messages from now on; what runs goes on. There is no way back but a new start: what
+    /// was to be recovered at this one may have been left for the next.
+    pub fn drain(&self) {
+        if !self.router.draining.swap(true, Ordering::Relaxed) {
+            self.log.note(ControlFact::Drained(self.by.clone().into()));
+        }
+    }
+
+    /// Asks whoever holds the [`System`](crate::actor::System) to shut it down in order, and takes no
+    /// new messages from now on.
+    pub fn shut_down(&self) {
+        if !self.told_to_end.is_cancelled() {
+            self.log.note(ControlFact::ShutDown(self.by.clone().into()));
+        }
+        self.stop_taking();
+        self.told_to_end.cancel();
+    }
+
+    /// Takes no new messages from now on, because its process is about to end: nobody's verb, so
+    /// nothing is recorded.
+    pub fn stop_taking(&self) {
+        self.router.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns when somebody has asked for the system's end ([`Self::shut_down`]): for whoever holds it.
+    pub async fn told_to_end(&self) {
+        self.told_to_end.cancelled().await;
+    }
+}

@@ -1,0 +1,138 @@
+//! Slow readers, on real sockets; the routes here stream without an end.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use axum::{body::Body, routing::get};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, future::join_all, stream};
+
+use super::*;
+use crate::{
+    http::{Drain, Shares},
+    llm::Scripted,
+    testkit::{TestOracle, TestSystem},
+};
+
+/// What streams have given, and how many of them there are.
+#[derive(Debug, Default)]
+struct Given {
+    streams: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// A stream that is counted as long as it is there.
+struct Counted(Arc<Given>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn endless(given: Arc<Given>) -> Body {
+    given.streams.fetch_add(1, Ordering::SeqCst);
+    let pieces = stream::repeat(Bytes::from_static(&[b'x'; 4_096]));
+    let counted = Counted(given);
+    Body::from_stream(pieces.map(move |piece| {
+        counted.0.bytes.fetch_add(piece.len(), Ordering::SeqCst);
+        Ok::<_, io::Error>(piece)
+    }))
+}
+
+/// A server with a route that never ends, and one that does at once.
+async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketAddr, Drain) {
+    let oracle = TestOracle::new(Scripted::new().reply("Hello."));
+    let system = oracle.start().await.unwrap();
+    let settings = Settings {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        write_timeout: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    let listener = Listener::bind(&settings, Door::Open).unwrap();
+    let address = listener.address();
+    let host = Host::new(Shares {
+        oracle: system.oracle().clone(),
+        journal: system.journal(),
+        profiles: Vec::new(),
+        settings,
+    });
+    let drain = host.drain().clone();
+    let given = Arc::clone(given);
+    let routes = Router::new()
+        .route("/endless", get(async move || endless(given)))
+        .route("/short", get(async || "short"));
+    let mut server = JoinSet::new();
+    server.spawn(accept(listener, routes, host));
+    (system, server, address, drain)
+}
+
+async fn said(address: SocketAddr, path: &str) -> TcpStream {
+    let mut tcp = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    tcp.write_all(request.as_bytes()).await.unwrap();
+    tcp
+}
+
+/// Waits until so many streams are there.
+async fn streams(given: &Given, wanted: usize) {
+    while given.streams.load(Ordering::SeqCst) != wanted {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_never_reads_is_cut_off_and_held_little_for() {
+    const STREAMS: usize = 200;
+    let given = Arc::new(Given::default());
+    let (_system, _server, address, _drain) = serve(&given).await;
+    let readers = join_all((0..STREAMS).map(|_| said(address, "/endless"))).await;
+    streams(&given, STREAMS).await;
+    // Others are served meanwhile.
+    for _ in 0..20 {
+        let mut answer = String::new();
+        let mut tcp = said(address, "/short").await;
+        tcp.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("short"), "{answer}");
+    }
+    streams(&given, 0).await;
+    let each = given.bytes.load(Ordering::SeqCst) / STREAMS;
+    assert!(each <= 1 << 20, "{each} bytes for each who reads nothing");
+    drop(readers);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
+    let given = Arc::new(Given::default());
+    let (_system, _server, address, _drain) = serve(&given).await;
+    // Says that it speaks HTTP/2, asks, and gives no room beyond what a stream begins with.
+    let mut tcp = TcpStream::connect(address).await.unwrap();
+    tcp.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    tcp.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await.unwrap();
+    // `:method: GET`, `:scheme: http` of the static table, and `:path` and `:authority` as literals.
+    let mut head = vec![0x82, 0x86, 0x04, 8];
+    head.extend_from_slice(b"/endless");
+    head.extend_from_slice(&[0x01, 1, b'x']);
+    let length = u8::try_from(head.len()).unwrap();
+    tcp.write_all(&[0, 0, length, 1, 0x05, 0, 0, 0, 1])
+        .await
+        .unwrap();
+    tcp.write_all(&head).await.unwrap();
+    streams(&given, 1).await;
+    // All that comes is taken, so that the socket is never full.
+    let mut came = Vec::new();
+    // However it is closed.
+    let _ = tcp.read_to_end(&mut came).await;
+    streams(&given, 0).await;
+    let bytes = given.bytes.load(Ordering::SeqCst);
+    assert!(bytes <= 1 << 20, "{bytes} bytes");
+    assert!(
+        came.len() > 65_535,
+        "the room that there was is used: {}",
+        came.len()
+    );
+}

@@ -1,0 +1,246 @@
+//! Lists of sessions and of what waits for a person, deletion, and the end of a system.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    actor::{AskError, Oracle, SessionFilter, SessionState, Take},
+    journal::Standing,
+    kernel::{Command, Refusal},
+    llm::Scripted,
+    model::{
+        By, Seq, SessionKey, SessionName, Submission, TenantId, Timestamp, record::ApprovalVerdict,
+    },
+    testkit::{TestOracle, TestSystem, TestTool, let_pass},
+};
+use serde_json::json;
+
+use super::{HOUR, done, memory};
+
+fn name(name: &str) -> SessionName {
+    SessionName::new(name).unwrap()
+}
+
+fn key(of: &str) -> SessionKey {
+    SessionKey::local(name(of))
+}
+
+async fn listed(oracle: &Oracle, filter: SessionFilter) -> Vec<(String, SessionState)> {
+    let tenant = TenantId::local();
+    let listing = oracle.list(&tenant, &filter, None, 100).await.unwrap();
+    assert_eq!(listing.next, None);
+    let sessions = listing.sessions.into_iter();
+    sessions
+        .map(|listed| (listed.key.name.to_string(), listed.state))
+        .collect()
+}
+
+fn of(state: SessionState) -> SessionFilter {
+    SessionFilter {
+        state: Some(state),
+        ..SessionFilter::default()
+    }
+}
+
+/// The second question of a session hangs in a tool, that of one whose first it is needs a person.
+async fn some_sessions() -> TestSystem {
+    let script = Scripted::new()
+        .reply(done("One."))
+        .calls("Looking.", [("slow", json!({}))]);
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    for each in ["a.1", "a.2", "b", "c"] {
+        oracle.session(each).unwrap().ask("first").await.unwrap();
+        let_pass(Duration::from_secs(10)).await;
+    }
+    let busy = oracle.session("a.2").unwrap();
+    busy.submit(Submission::new("second")).await.unwrap();
+    busy.wait_for("tool.started").await.unwrap();
+    let closed = oracle.session("b").unwrap();
+    closed.command(Command::Close).await.unwrap();
+    oracle
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_are_listed_by_name_state_and_time_and_nobody_wakes() {
+    use SessionState::{Closed, Idle, Running};
+    let oracle = some_sessions().await;
+    let all = || ("a.1".to_owned(), Idle);
+    let [b, c] = [("b".to_owned(), Closed), ("c".to_owned(), Idle)];
+    let running = ("a.2".to_owned(), Running);
+    let (oracle, any) = (oracle.oracle(), SessionFilter::default());
+    let everybody = [all(), running.clone(), b.clone(), c.clone()];
+    assert_eq!(listed(oracle, any.clone()).await, everybody);
+    assert_eq!(listed(oracle, of(Running)).await, vec![running.clone()]);
+    assert_eq!(listed(oracle, of(Closed)).await, [b]);
+    for (prefix, found) in [
+        ("a.", vec![all(), running.clone()]),
+        ("a.2", vec![running.clone()]),
+        ("c", vec![c.clone()]),
+        ("d", vec![]),
+        ("no name!", vec![]),
+    ] {
+        let filter = SessionFilter {
+            prefix: Some(prefix.to_owned()),
+            ..any.clone()
+        };
+        assert_eq!(listed(oracle, filter).await, found, "{prefix}");
+    }
+    // 2026-01-01T00:00:25Z, by the clock of the test.
+    let since = SessionFilter {
+        updated_since: Some(Timestamp::from_millis(1_767_225_625_000)),
+        ..any
+    };
+    let found = listed(oracle, since).await;
+    assert!(!found.contains(&all()) && found.contains(&c), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_comes_page_by_page() {
+    let oracle = some_sessions().await;
+    let (tenant, filter) = (TenantId::local(), SessionFilter::default());
+    let (mut after, mut pages) = (None, Vec::new());
+    loop {
+        let page = oracle
+            .oracle()
+            .list(&tenant, &filter, after, 2)
+            .await
+            .unwrap();
+        pages.push(page.sessions.len());
+        let Some(next) = page.next else { break };
+        after = Some(next);
+    }
+    assert_eq!(pages, [2, 2]);
+    let other = TenantId::new("other").unwrap();
+    let page = oracle
+        .oracle()
+        .list(&other, &filter, None, 2)
+        .await
+        .unwrap();
+    assert_eq!(page.sessions, [], "a tenant sees its own");
+}
+
+fn asks() -> TestOracle {
+    let script = Scripted::new()
+        .calls("May I?", [("deploy", json!({ "to": "prod" }))])
+        .reply(done("Done."));
+    TestOracle::new(script).tool(TestTool::new("deploy").needs_approval())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
+    let journal = memory();
+    let before = asks().journal(journal.clone()).start().await.unwrap();
+    for each in ["a", "b"] {
+        let session = before.session(each).unwrap();
+        session.submit(Submission::new("deploy it")).await.unwrap();
+        session.wait_for("approval.requested").await.unwrap();
+        let_pass(Duration::from_secs(1)).await;
+    }
+    let tenant = TenantId::local();
+    let waiting = before.oracle().approvals(&tenant, 9).await.unwrap();
+    let told = waiting.iter();
+    let told: Vec<_> = told
+        .map(|waits| (waits.session.name.as_str(), waits.call.name.as_str()))
+        .collect();
+    assert_eq!(told, [("a", "deploy"), ("b", "deploy")], "the oldest first");
+    assert_eq!(waiting[0].call.parsed().unwrap(), json!({ "to": "prod" }));
+    // Out of memory, it waits on.
+    let_pass(HOUR).await;
+    assert_eq!(
+        before.oracle().approvals(&tenant, 9).await.unwrap(),
+        waiting
+    );
+    before.shut_down(Duration::ZERO).await;
+
+    let after = asks().journal(journal);
+    let after = after
+        .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(after.oracle().approvals(&tenant, 9).await.unwrap(), waiting);
+    assert_eq!(
+        after.oracle().approvals(&tenant, 1).await.unwrap(),
+        waiting[..1]
+    );
+    let session = after.session("a").unwrap();
+    let answer = Command::AnswerApproval {
+        call: waiting[0].call.id.clone(),
+        verdict: ApprovalVerdict::Approved,
+    };
+    session.command(answer).await.unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    assert_eq!(
+        after.oracle().approvals(&tenant, 9).await.unwrap(),
+        waiting[1..]
+    );
+    after
+        .oracle()
+        .delete(&key("b"), Take::Anyway)
+        .await
+        .unwrap();
+    assert_eq!(after.oracle().approvals(&tenant, 9).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
+    let oracle = some_sessions().await;
+    let anna = oracle.oracle().acting(By::new("anna"));
+    let busy = anna.delete(&key("a.2"), Take::AtRest).await;
+    assert!(
+        matches!(busy, Err(AskError::Refused(Refusal::Busy))),
+        "{busy:?}"
+    );
+    for each in ["a.1", "a.2"] {
+        anna.delete(&key(each), Take::Anyway).await.unwrap();
+        let gone = oracle.journal().find(key(each)).await.unwrap();
+        assert_eq!(gone, None, "{each}");
+        let again = anna.delete(&key(each), Take::Anyway).await;
+        assert!(
+            matches!(again, Err(AskError::NoSession { .. })),
+            "{again:?}"
+        );
+    }
+    let reserved = anna.delete(&key("system"), Take::Anyway).await;
+    assert!(matches!(reserved, Err(AskError::Reserved { .. })));
+    let log = oracle.session("system").unwrap();
+    let deleted = log.wait_for("control.deleted").await.unwrap();
+    assert_eq!(deleted.payload["session"]["name"], "a.1");
+    assert_eq!(deleted.payload["by"], "anna");
+    // A new session of the name is another one.
+    let anew = oracle.session("a.1").unwrap();
+    assert_eq!(anew.ask("first").await.unwrap().text, "One.");
+    assert_eq!(anew.events(Seq(0)).await.unwrap()[0].seq, Seq(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_drains_and_ends_a_system_is_told_in_its_log() {
+    let oracle = some_sessions().await;
+    let anna = oracle.oracle().acting(By::new("anna"));
+    anna.drain();
+    anna.drain();
+    let refused = oracle
+        .session("c")
+        .unwrap()
+        .submit(Submission::new("more"))
+        .await;
+    assert!(matches!(refused, Err(AskError::Stopped)));
+    anna.shut_down();
+    oracle.oracle().told_to_end().await;
+    let log = oracle.session("system").unwrap();
+    let ends = log.wait_for("control.shut_down").await.unwrap();
+    assert_eq!(ends.payload, json!({ "by": "anna" }));
+    let kinds = log.kinds().await.unwrap();
+    let drained = kinds.iter().filter(|kind| *kind == "control.drained");
+    assert_eq!(drained.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_journal_knows_who_is_closed_without_reading_a_log() {
+    let oracle = some_sessions().await;
+    let known = oracle.journal().find(key("b")).await.unwrap().unwrap();
+    assert_eq!(known.standing, Standing::Closed);
+}

@@ -1,0 +1,218 @@
+//! `oracle serve` as a process: what it says, how it ends, and what is there after it.
+
+use std::{
+    io::{BufRead, BufReader, Lines, Read, Write},
+    net::TcpStream,
+    process::{Child, ChildStderr, Command},
+    sync::Arc,
+};
+
+use oracle_agent::{
+    journal::{Journal, Sqlite},
+    llm::Scripted,
+    model::{Sid, Submission},
+    testkit::{Silence, TestOracle},
+};
+use serde_json::json;
+
+use super::Place;
+
+const DONE: &str =
+    "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
+
+/// Sessions whose model is asked.
+const CALLING: &str = "oracle_sessions_live{state=\"calling\"}";
+
+/// How often a figure is looked at before it is given up.
+const LOOKS: usize = 20_000;
+
+/// A server that runs.
+struct Served {
+    child: Child,
+    err: Lines<BufReader<ChildStderr>>,
+    address: String,
+}
+
+impl Served {
+    fn start(place: &Place, line: &str) -> Self {
+        let mut child = place.oracle(line).command().spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = err.next().unwrap().unwrap();
+        let address = first.strip_prefix("oracle: listens on http://");
+        let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
+        Self {
+            child,
+            err,
+            address,
+        }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut tcp = TcpStream::connect(&self.address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        tcp.write_all(head.as_bytes()).unwrap();
+        let mut text = String::new();
+        tcp.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// A figure of its metrics.
+    fn figure(&self, name: &str) -> u64 {
+        let text = self.get("/metrics");
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no {name}"))
+            .trim()
+            .parse()
+            .unwrap()
+    }
+
+    /// Returns when it has come to this.
+    fn comes_to(&self, name: &str, wanted: usize) {
+        let mut tries = 0..LOOKS;
+        assert!(
+            tries.any(|_| self.figure(name) == wanted as u64),
+            "{name} is not {wanted}\n{}",
+            self.get("/metrics")
+        );
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(killed.success());
+    }
+
+    /// The rest of what it says, and its exit code.
+    fn end(mut self) -> (Vec<String>, Option<i32>) {
+        let err = self.err.map(Result::unwrap).collect();
+        (err, self.child.wait().unwrap().code())
+    }
+}
+
+fn place(turns: &serde_json::Value) -> Place {
+    let script = json!({ "turns": turns }).to_string();
+    Place::new(&[("script.json", &script)])
+}
+
+const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json";
+
+#[test]
+fn it_says_where_it_is_and_ends_in_order_when_it_is_told() {
+    for signal in ["TERM", "INT"] {
+        let place = place(&json!([{ "reply": DONE }]));
+        let mut server = Served::start(&place, SERVE);
+        let asks = server.err.next().unwrap().unwrap();
+        assert_eq!(asks, "oracle: asks scripted/script.json, by option --model");
+        let keeps = server.err.next().unwrap().unwrap();
+        let data = place.data.path().join("oracle");
+        let want = format!("oracle: keeps conversations in {}", data.display());
+        assert_eq!(keeps, want);
+        assert!(server.get("/readyz").starts_with("HTTP/1.1 200"));
+        server.signal(signal);
+        let (said, code) = server.end();
+        assert_eq!(said, ["oracle: ends: lets queries come to their ends"]);
+        assert_eq!(code, Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn where_it_cannot_listen_it_does_not_start() {
+    let place = place(&json!([{ "reply": DONE }]));
+    let server = Served::start(&place, SERVE);
+    let taken = format!("serve --listen {}", server.address);
+    for (line, code, what) in [
+        (taken.as_str(), 1, "is taken"),
+        ("serve --listen 0.0.0.0:0", 2, "there are no keys"),
+        ("serve --listen 192.0.2.1:1", 2, "there are no keys"),
+        (
+            "serve --listen here",
+            2,
+            "allowed is an IP address and a port",
+        ),
+    ] {
+        let output = place.oracle(line).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(what), "{line}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.end().1, Some(0));
+}
+
+/// Sessions whose queries were accepted and cut off.
+const ACCEPTED: usize = 40;
+
+/// Has queries accepted by a system that dies before it answers them.
+#[tokio::main(flavor = "current_thread")]
+async fn accept(place: &Place) {
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let oracle = TestOracle::new(model).journal(journal(place));
+    // The one that the program will ask for the rest.
+    let oracle = oracle.models(&["scripted/script.json"]);
+    let system = oracle.start().await.unwrap();
+    for number in 0..ACCEPTED {
+        let session = system.session(&format!("s{number}")).unwrap();
+        session
+            .submit(Submission::new("where is it?"))
+            .await
+            .unwrap();
+    }
+    system.die().await;
+}
+
+fn journal(place: &Place) -> Arc<dyn Journal> {
+    let folder = place.data.path().join("oracle");
+    let journal = Sqlite::open(&folder, Box::new(|why| panic!("{why}")));
+    Arc::new(journal.unwrap())
+}
+
+/// How many sessions are in the middle of something.
+#[tokio::main(flavor = "current_thread")]
+async fn unfinished(place: &Place) -> usize {
+    let unfinished = journal(place).unfinished(Sid(0), 10 * ACCEPTED).await;
+    unfinished.unwrap().len()
+}
+
+#[test]
+fn told_to_end_under_load_it_loses_nothing_that_was_acknowledged() {
+    let slow = place(&json!([{ "reply": DONE, "delay_ms": 600_000 }]));
+    accept(&slow);
+    assert_eq!(unfinished(&slow), ACCEPTED);
+    let config = "[server]\ndrain_deadline = \"2s\"\n[supervisor]\nrecovery_concurrency = 100\n";
+    std::fs::write(slow.path("oracle.toml"), config).unwrap();
+    let serve = format!("{SERVE} --config oracle.toml");
+
+    let server = Served::start(&slow, &serve);
+    // All of them have come back, and wait for their model.
+    server.comes_to(CALLING, ACCEPTED);
+    server.signal("TERM");
+    assert_eq!(server.end().1, Some(0));
+    assert_eq!(unfinished(&slow), ACCEPTED, "what did not end goes on");
+
+    let quick = json!({ "turns": [{ "reply": DONE }] }).to_string();
+    std::fs::write(slow.path("script.json"), quick).unwrap();
+    let server = Served::start(&slow, &serve);
+    server.comes_to("oracle_queries_total{outcome=\"answered\"}", ACCEPTED);
+    server.signal("TERM");
+    assert_eq!(server.end().1, Some(0));
+    assert_eq!(unfinished(&slow), 0);
+}
+
+#[test]
+fn told_twice_it_ends_at_once_and_loses_nothing_either() {
+    let place = place(&json!([{ "reply": DONE, "delay_ms": 600_000 }]));
+    accept(&place);
+    let config = "[server]\ndrain_deadline = \"1h\"\n[supervisor]\nrecovery_concurrency = 100\n";
+    std::fs::write(place.path("oracle.toml"), config).unwrap();
+    let mut server = Served::start(&place, &format!("{SERVE} --config oracle.toml"));
+    server.comes_to(CALLING, ACCEPTED);
+    server.signal("TERM");
+    while !server.err.next().unwrap().unwrap().contains("ends: ") {}
+    server.signal("TERM");
+    let (said, code) = server.end();
+    assert_eq!(
+        (said.last().map(String::as_str), code),
+        (Some("oracle: interrupted"), Some(130))
+    );
+    assert_eq!(unfinished(&place), ACCEPTED);
+}
