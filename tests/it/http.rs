@@ -16,6 +16,7 @@ mod door;
 mod health;
 mod limits;
 mod server;
+mod tenants;
 
 /// A system whose model says hello, for tests of what is before it.
 fn greeter() -> TestOracle {
