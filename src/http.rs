@@ -19,6 +19,7 @@ mod health;
 mod held;
 mod host;
 mod metrics;
+mod openai;
 mod overload;
 mod problem;
 mod server;
@@ -51,6 +52,7 @@ struct Description;
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(health::routes())
+        .merge(openai::routes())
         .merge(metrics::routes())
         .with_state(host.clone())
         .split_for_parts();

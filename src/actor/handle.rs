@@ -291,6 +291,16 @@ impl SessionHandle {
         self.follow(submission, Detail::All).await
     }
 
+    /// Follows a query that was handed in before, from its beginning; it may have ended.
+    ///
+    /// # Errors
+    /// See [`AskError`]; a query that there never was counts as deleted.
+    pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
+        let filter = Detail::All.filter(self.key.clone());
+        let events = self.subscribe_to(filter.clone());
+        Watch::from_the_journal(self.clone(), (query, Where::Here), filter, events).await
+    }
+
     /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
     /// on the way.
     ///

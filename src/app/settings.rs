@@ -117,6 +117,7 @@ pub(super) fn server(config: &Config) -> http::Settings {
         allowed_hosts: texts(&server.allowed_hosts),
         allowed_origins: texts(&server.allowed_origins),
         wrong_keys_per_minute: server.wrong_keys_per_minute.get().into(),
+        progress: server.progress,
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Server {
     pub allowed_origins: Vec<WebOrigin>,
     /// Wrong keys that an address may show in a minute.
     pub wrong_keys_per_minute: Count<1, 1_000_000>,
+    /// Whether chats over OpenAI's interface are told what goes on, as reasoning.
+    pub progress: bool,
 }
 
 impl Default for Server {
@@ -55,6 +57,7 @@ impl Default for Server {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             wrong_keys_per_minute: Count::of::<10>(),
+            progress: false,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Who asks, for handlers.
 
+use std::sync::Arc;
+
 use axum::{extract::FromRequestParts, http::request::Parts};
 
 use super::Problem;
-use crate::model::{Principal, SessionKey, SessionName, access::Role};
+use crate::model::{By, Principal, SessionKey, SessionName, access::Role};
 
 /// Who asks, as the door has made sure of it; a request without is refused.
 #[derive(Debug, Clone)]
@@ -17,6 +19,12 @@ impl Caller {
             tenant: self.0.tenant.clone(),
             name,
         }
+    }
+
+    /// The name under which what they do is recorded.
+    #[must_use]
+    pub fn by(&self) -> By {
+        By::new(Arc::clone(&self.0.name))
     }
 }
 

@@ -103,7 +103,11 @@ fn let_in(host: &Host, request: &mut Request) -> Result<Principal, Problem> {
         headers.remove(header);
     }
     let principal = match judged {
-        Judgement::Open => Principal::local(),
+        // A host that has a door of its own before this one says who it is.
+        Judgement::Open => {
+            let known = request.extensions().get::<Principal>();
+            known.cloned().unwrap_or_else(Principal::local)
+        }
         Judgement::Known(principal) => principal,
         Judgement::NoKey => return Err(Problem::no_key()),
         Judgement::Wrong => return Err(porter.wrong(from)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Problem, door::Porter, drain::Drain, health::JournalCheck, overload::Overload,
+    Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
     settings::Settings,
 };
 use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
@@ -16,6 +16,7 @@ struct Inner {
     shares: Shares,
     drain: Drain,
     overload: Overload,
+    chats: Chats,
     journal_check: JournalCheck,
     porter: Porter,
 }
@@ -44,6 +45,7 @@ impl Host {
             shares,
             drain: Drain::default(),
             overload,
+            chats: Chats::default(),
             journal_check: JournalCheck::default(),
             porter,
         }))
@@ -53,6 +55,11 @@ impl Host {
     #[must_use]
     pub fn drain(&self) -> &Drain {
         &self.0.drain
+    }
+
+    /// What the requests of OpenAI's chats share.
+    pub(super) fn chats(&self) -> &Chats {
+        &self.0.chats
     }
 
     pub(super) fn overload(&self) -> &Overload {

@@ -21,7 +21,7 @@ pub(super) use limits::no_such_method;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     status: StatusCode,
-    code: &'static str,
+    code: Cow<'static, str>,
     message: Cow<'static, str>,
     param: Option<Cow<'static, str>>,
     retry_after: Option<Duration>,
@@ -45,7 +45,7 @@ struct ErrorObject {
     /// Which field or header is wrong, if it is one.
     param: Option<String>,
     /// Stable name of the problem.
-    code: &'static str,
+    code: String,
 }
 
 impl Problem {
@@ -53,12 +53,12 @@ impl Problem {
     #[must_use]
     pub fn new(
         status: StatusCode,
-        code: &'static str,
+        code: impl Into<Cow<'static, str>>,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
             status,
-            code,
+            code: code.into(),
             message: message.into(),
             param: None,
             retry_after: None,
@@ -68,9 +68,15 @@ impl Problem {
     /// A field, header or parameter that is not in order.
     #[must_use]
     pub fn bad(param: impl Into<Cow<'static, str>>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_value", message).of(param)
+    }
+
+    /// Which field, header or parameter it is about.
+    #[must_use]
+    pub fn of(self, param: impl Into<Cow<'static, str>>) -> Self {
         Self {
             param: Some(param.into()),
-            ..Self::new(StatusCode::BAD_REQUEST, "invalid_value", message)
+            ..self
         }
     }
 
@@ -79,15 +85,6 @@ impl Problem {
     pub fn retry_after(self, after: Duration) -> Self {
         Self {
             retry_after: Some(after),
-            ..self
-        }
-    }
-
-    /// The header or field that it is about.
-    #[must_use]
-    fn of(self, param: &'static str) -> Self {
-        Self {
-            param: Some(param.into()),
             ..self
         }
     }
@@ -106,7 +103,7 @@ impl Problem {
                 message: self.message.clone().into_owned(),
                 kind: kind(self.status),
                 param: self.param.clone().map(Cow::into_owned),
-                code: self.code,
+                code: self.code.clone().into_owned(),
             },
         }
     }

@@ -34,6 +34,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     /// Wrong keys that an address may show in a minute.
     pub wrong_keys_per_minute: u64,
+    /// Whether chats over OpenAI's interface are told what goes on, unless they say otherwise.
+    pub progress: bool,
 }
 
 impl Default for Settings {
@@ -52,6 +54,7 @@ impl Default for Settings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             wrong_keys_per_minute: 10,
+            progress: false,
         }
     }
 }

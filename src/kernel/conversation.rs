@@ -18,6 +18,8 @@ pub struct Conversation {
     pub instructions: Option<String>,
     /// What was said, oldest first; what is not answered yet at the end.
     pub messages: Vec<Said>,
+    /// The queries that have not ended.
+    pub unanswered: Vec<QueryId>,
     /// Not ended; the first one runs.
     open: Vec<Exchange>,
 }
@@ -92,6 +94,7 @@ impl Conversation {
     #[must_use]
     pub fn whole(mut self) -> Self {
         for open in std::mem::take(&mut self.open) {
+            self.unanswered.push(open.query);
             self.asked(open, true);
         }
         self

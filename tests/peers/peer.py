@@ -1,5 +1,6 @@
 """What the checks of peers share: processes that end with the check, a project, `oracle ask` over it."""
 
+import contextlib
 import json
 import os
 import signal
@@ -58,12 +59,13 @@ class Place:
         with open(os.path.join(self.project, "src", "parser.rs"), "w") as file:
             file.write("//! Invoices.\n\n/// Reads one.\npub fn parse_invoice() {}\n")
 
-    def ask(self, *chain):
+    def command(self, name, *chain):
+        """A command of Oracle's over this chain, and the environment that it is to have."""
         config = os.path.join(self.folder, "oracle.toml")
         with open(config, "w") as file:
             file.write(self.config(chain))
         data = os.path.join(self.folder, "data")
-        command = [self.oracle, "ask", "--json", "--config", config, "--project", self.project, "--data-dir", data]
+        command = [self.oracle, name, "--config", config, "--project", self.project, "--data-dir", data]
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": self.folder,
@@ -71,7 +73,12 @@ class Place:
             "WRONG_KEY": WRONG_KEY,
             "RUST_LOG": "trace",
         }
-        done = subprocess.run(command + ["where is parse_invoice?"], capture_output=True, text=True, env=environment, timeout=120)
+        return command, environment
+
+    def ask(self, *chain):
+        command, environment = self.command("ask", *chain)
+        question = ["--json", "where is parse_invoice?"]
+        done = subprocess.run(command + question, capture_output=True, text=True, env=environment, timeout=120)
         for secret in (KEY, WRONG_KEY):
             assert secret not in done.stdout + done.stderr, f"{chain}: a key in the output"
         try:
@@ -85,6 +92,25 @@ class Place:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         assert KEY not in done.stdout, "a key in the journal"
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@contextlib.contextmanager
+def served(place, *chain):
+    """`oracle serve` over this chain for as long as the block lasts; it ends in order."""
+    command, environment = place.command("serve", *chain)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with open(os.path.join(place.folder, "served"), "w+") as log:
+        server = start(command + ["--listen", f"127.0.0.1:{port}"], log, stdout=log, env=environment)
+        until("the server", 60, lambda: server.poll() is not None or answers(url + "/healthz"))
+        try:
+            yield url
+            server.send_signal(signal.SIGTERM)
+            check("the server's end", server.wait(60), 0)
+        except BaseException:
+            log.seek(0)
+            sys.stderr.write(log.read()[-4000:])
+            raise
 
 
 def check(name, seen, expected):

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use oracle_agent::{
     access::Key,
     http::router,
+    llm::Scripted,
     model::{SessionKey, SessionName, Submission, TenantId, Timestamp, access::Role},
-    testkit::TestServer,
+    testkit::{TestOracle, TestServer},
 };
 use reqwest::Method;
 use tempfile::TempDir;
@@ -16,7 +17,6 @@ use tempfile::TempDir;
 use super::{
     client,
     door::{Holder, key, ring},
-    greeter,
 };
 
 /// A route and what comes of asking there.
@@ -53,10 +53,16 @@ const fn row(route: &'static str, body: &'static str, keyless: u16, codes: [u16;
     }
 }
 
+/// A request of OpenAI's, for a session of its own.
+const CHAT: &str = r#"{"model":"oracle","messages":[{"role":"user","content":"hello"}]}"#;
+
 const TABLE: &[Row] = &[
     open("GET /healthz"),
     open("GET /readyz"),
     row("GET /metrics", "", 401, [403, 403, 200]),
+    row("GET /v1/models", "", 401, [200, 200, 200]),
+    row("GET /v1/models/{model}", "", 401, [200, 200, 200]),
+    row("POST /v1/chat/completions", CHAT, 401, [200, 200, 200]),
 ];
 
 /// A server, and a key for each who asks.
@@ -85,7 +91,8 @@ impl Site {
         let patient = |settings: &mut oracle_agent::http::Settings| {
             settings.wrong_keys_per_minute = 1_000_000;
         };
-        let server = TestServer::guarded(greeter(), ring(folder.path()), patient);
+        let talker = (0..1_000).fold(Scripted::new(), |model, _| model.reply("Hello."));
+        let server = TestServer::guarded(TestOracle::new(talker), ring(folder.path()), patient);
         Self {
             server: server.await.unwrap(),
             user,
@@ -137,6 +144,7 @@ impl Site {
 fn filled(path: &str, session: &str) -> String {
     let part = |part: &str| match part {
         "{session}" | "{id}" | "{name}" => session.to_owned(),
+        "{model}" => "oracle".to_owned(),
         part if part.starts_with('{') => "1".to_owned(),
         part => part.to_owned(),
     };

@@ -1,0 +1,178 @@
+//! `POST /v1/chat/completions`.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::{
+    brief::{self, Brief},
+    ending, models,
+    place::{self, Asker, Placed},
+    request::{Asked, ChatRequest},
+    shapes::{Choice, Chunk, Completion, FinishReason, Head, Told},
+    stream::{self, Story},
+    wishes::{SESSION, Wishes},
+};
+use crate::{
+    actor::{SessionHandle, Watch},
+    http::{Caller, Host, Problem, problem::ProblemBody},
+    model::Submission,
+};
+
+/// The query that answers.
+const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
+
+/// Answers a conversation's last message.
+///
+/// The conversation is named by `X-Oracle-Session`, `X-OpenWebUI-Chat-Id`, `X-Conversation-Id` or
+/// `metadata.session_id`, in that order; without any it is one of its own and forgotten afterwards.
+#[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
+    params(
+        ("X-Oracle-Session" = Option<String>, Header, description = "The conversation, by its session's name."),
+        ("X-OpenWebUI-Chat-Id" = Option<String>, Header, description = "The conversation, as Open WebUI names it."),
+        ("X-Conversation-Id" = Option<String>, Header, description = "The conversation."),
+        ("X-Oracle-History" = Option<String>, Header,
+            description = "`full` (the default) where the messages are the whole conversation, `tail` where they are new."),
+        ("X-Oracle-Busy" = Option<String>, Header,
+            description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
+        ("X-Oracle-Progress" = Option<String>, Header,
+            description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question."),
+    ),
+    request_body = ChatRequest,
+    responses(
+        (status = 200, description = "The answer; a stream of pieces where one was asked for.", content(
+            (Completion = "application/json"), (Chunk<'static> = "text/event-stream")
+        )),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn create(
+    State(host): State<Host>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let asked = Asked::read(&body)?;
+    drop(body);
+    let profile = models::find(&host, &asked.model)?;
+    let wishes = Wishes::read(&headers, &asked)?;
+    host.room_for_a_query()?;
+    let asker = Asker {
+        host: &host,
+        caller: &caller,
+        profile,
+    };
+    let (session, watch, brief) = match &wishes.chat {
+        Some(chat) if !asked.is_task() => {
+            let _turn = host.chats().turn(&caller.session(chat.clone())).await;
+            let placed = asker.place(chat, &asked, &wishes).await?;
+            let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
+            (session, watch, None)
+        }
+        Some(_) | None => {
+            let session = asker.session(brief::name());
+            let brief = Brief::new(session.clone(), host.clone());
+            let placed = Placed::Ask(session, place::import(&asked, &asked.past));
+            let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
+            (session, watch, Some(brief))
+        }
+    };
+    let told = [
+        (
+            SESSION,
+            HeaderValue::from_str(session.key().name.as_str()).ok(),
+        ),
+        (QUERY, Some(HeaderValue::from(watch.query().0))),
+    ];
+    let head = Head::new(Uuid::now_v7(), asked.model);
+    let drain = host.drain().clone();
+    let mut response = match asked.stream {
+        Some(options) => {
+            let progress = wishes.progress.unwrap_or(host.settings.progress);
+            let story = Story {
+                head,
+                options,
+                progress,
+                session,
+                drain,
+                _brief: brief,
+            };
+            streamed(story, watch)
+        }
+        None => {
+            let answered = tokio::select! {
+                answered = whole(head, &session, watch) => answered,
+                () = drain.over() => Err(Problem::ends()),
+            };
+            // Gone before its answer is, as far as the client can tell.
+            drop(brief);
+            answered.unwrap_or_else(IntoResponse::into_response)
+        }
+    };
+    let told = told
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    response.headers_mut().extend(told);
+    Ok(response)
+}
+
+/// Asks, unless it was asked before, and follows.
+async fn ask(
+    host: &Host,
+    placed: Placed,
+    asked: &Asked,
+    wishes: &Wishes,
+) -> Result<(SessionHandle, Watch), Problem> {
+    match placed {
+        Placed::Follow(session, query) => {
+            let watch = session.watch(query).await?;
+            Ok((session, watch))
+        }
+        Placed::Ask(session, import) => {
+            let submission = Submission {
+                busy: wishes.busy,
+                idempotency_key: wishes.key.clone(),
+                ..Submission::new(asked.question.clone()).with(import)
+            };
+            let room = host.room_for_a_message(session.key()).await?;
+            let watch = session.ask(submission).await?;
+            room.taken();
+            Ok((session, watch))
+        }
+    }
+}
+
+fn streamed(story: Story, watch: Watch) -> Response {
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream; charset=utf-8"),
+        ),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    (headers, stream::body(story, watch)).into_response()
+}
+
+/// The answer in one piece.
+async fn whole(head: Head, session: &SessionHandle, watch: Watch) -> Result<Response, Problem> {
+    let answer = watch.answer().await?;
+    if let Some(problem) = ending::problem(&answer.outcome) {
+        return Ok(ending::respond(problem));
+    }
+    let reason = FinishReason::of(&answer.outcome).unwrap_or(FinishReason::Stop);
+    let completion = Completion {
+        head,
+        object: "chat.completion",
+        oracle: Told::of(session.key(), &answer),
+        usage: answer.usage.into(),
+        choices: [Choice::new(answer.text, reason)],
+    };
+    Ok(Json(completion).into_response())
+}

@@ -1,0 +1,310 @@
+//! To which session a question goes, and what is to be brought along.
+//!
+//! Chats are walked from their first session to the branch that holds the client's conversation (`past`); a
+//! branch that is not there comes into being. Requests of one chat take their turns in that, so that two at
+//! a time do not both find it missing, and a repetition finds what it repeats.
+
+use std::hash::{BuildHasher, RandomState};
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio_util::task::TaskTracker;
+
+use super::{
+    past::{self, Kept, Standing, State},
+    request::{Asked, Exchange},
+    wishes::{History, Wishes},
+};
+use crate::{
+    actor::{AskError, SessionHandle},
+    http::{Caller, Host, Problem},
+    kernel::{Conversation, Said},
+    model::{
+        ForkPoint, Import, ImportedMessage, ProfileName, QueryId, SessionKey, SessionName, Speaker,
+    },
+};
+
+/// Chats that hash to the same of so many wait for each other, for as long as a submission takes.
+const TURNS: usize = 256;
+/// How often a conversation may be branched off a branch.
+const DEPTH: usize = 64;
+
+/// What the requests of all chats share.
+pub(in crate::http) struct Chats {
+    turns: Vec<Mutex<()>>,
+    hasher: RandomState,
+    /// Sessions that are being discarded.
+    pub(super) tasks: TaskTracker,
+}
+
+impl Default for Chats {
+    fn default() -> Self {
+        Self {
+            turns: (0..TURNS).map(|_| Mutex::new(())).collect(),
+            hasher: RandomState::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+}
+
+impl Chats {
+    /// Returns when it is this chat's turn.
+    pub(super) async fn turn(&self, chat: &SessionKey) -> Option<MutexGuard<'_, ()>> {
+        let hash = self.hasher.hash_one(chat);
+        let at = usize::try_from(hash % TURNS as u64).unwrap_or_default();
+        match self.turns.get(at) {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        }
+    }
+}
+
+/// What becomes of a request.
+pub(super) enum Placed {
+    /// Its question goes to this session, with what is to be brought along.
+    Ask(SessionHandle, Import),
+    /// Its question was asked before.
+    Follow(SessionHandle, QueryId),
+}
+
+/// Who asks whom.
+pub(super) struct Asker<'a> {
+    pub host: &'a Host,
+    pub caller: &'a Caller,
+    pub profile: &'a ProfileName,
+}
+
+impl Asker<'_> {
+    pub(super) fn session(&self, name: SessionName) -> SessionHandle {
+        let key = self.caller.session(name);
+        self.host
+            .oracle
+            .acting(self.caller.by())
+            .session_of(key, self.profile.clone())
+    }
+
+    /// Finds the place of a question in a chat. The chat's turn must be held.
+    pub(super) async fn place(
+        &self,
+        chat: &SessionName,
+        asked: &Asked,
+        wishes: &Wishes,
+    ) -> Result<Placed, Problem> {
+        let (mut name, mut fork) = (chat.clone(), None);
+        for _ in 0..DEPTH {
+            let session = self.session(name.clone());
+            if wishes.history == History::Tail {
+                return Ok(Placed::Ask(session, import(asked, &[])));
+            }
+            let Some(ours) = kept(&session).await? else {
+                return self.open(session, fork, asked).await;
+            };
+            let next = match past::compare(&ours, &asked.past, &asked.question) {
+                Standing::GoesOn { known } if known == asked.past.len() => {
+                    return Ok(Placed::Ask(session, import(asked, &[])));
+                }
+                Standing::GoesOn { .. } if ours.is_empty() => {
+                    return Ok(Placed::Ask(session, import(asked, &asked.past)));
+                }
+                Standing::GoesOn { known } => Leaving {
+                    at: ours.len(),
+                    known,
+                },
+                Standing::Asked(at) => match ours.get(at).and_then(|kept| kept.query) {
+                    Some(query) => return Ok(Placed::Follow(session, query)),
+                    None => Leaving {
+                        at,
+                        known: asked.past.len(),
+                    },
+                },
+                Standing::Answered(at) => {
+                    let leaving = Leaving {
+                        at,
+                        known: asked.past.len(),
+                    };
+                    let query = ours.get(at).and_then(|kept| kept.query);
+                    if let Some(query) = query
+                        && self.repeats(&session, query, wishes).await?
+                    {
+                        let branch = leaving.to(chat, &session, &ours, asked);
+                        if !wishes.again || kept(&self.session(branch)).await?.is_none() {
+                            return Ok(Placed::Follow(session, query));
+                        }
+                    }
+                    leaving
+                }
+                Standing::Parts { at, known } => Leaving { at, known },
+            };
+            name = next.to(chat, &session, &ours, asked);
+            fork = next.fork(&session, &ours, asked);
+        }
+        let what = format!(
+            "this conversation was branched {DEPTH} times, and so often it cannot be: begin a new one"
+        );
+        Err(Problem::new(
+            axum::http::StatusCode::CONFLICT,
+            "too_many_branches",
+            what,
+        ))
+    }
+
+    /// Whether the last question of a session is asked again because its answer was lost, and not for another.
+    async fn repeats(
+        &self,
+        session: &SessionHandle,
+        query: QueryId,
+        wishes: &Wishes,
+    ) -> Result<bool, AskError> {
+        let Some(key) = &wishes.key else {
+            return Ok(wishes.again);
+        };
+        let events = session.events_of(query).await?;
+        let accepted = events.iter().find(|event| event.kind == "query.accepted");
+        Ok(accepted.is_some_and(|event| event.payload["idempotency_key"] == key.as_str()))
+    }
+
+    /// A session that is not there: a chat's first, or a branch. With all that its parent has, where that is what
+    /// the client has; else with what the client has, as text.
+    async fn open(
+        &self,
+        session: SessionHandle,
+        fork: Option<Fork>,
+        asked: &Asked,
+    ) -> Result<Placed, Problem> {
+        let whole = import(asked, &asked.past);
+        let Some(Fork { parent, after }) = fork else {
+            return Ok(Placed::Ask(session, whole));
+        };
+        let point = ForkPoint {
+            query: after,
+            turn: None,
+        };
+        let oracle = self.host.oracle.acting(self.caller.by());
+        let name = session.key().name.clone();
+        let room = self.host.room_for_a_session(session.key()).await?;
+        match oracle.fork(parent.key(), point, name).await {
+            Ok(_) => {
+                room.taken();
+                Ok(Placed::Ask(session, import(asked, &[])))
+            }
+            // It may be too long for that.
+            Err(AskError::Refused(_)) => Ok(Placed::Ask(session, whole)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a branch begins as: a copy, up to the end of a query.
+struct Fork {
+    parent: SessionHandle,
+    after: QueryId,
+}
+
+/// Where a conversation leaves a session, and how many of the client's exchanges are before that.
+struct Leaving {
+    at: usize,
+    known: usize,
+}
+
+impl Leaving {
+    /// The branch.
+    fn to(
+        &self,
+        chat: &SessionName,
+        parent: &SessionHandle,
+        ours: &[Kept],
+        asked: &Asked,
+    ) -> SessionName {
+        let question = asked
+            .past
+            .get(self.known)
+            .map_or(&asked.question, |next| &next.question);
+        past::branch((chat, &parent.key().name), ours, self.at, question)
+    }
+
+    /// What the branch can be a copy of: if what both have in common is all that comes before the question.
+    fn fork(&self, parent: &SessionHandle, ours: &[Kept], asked: &Asked) -> Option<Fork> {
+        if self.known != asked.past.len() {
+            return None;
+        }
+        let before = ours
+            .iter()
+            .take(self.at)
+            .rev()
+            .find(|kept| kept.state != State::Gone)?;
+        let (parent, after) = (parent.clone(), before.query?);
+        Some(Fork { parent, after })
+    }
+}
+
+/// What a session kept; none where there is no such session.
+async fn kept(session: &SessionHandle) -> Result<Option<Vec<Kept>>, AskError> {
+    match session.conversation().await {
+        Ok(conversation) => Ok(Some(listed(conversation))),
+        Err(AskError::NoSession { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn listed(conversation: Conversation) -> Vec<Kept> {
+    let Conversation {
+        messages,
+        unanswered,
+        ..
+    } = conversation;
+    let mut listed: Vec<Kept> = Vec::new();
+    for Said {
+        query,
+        speaker,
+        text,
+        shown,
+        stands,
+    } in messages
+    {
+        match speaker {
+            Speaker::User => {
+                let before = listed.last().filter(|_| query.is_some());
+                let goes_into = before.is_some_and(|before| before.query == query);
+                let is_open = query.is_some_and(|query| unanswered.contains(&query));
+                let state = match (stands, goes_into) {
+                    (false, _) => State::Gone,
+                    (true, true) => State::Added,
+                    (true, false) if is_open => State::Open,
+                    (true, false) => State::Done,
+                };
+                listed.push(Kept {
+                    query,
+                    question: text,
+                    answers: Vec::new(),
+                    state,
+                });
+            }
+            Speaker::Assistant => {
+                let answers: Vec<_> = std::iter::once(text).chain(shown).collect();
+                // The same for all that was said to the query; of an import the last one is meant.
+                let most = if query.is_some() { listed.len() } else { 1 };
+                let asked = listed.iter_mut().rev().take(most);
+                for kept in asked.take_while(|kept| kept.query == query) {
+                    kept.answers.extend(answers.iter().cloned());
+                }
+            }
+        }
+    }
+    listed
+}
+
+/// What a question brings along. The client's instructions are those of its latest request.
+pub(super) fn import(asked: &Asked, past: &[Exchange]) -> Import {
+    let mut messages = Vec::new();
+    for Exchange { question, answer } in past {
+        let (speaker, text) = (Speaker::User, question.clone());
+        messages.push(ImportedMessage { speaker, text });
+        if let Some(answer) = answer {
+            let (speaker, text) = (Speaker::Assistant, past::spoken(answer));
+            messages.push(ImportedMessage { speaker, text });
+        }
+    }
+    Import {
+        instructions: Some(asked.instructions.clone().unwrap_or_default()),
+        messages,
+    }
+}

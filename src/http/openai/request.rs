@@ -1,0 +1,389 @@
+//! The body of `POST /v1/chat/completions`: what it has to be, and what of it is heard.
+//!
+//! Lenient where OpenAI is: fields that nobody knows are ignored. What would change the answer and cannot be
+//! done here is refused by name, so that nobody believes it was.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::content;
+use crate::{http::Problem, model::command::MAX_QUESTION};
+
+/// How a message begins that a chat page sends on its own account, such as for a title.
+const TASK: &str = "### Task:";
+
+/// What is asked, in the form of OpenAI's. The other fields of that form are taken and have no effect.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(super) struct ChatRequest {
+    /// Who answers: a name from `/v1/models`.
+    #[schema(value_type = String, required, example = "oracle")]
+    model: Value,
+    /// The conversation so far, as the client has it; the last one is the question.
+    #[schema(value_type = Vec<ChatMessage>, required, min_items = 1)]
+    messages: Value,
+    /// Whether the answer comes in pieces, as it comes to be.
+    #[schema(value_type = Option<bool>)]
+    stream: Value,
+    /// See [`StreamOptions`].
+    #[schema(value_type = Option<StreamOptions>)]
+    stream_options: Value,
+    /// `session_id` names the conversation, where no header does.
+    #[schema(value_type = Option<Object>)]
+    metadata: Value,
+    /// Only 1.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1)]
+    n: Value,
+    /// Only `{"type": "text"}`.
+    #[schema(value_type = Option<Object>)]
+    response_format: Value,
+    /// Must be empty: Oracle has tools of its own.
+    #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
+    tools: Value,
+    /// Must be empty.
+    #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
+    functions: Value,
+    /// Only `["text"]`.
+    #[schema(value_type = Option<Vec<String>>)]
+    modalities: Value,
+    /// Without effect: the budgets of the model's profile hold.
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    max_tokens: Value,
+    /// The same.
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    max_completion_tokens: Value,
+    /// Without effect.
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 2)]
+    temperature: Value,
+    /// Without effect.
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1)]
+    top_p: Value,
+    /// Without effect.
+    #[schema(value_type = Option<f64>, minimum = -2, maximum = 2)]
+    presence_penalty: Value,
+    /// Without effect.
+    #[schema(value_type = Option<f64>, minimum = -2, maximum = 2)]
+    frequency_penalty: Value,
+}
+
+/// One message.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default)]
+pub(super) struct ChatMessage {
+    /// `user`, `assistant`, or `system` and `developer` for what holds in the whole conversation.
+    #[schema(value_type = String, required, example = "user")]
+    role: Value,
+    /// A text, or a list of parts `{"type": "text", "text": "…"}`.
+    #[schema(value_type = Option<Object>)]
+    content: Value,
+    /// Must be empty.
+    #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
+    tool_calls: Value,
+}
+
+/// How a stream is to look.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(default)]
+pub(super) struct StreamOptions {
+    /// Whether a last piece says what was used.
+    pub include_usage: bool,
+}
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The model's name, as given.
+    pub model: String,
+    /// What the client wants to hold in the whole conversation.
+    pub instructions: Option<String>,
+    /// What was said before the question.
+    pub past: Vec<Exchange>,
+    /// The last message.
+    pub question: String,
+    /// Which conversation, by `metadata.session_id`.
+    pub session: Option<String>,
+    /// How a stream is to look; none where the answer is wanted in one piece.
+    pub stream: Option<StreamOptions>,
+}
+
+/// A question, and what the client has as its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Exchange {
+    pub question: String,
+    /// None where another question follows at once.
+    pub answer: Option<String>,
+}
+
+impl Asked {
+    /// Reads a body.
+    pub(super) fn read(body: &[u8]) -> Result<Self, Problem> {
+        let broken = |error: serde_json::Error| {
+            let what = format!("the body is not the JSON object that this route takes: {error}");
+            Problem::bad("body", what)
+        };
+        // By way of an object: as fields in their order, a list would do as well.
+        let body: Map<String, Value> = serde_json::from_slice(body).map_err(broken)?;
+        let request: ChatRequest = serde_json::from_value(body.into()).map_err(broken)?;
+        request.settings()?;
+        let model = match &request.model {
+            Value::String(model) => model.clone(),
+            Value::Null => {
+                return Err(missing(
+                    "model",
+                    "a name from `/v1/models`, such as `oracle`",
+                ));
+            }
+            _ => return Err(wrong("model", "a string")),
+        };
+        let stream = request.stream()?;
+        let session = request.session()?;
+        let mut said = Said::default();
+        let messages = match request.messages {
+            Value::Array(messages) if !messages.is_empty() => messages,
+            Value::Null => return Err(missing("messages", "a list with at least one message")),
+            _ => return Err(wrong("messages", "a list with at least one message")),
+        };
+        let last = messages.len() - 1;
+        for (number, message) in messages.into_iter().enumerate() {
+            said.hear(&format!("messages[{number}]"), message)?;
+        }
+        let (instructions, past, question) = said.end(last)?;
+        Ok(Self {
+            model,
+            instructions,
+            past,
+            question,
+            session,
+            stream,
+        })
+    }
+
+    /// Whether a chat page asks this on its own account, such as for a title of the conversation.
+    pub(super) fn is_task(&self) -> bool {
+        self.question.trim_start().starts_with(TASK)
+    }
+}
+
+impl ChatRequest {
+    fn stream(&self) -> Result<Option<StreamOptions>, Problem> {
+        let options = match &self.stream_options {
+            Value::Null => StreamOptions::default(),
+            Value::Object(options) => match options.get("include_usage") {
+                None | Some(Value::Null) => StreamOptions::default(),
+                Some(Value::Bool(include_usage)) => StreamOptions {
+                    include_usage: *include_usage,
+                },
+                Some(_) => return Err(wrong("stream_options.include_usage", "true or false")),
+            },
+            _ => return Err(wrong("stream_options", "an object")),
+        };
+        match &self.stream {
+            Value::Null | Value::Bool(false) => Ok(None),
+            Value::Bool(true) => Ok(Some(options)),
+            _ => Err(wrong("stream", "true or false")),
+        }
+    }
+
+    fn session(&self) -> Result<Option<String>, Problem> {
+        let metadata = match &self.metadata {
+            Value::Null => return Ok(None),
+            Value::Object(metadata) => metadata,
+            _ => return Err(wrong("metadata", "an object")),
+        };
+        match metadata.get("session_id") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(name)) => Ok(Some(name.clone())),
+            Some(_) => Err(wrong("metadata.session_id", "a string")),
+        }
+    }
+
+    /// What is refused because it cannot be done, and what has to be right although it changes nothing.
+    fn settings(&self) -> Result<(), Problem> {
+        let own_tools = "Oracle calls tools of its own (see its configuration) and hands none to clients: \
+                         leave it out";
+        for (name, value) in [("tools", &self.tools), ("functions", &self.functions)] {
+            empty(name, value, own_tools)?;
+        }
+        match &self.n {
+            Value::Null => {}
+            Value::Number(n) if n.as_u64() == Some(1) => {}
+            Value::Number(n) if n.as_u64().is_some_and(|n| n > 1) => {
+                let what = "one answer at a time: leave it out, and ask again for another";
+                return Err(unsupported("n", what));
+            }
+            _ => return Err(wrong("n", "1")),
+        }
+        match &self.response_format {
+            Value::Null => {}
+            Value::Object(format) if is_text(format) => {}
+            Value::Object(_) => {
+                let what = "answers are text: leave it out, and say in the question how the answer is to look";
+                return Err(unsupported("response_format", what));
+            }
+            _ => return Err(wrong("response_format", "an object")),
+        }
+        match &self.modalities {
+            Value::Null => {}
+            Value::Array(kinds) if kinds.iter().all(|kind| kind == "text") => {}
+            Value::Array(_) => {
+                return Err(unsupported("modalities", "answers are text: leave it out"));
+            }
+            _ => return Err(wrong("modalities", "a list")),
+        }
+        for (name, value) in [
+            ("max_tokens", &self.max_tokens),
+            ("max_completion_tokens", &self.max_completion_tokens),
+        ] {
+            if !value.is_null() && value.as_u64().is_none_or(|tokens| tokens == 0) {
+                return Err(wrong(name, "a whole number from 1"));
+            }
+        }
+        for (name, value, least, most) in [
+            ("temperature", &self.temperature, 0.0, 2.0),
+            ("top_p", &self.top_p, 0.0, 1.0),
+            ("presence_penalty", &self.presence_penalty, -2.0, 2.0),
+            ("frequency_penalty", &self.frequency_penalty, -2.0, 2.0),
+        ] {
+            let fits = value
+                .as_f64()
+                .is_some_and(|value| (least..=most).contains(&value));
+            if !value.is_null() && !fits {
+                return Err(wrong(name, &format!("a number from {least} to {most}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_text(format: &Map<String, Value>) -> bool {
+    format.get("type").is_some_and(|kind| kind == "text")
+}
+
+/// What was said, message by message.
+#[derive(Default)]
+struct Said {
+    instructions: Vec<String>,
+    exchanges: Vec<Exchange>,
+    /// Whether the last message is the client's user's.
+    asks: bool,
+}
+
+impl Said {
+    fn hear(&mut self, at: &str, message: Value) -> Result<(), Problem> {
+        let message: ChatMessage = match message {
+            Value::Object(_) => {
+                serde_json::from_value(message).map_err(|_| wrong(at, "a message"))?
+            }
+            _ => return Err(wrong(at, "an object with `role` and `content`")),
+        };
+        let role = format!("{at}.role");
+        let Value::String(name) = &message.role else {
+            let roles = "`system`, `developer`, `user` or `assistant`";
+            return Err(match message.role {
+                Value::Null => missing(&role, roles),
+                _ => wrong(&role, roles),
+            });
+        };
+        self.asks = false;
+        match name.as_str() {
+            "system" | "developer" => {
+                let text = content::read(at, message.content)?;
+                self.instructions
+                    .extend(text.filter(|text| !text.trim().is_empty()));
+            }
+            "user" => {
+                let text = content::read(at, message.content)?.unwrap_or_default();
+                if text.trim().is_empty() {
+                    let what = "it is empty: say what you want to know";
+                    return Err(Problem::bad(format!("{at}.content"), what));
+                }
+                self.asks = true;
+                self.exchanges.push(Exchange {
+                    question: text,
+                    answer: None,
+                });
+            }
+            "assistant" => {
+                let calls =
+                    "calls of tools that clients have are not supported: leave such messages out";
+                empty(&format!("{at}.tool_calls"), &message.tool_calls, calls)?;
+                let text = content::read(at, message.content)?.unwrap_or_default();
+                // One before the first question is a greeting of the client's own.
+                if let Some(exchange) = self.exchanges.last_mut() {
+                    exchange.answer = Some(match exchange.answer.take() {
+                        Some(before) => format!("{before}\n\n{text}"),
+                        None => text,
+                    });
+                }
+            }
+            "tool" | "function" => {
+                let what = format!(
+                    "messages of the role `{name}` are not supported, because Oracle calls tools of its own: \
+                     leave them out"
+                );
+                return Err(Problem::bad(role, what));
+            }
+            _ => {
+                let what = format!(
+                    "`{}` is no role: use `system`, `developer`, `user` or `assistant`",
+                    name.escape_default()
+                );
+                return Err(Problem::bad(role, what));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(self, last: usize) -> Result<(Option<String>, Vec<Exchange>, String), Problem> {
+        let mut past = self.exchanges;
+        let question = match past.pop() {
+            Some(Exchange {
+                question,
+                answer: None,
+            }) if self.asks => question,
+            Some(_) | None => {
+                let what = "the last message has to be the question, of the role `user`";
+                return Err(Problem::bad(format!("messages[{last}].role"), what));
+            }
+        };
+        if question.len() > MAX_QUESTION {
+            let what = format!(
+                "it has {} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project \
+                 and ask about that",
+                question.len()
+            );
+            return Err(Problem::bad(format!("messages[{last}].content"), what));
+        }
+        let instructions = match self.instructions.join("\n\n") {
+            text if text.is_empty() => None,
+            text => Some(text),
+        };
+        Ok((instructions, past, question))
+    }
+}
+
+fn missing(param: &str, wanted: &str) -> Problem {
+    Problem::bad(param.to_owned(), format!("it is missing: give {wanted}"))
+}
+
+pub(super) fn wrong(param: &str, wanted: &str) -> Problem {
+    Problem::bad(param.to_owned(), format!("it has to be {wanted}"))
+}
+
+fn unsupported(param: &str, what: &str) -> Problem {
+    Problem::bad(param.to_owned(), format!("not supported; {what}"))
+}
+
+/// A list that must have nothing in it.
+fn empty(param: &str, value: &Value, why: &str) -> Result<(), Problem> {
+    match value {
+        Value::Null => Ok(()),
+        Value::Array(items) if items.is_empty() => Ok(()),
+        Value::Array(_) => Err(unsupported(param, why)),
+        _ => Err(wrong(param, "a list")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! Tables: each mistake by its field, and what is heard of a request that is in order.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn read(body: &Value) -> Result<Asked, Problem> {
+    Asked::read(&serde_json::to_vec(body).unwrap())
+}
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+#[test]
+fn each_mistake_is_refused_by_the_name_of_its_field() {
+    let with = |field: &str, value: Value| {
+        let mut body = json!({ "model": "oracle", "messages": [user("q?")] });
+        body[field] = value;
+        body
+    };
+    let message = |message: Value| with("messages", json!([user("q?"), message]));
+    let part = |part: Value| {
+        message(json!({ "role": "user", "content": [{ "type": "text", "text": "a" }, part] }))
+    };
+    for (body, param, says) in [
+        (json!([]), "body", "not the JSON object"),
+        (json!({ "messages": [user("q?")] }), "model", "is missing"),
+        (with("model", json!(7)), "model", "a string"),
+        (json!({ "model": "oracle" }), "messages", "is missing"),
+        (with("messages", json!([])), "messages", "at least one"),
+        (with("messages", json!("hello")), "messages", "a list"),
+        (
+            with("messages", json!(["hello"])),
+            "messages[0]",
+            "an object",
+        ),
+        (
+            message(json!({ "content": "x" })),
+            "messages[1].role",
+            "is missing",
+        ),
+        (
+            message(json!({ "role": 1 })),
+            "messages[1].role",
+            "has to be",
+        ),
+        (
+            message(json!({ "role": "robot", "content": "x" })),
+            "messages[1].role",
+            "`robot` is no role",
+        ),
+        (
+            message(json!({ "role": "tool", "content": "x" })),
+            "messages[1].role",
+            "`tool` are not supported",
+        ),
+        (
+            message(json!({ "role": "function", "content": "x" })),
+            "messages[1].role",
+            "not supported",
+        ),
+        (
+            message(json!({ "role": "assistant", "content": "x" })),
+            "messages[1].role",
+            "the last message",
+        ),
+        (
+            message(json!({ "role": "system", "content": "x" })),
+            "messages[1].role",
+            "the last message",
+        ),
+        (message(user(" \n")), "messages[1].content", "is empty"),
+        (
+            message(json!({ "role": "user" })),
+            "messages[1].content",
+            "is empty",
+        ),
+        (
+            message(json!({ "role": "user", "content": [] })),
+            "messages[1].content",
+            "is empty",
+        ),
+        (
+            message(json!({ "role": "user", "content": 1 })),
+            "messages[1].content",
+            "a text or a list",
+        ),
+        (part(json!("x")), "messages[1].content[1]", "an object"),
+        (
+            part(json!({ "text": "x" })),
+            "messages[1].content[1].type",
+            "`text`",
+        ),
+        (
+            part(json!({ "type": "text" })),
+            "messages[1].content[1].text",
+            "a string",
+        ),
+        (
+            part(json!({ "type": "image_url" })),
+            "messages[1].content[1].type",
+            "`image_url` are not supported",
+        ),
+        (
+            message(json!({ "role": "assistant", "tool_calls": [{ "id": "1" }] })),
+            "messages[1].tool_calls",
+            "not supported",
+        ),
+        (
+            message(user(&"x".repeat(MAX_QUESTION + 1))),
+            "messages[1].content",
+            "at most",
+        ),
+        (with("stream", json!("yes")), "stream", "true or false"),
+        (
+            with("stream_options", json!(true)),
+            "stream_options",
+            "an object",
+        ),
+        (
+            with("stream_options", json!({ "include_usage": 1 })),
+            "stream_options.include_usage",
+            "true or false",
+        ),
+        (with("metadata", json!("x")), "metadata", "an object"),
+        (
+            with("metadata", json!({ "session_id": 1 })),
+            "metadata.session_id",
+            "a string",
+        ),
+        (
+            with("tools", json!([{ "type": "function" }])),
+            "tools",
+            "tools of its own",
+        ),
+        (with("tools", json!({})), "tools", "a list"),
+        (
+            with("functions", json!([{ "name": "f" }])),
+            "functions",
+            "tools of its own",
+        ),
+        (with("n", json!(2)), "n", "one answer at a time"),
+        (with("n", json!(0)), "n", "has to be 1"),
+        (with("n", json!("1")), "n", "has to be 1"),
+        (
+            with("response_format", json!({ "type": "json_object" })),
+            "response_format",
+            "answers are text",
+        ),
+        (
+            with("response_format", json!("text")),
+            "response_format",
+            "an object",
+        ),
+        (
+            with("modalities", json!(["audio"])),
+            "modalities",
+            "answers are text",
+        ),
+        (with("modalities", json!("text")), "modalities", "a list"),
+        (with("max_tokens", json!(0)), "max_tokens", "from 1"),
+        (
+            with("max_completion_tokens", json!(-1)),
+            "max_completion_tokens",
+            "from 1",
+        ),
+        (
+            with("temperature", json!("hot")),
+            "temperature",
+            "from 0 to 2",
+        ),
+        (
+            with("temperature", json!(2.1)),
+            "temperature",
+            "from 0 to 2",
+        ),
+        (with("top_p", json!(1.1)), "top_p", "from 0 to 1"),
+        (
+            with("presence_penalty", json!(-3)),
+            "presence_penalty",
+            "from -2 to 2",
+        ),
+        (
+            with("frequency_penalty", json!(true)),
+            "frequency_penalty",
+            "from -2 to 2",
+        ),
+    ] {
+        let problem = read(&body).expect_err(param);
+        let shown = serde_json::to_value(problem.body()).unwrap();
+        assert_eq!(shown["error"]["param"], param, "{shown}");
+        assert_eq!(problem.status(), 400, "{shown}");
+        let text = shown["error"]["message"].as_str().unwrap();
+        assert!(text.contains(says), "{param}: {text}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_json_are_refused() {
+    for body in [
+        &b""[..],
+        b"{",
+        b"\xff\xfe",
+        b"{\"model\":\"a\",\"model\":\"b\"}",
+        b"null",
+    ] {
+        let problem = Asked::read(body).unwrap_err();
+        assert_eq!(problem.status(), 400, "{body:?}");
+    }
+}
+
+#[test]
+fn a_conversation_is_read_as_questions_and_what_answered_them() {
+    let body = json!({
+        "model": "oracle",
+        "messages": [
+            { "role": "system", "content": "Be brief." },
+            { "role": "assistant", "content": "Hello, what can I do?" },
+            user("one?"),
+            { "role": "assistant", "content": "1" },
+            { "role": "assistant", "content": [{ "type": "text", "text": "and more" }] },
+            user("two?"),
+            { "role": "developer", "content": [{ "type": "text", "text": "Be polite." }] },
+            { "role": "system", "content": "" },
+            user("three?"),
+            { "role": "assistant", "content": null, "tool_calls": [] },
+            { "role": "user", "content": [{ "type": "text", "text": "four" }, { "type": "text", "text": "?" }] },
+        ],
+        "stream": true,
+        "stream_options": { "include_usage": true },
+        "metadata": { "session_id": "s", "other": 1 },
+        "tools": [], "functions": null, "n": 1, "response_format": { "type": "text" }, "modalities": ["text"],
+        "temperature": 0.5, "top_p": 1, "max_tokens": 16, "seed": 7, "stop": ["x"], "user": "u", "unheard": {},
+    });
+    let exchange = |question: &str, answer: Option<&str>| Exchange {
+        question: question.into(),
+        answer: answer.map(Into::into),
+    };
+    let expected = Asked {
+        model: "oracle".into(),
+        instructions: Some("Be brief.\n\nBe polite.".into()),
+        past: vec![
+            exchange("one?", Some("1\n\nand more")),
+            exchange("two?", None),
+            exchange("three?", Some("")),
+        ],
+        question: "four\n?".into(),
+        session: Some("s".into()),
+        stream: Some(StreamOptions {
+            include_usage: true,
+        }),
+    };
+    assert_eq!(read(&body).unwrap(), expected);
+}
+
+#[test]
+fn what_a_chat_page_asks_on_its_own_account_is_known() {
+    let asked = |text: &str| read(&json!({ "model": "m", "messages": [user(text)] })).unwrap();
+    for (text, is_task) in [
+        ("### Task:\nGenerate a concise title", true),
+        ("\n### Task: tags", true),
+        ("what does `### Task:` mean?", false),
+        ("## Task: x", false),
+    ] {
+        assert_eq!(asked(text).is_task(), is_task, "{text}");
+    }
+}

@@ -1,0 +1,196 @@
+//! An answer in pieces, as server-sent events.
+//!
+//! Pulled by the connection: nothing is put together before its reader has taken what came before, so a slow
+//! one costs what one turn said and no more. Holes that come of that are filled from the journal.
+
+use std::{collections::VecDeque, convert::Infallible, time::Duration};
+
+use axum::body::{Body, Bytes};
+use futures_util::stream;
+use serde::Serialize;
+
+use super::{
+    brief::Brief,
+    ending, progress,
+    request::StreamOptions,
+    shapes::{Chunk, ChunkChoice, Delta, FinishReason, Head, Told},
+};
+use crate::{
+    actor::{Answer, AskError, Progress, SessionHandle, Watch},
+    http::{Drain, Problem},
+    model::Event,
+};
+
+/// A stream that has nothing to say says so this often.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Longest piece of text in one event, in bytes.
+const PIECE: usize = 4 << 10;
+
+/// What a stream tells of.
+pub(super) struct Story {
+    pub head: Head,
+    pub options: StreamOptions,
+    /// Whether it tells what goes on, as reasoning.
+    pub progress: bool,
+    pub session: SessionHandle,
+    pub drain: Drain,
+    /// Set where the session ends with the stream.
+    pub _brief: Option<Brief>,
+}
+
+/// Tells it, as the body of a response.
+pub(super) fn body(story: Story, watch: Watch) -> Body {
+    let telling = Telling::begin(story, watch);
+    Body::from_stream(stream::unfold(telling, |mut telling| async {
+        let next = telling.next().await?;
+        Some((Ok::<_, Infallible>(next), telling))
+    }))
+}
+
+struct Telling {
+    story: Story,
+    /// None when all is said.
+    watch: Option<Watch>,
+    /// Events that are still to be taken.
+    ready: VecDeque<Bytes>,
+    /// All text so far.
+    told: String,
+}
+
+impl Telling {
+    fn begin(story: Story, watch: Watch) -> Self {
+        let (ready, told) = (VecDeque::new(), String::new());
+        let mut telling = Self {
+            story,
+            watch: Some(watch),
+            ready,
+            told,
+        };
+        telling.delta(Delta::begin());
+        telling
+    }
+
+    /// The next event; none after the last.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            let watch = self.watch.take()?;
+            match self.go_on(watch).await {
+                Ok(watch) => self.watch = watch,
+                Err(problem) => self.say(&problem.body()),
+            }
+        }
+    }
+
+    /// Waits for something to tell; gives the watch back unless that was the end.
+    async fn go_on(&mut self, mut watch: Watch) -> Result<Option<Watch>, Problem> {
+        let happened = tokio::select! {
+            happened = tokio::time::timeout(KEEP_ALIVE, watch.next()) => happened,
+            () = self.story.drain.over() => return Err(Problem::ends()),
+        };
+        let Ok(happened) = happened else {
+            self.ready
+                .push_back(Bytes::from_static(b": keep-alive\n\n"));
+            return Ok(Some(watch));
+        };
+        match happened? {
+            Some(Progress::Event(event)) => self.event(&event).await?,
+            // It may have to be taken back.
+            Some(Progress::Frame(_)) => {}
+            None => {
+                let answer = watch.answer().await?;
+                self.end(&answer);
+                return Ok(None);
+            }
+        }
+        Ok(Some(watch))
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<(), AskError> {
+        if self.story.progress
+            && let Some(line) = progress::line(event)
+        {
+            self.delta(Delta::reasoning(line));
+        }
+        if event.kind != "turn.replied" {
+            return Ok(());
+        }
+        let text = match event.payload["text"].as_str() {
+            Some(text) => text.to_owned(),
+            // A long one stands in the event by reference.
+            None => self
+                .story
+                .session
+                .reply_text(event.seq)
+                .await?
+                .unwrap_or_default(),
+        };
+        if !text.is_empty() {
+            // The texts of turns are parted by a blank line.
+            let parting = if self.told.is_empty() { "" } else { "\n\n" };
+            self.text(&format!("{parting}{text}"));
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        self.told.push_str(text);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
+            self.delta(Delta::content(piece.to_owned()));
+            rest = after;
+        }
+    }
+
+    /// What is still to be said when the query has ended.
+    fn end(&mut self, answer: &Answer) {
+        let Some(reason) = FinishReason::of(&answer.outcome) else {
+            if let Some(problem) = ending::problem(&answer.outcome) {
+                self.say(&problem.body());
+            }
+            return;
+        };
+        // A forced end adds a line that no turn has said.
+        if let Some(rest) = answer.text.strip_prefix(&self.told) {
+            self.text(rest);
+        }
+        let told = Told::of(self.story.session.key(), answer);
+        let mut last = self.story.head.chunk(Some(ChunkChoice::end(reason)));
+        last.oracle = Some(told);
+        let last = self.with_usage(last);
+        self.ready.push_back(last);
+        if self.story.options.include_usage {
+            let mut usage = self.story.head.chunk(None);
+            usage.usage = Some(Some(answer.usage.into()));
+            let usage = event_of(&usage);
+            self.ready.push_back(usage);
+        }
+        self.ready
+            .push_back(Bytes::from_static(b"data: [DONE]\n\n"));
+    }
+
+    fn delta(&mut self, delta: Delta) {
+        let chunk = self.story.head.chunk(Some(ChunkChoice::new(delta)));
+        let event = self.with_usage(chunk);
+        self.ready.push_back(event);
+    }
+
+    /// Where what was used is asked for, every piece but the last says that it does not know.
+    fn with_usage(&self, mut chunk: Chunk<'_>) -> Bytes {
+        chunk.usage = self.story.options.include_usage.then_some(None);
+        event_of(&chunk)
+    }
+
+    fn say(&mut self, body: &impl Serialize) {
+        self.ready.push_back(event_of(body));
+    }
+}
+
+fn event_of(body: &impl Serialize) -> Bytes {
+    // Our own objects have nothing that JSON cannot say.
+    let json = serde_json::to_string(body).unwrap_or_default();
+    format!("data: {json}\n\n").into()
+}

@@ -1,0 +1,186 @@
+//! What a stream tells, and what becomes of a query whose client goes away.
+
+use std::time::Duration;
+
+use oracle_agent::model::Fault;
+
+use super::*;
+
+/// All text of a stream's objects.
+pub(super) fn text(events: &[Value]) -> String {
+    let content = |event: &Value| {
+        event["choices"][0]["delta"]["content"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    events.iter().filter_map(content).collect()
+}
+
+/// The objects in a stream's text.
+fn objects(stream: &str) -> Vec<Value> {
+    let data = stream
+        .split("\n\n")
+        .filter_map(|event| event.strip_prefix("data: "));
+    data.filter_map(|data| serde_json::from_str(data).ok())
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_failed_leaves_no_trace_in_the_text() {
+    let fault = || Fault::retryable("reset", "the connection was reset");
+    let script = Scripted::new()
+        .fault_after("Half of a sen", fault())
+        .fault_after("Half of another", fault())
+        .reply(done("A whole sentence."));
+    let served = Served::start(TestOracle::new(script)).await;
+    let got = served
+        .post(&[("x-oracle-session", "s")], streamed(chat(&["q?"])))
+        .await;
+    assert_eq!(served.count("s", "turn.restarted").await, 2);
+    assert_eq!(text(&objects(&got.text)), "A whole sentence.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_text_comes_whole_and_in_pieces() {
+    let long = "wörter ".repeat(5_000);
+    let served = Served::start(TestOracle::new(Scripted::new().reply(done(&long)))).await;
+    let got = served.post(&[], streamed(chat(&["q?"]))).await;
+    let events = objects(&got.text);
+    assert_eq!(text(&events), long.trim_end());
+    assert!(events.len() > 8, "{} pieces", events.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_is_told_as_reasoning_where_it_is_wanted() {
+    let script = Scripted::new()
+        .reply(more("Looking."))
+        .reply(done("There."));
+    let served = Served::start(TestOracle::new(script)).await;
+    let reasoning = |got: &Got| -> String {
+        let delta = |event: &Value| {
+            event["choices"][0]["delta"]["reasoning_content"]
+                .as_str()
+                .map(str::to_owned)
+        };
+        objects(&got.text).iter().filter_map(delta).collect()
+    };
+    let plain = served
+        .post(
+            &[("x-oracle-session", "a")],
+            streamed(chat(&["where is it?"])),
+        )
+        .await;
+    assert_eq!(reasoning(&plain), "");
+    let headers = [("x-oracle-session", "b"), ("x-oracle-progress", "1")];
+    let told = served
+        .post(&headers, streamed(chat(&["where is it?"])))
+        .await;
+    let lines = reasoning(&told);
+    for line in [
+        "Turn 1: asking scripted/test.\n",
+        "Turn 1: signal need_turn.\n",
+        "Turn 2: asking scripted/test.\n",
+    ] {
+        assert!(lines.contains(line), "{line:?} in {lines}");
+    }
+    assert_eq!(
+        text(&objects(&told.text)),
+        "Looking.\n\nThere.",
+        "and the text is as ever"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_has_nothing_to_say_says_so() {
+    let script = Scripted::new()
+        .reply(done("At last."))
+        .slowly(Duration::from_secs(40));
+    let served = Served::start(TestOracle::new(script)).await;
+    let got = served.post(&[], streamed(chat(&["q?"]))).await;
+    let comments = got.text.matches(": keep-alive\n\n").count();
+    assert_eq!(
+        (comments, text(&objects(&got.text)).as_str()),
+        (2, "At last.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_that_is_taken_back_ends_its_stream_with_an_error() {
+    let served = Served::start(TestOracle::new(Scripted::new().stall("Hm"))).await;
+    let (_, _, body) = served
+        .open(&[("x-oracle-session", "s")], streamed(chat(&["q?"])))
+        .await;
+    served
+        .system
+        .session("s")
+        .unwrap()
+        .cancel(None)
+        .await
+        .unwrap();
+    let stream = read(body).await;
+    let last = objects(&stream).pop().unwrap();
+    assert_eq!(last["error"]["code"], "cancelled", "{stream}");
+    assert!(!stream.contains("[DONE]"), "{stream}");
+    let (_, _, body) = served
+        .open(&[("x-oracle-session", "t")], streamed(chat(&["q?"])))
+        .await;
+    served.host.drain().finish();
+    let stream = read(body).await;
+    let last = objects(&stream).pop().unwrap();
+    assert_eq!(last["error"]["code"], "draining", "{stream}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_away_ends_what_only_it_can_ask_for() {
+    let script = Scripted::new()
+        .reply(done("There."))
+        .slowly(Duration::from_secs(60));
+    let served = Served::start(TestOracle::new(script)).await;
+    for is_stream in [true, false] {
+        let body = |body: Value| if is_stream { streamed(body) } else { body };
+        let name = format!("kept-{is_stream}");
+        for headers in [&[][..], &[("x-oracle-session", name.as_str())]] {
+            let asked = served.open(headers, body(chat(&["q?"])));
+            // It begins, and is dropped in the middle.
+            let begun = tokio::time::timeout(Duration::from_secs(10), async {
+                let (_, _, body) = asked.await;
+                body.into_data_stream().for_each(|_| async {}).await;
+            });
+            assert!(begun.await.is_err(), "it is not over yet");
+        }
+        let_pass(Duration::from_secs(5)).await;
+        let sessions = served.sessions().await;
+        assert!(
+            sessions.iter().all(|name| name.starts_with("kept-")),
+            "{sessions:?}"
+        );
+        assert_eq!(
+            served.system.oracle().running(),
+            1,
+            "the one that has a name goes on"
+        );
+        served
+            .system
+            .session(&name)
+            .unwrap()
+            .wait_for("query.finished")
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_told_in_time_and_not_only_at_its_end() {
+    let script = Scripted::new().reply(more("Looking.")).stall("");
+    let served = Served::start(TestOracle::new(script)).await;
+    let (_, _, body) = served
+        .open(&[("x-oracle-session", "s")], streamed(chat(&["q?"])))
+        .await;
+    let mut stream = body.into_data_stream();
+    let mut seen = String::new();
+    while !seen.contains("Looking.") {
+        let piece: Bytes = stream.next().await.unwrap().unwrap();
+        seen.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    assert_eq!(served.system.oracle().running(), 1);
+}
