@@ -301,6 +301,7 @@ fn record(number: u64) -> Arc<Record> {
                 signal: SignalPresence::Absent,
                 stop: StopReason::EndTurn,
                 usage: Usage::default(),
+                estimated: false,
                 model: "mock/test".to_owned(),
             })
             .into()

@@ -1,147 +1,234 @@
-//! What Oracle adds to a model call: 1,000 calls a second to `oracle mock-model`, made directly and as queries of
-//! one turn through session, gateway and dialect, each beginning at its appointed time whatever the others
-//! do. The journal is in memory; the mock model is a process of its own on the same machine.
+//! What Oracle adds to a model call: 1,000 calls a second to a mock model, made directly and as queries of
+//! one turn through session, gateway and dialect, each in a session of its own and each beginning at its
+//! appointed time whatever the others do. Both sides send the same words with the same settings of the same
+//! client, in turns of five seconds. The journal is in memory; the mock model is a process of its own on
+//! the same machine.
 //!
-//! `ORACLE_BENCH_SECONDS` says how long each side takes (20).
+//! `ORACLE_BENCH_SECONDS` says how long each side takes (20), `ORACLE_BENCH_URL` where a server runs that
+//! answers in one turn, like `http://127.0.0.1:8099/v1`; else `oracle mock-model` is started.
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
 use std::{
     error::Error,
     fs,
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use futures_util::StreamExt;
 use oracle_agent::{
-    llm::{Dialect, ProviderSettings, Remote, Streaming},
-    model::Submission,
+    llm::{Backend, DeltaStream, Dialect, ProviderSettings, Remote, Request, Streaming},
+    model::{Role, Submission},
     testkit::{TestOracle, TestSystem},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
+
+#[path = "common/mock.rs"]
+mod mock;
+
+use mock::Mock;
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const A_SECOND: u32 = 1_000;
+/// Seconds of one side before it is the other's turn.
+const A_TURN: u32 = 5;
 const QUESTION: &str = "Where is the function a defined?";
 
 fn main() -> Done<()> {
     let seconds = std::env::var("ORACLE_BENCH_SECONDS");
-    let seconds = seconds.ok().and_then(|number| number.parse().ok());
-    let calls = seconds.unwrap_or(20) * A_SECOND;
-    let mock = Mock::start()?;
+    let seconds = seconds.ok().and_then(|number| number.parse::<u32>().ok());
+    let turns = seconds.unwrap_or(20).div_ceil(A_TURN).max(1);
+    let (url, _mock) = match std::env::var("ORACLE_BENCH_URL") {
+        Ok(url) => (url, None),
+        Err(_) => {
+            let mock = Mock::start(1)?;
+            (format!("{}/v1", mock.url), Some(mock))
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     for streaming in [Streaming::Always, Streaming::Never] {
-        println!("{streaming:?} as a stream, {calls} calls, {A_SECOND} a second");
-        let direct = runtime.block_on(direct(&mock.url, streaming, calls))?;
-        println!("  direct:         {direct}");
-        let through = runtime.block_on(through(&mock.url, streaming, calls))?;
-        println!("  through Oracle: {through}");
-        println!("  added:          {}", through.beyond(&direct));
+        runtime.block_on(compare(&url, streaming, turns))?;
     }
     Ok(())
 }
 
-/// `oracle mock-model`, which ends with this.
-struct Mock {
-    process: Child,
-    url: String,
-}
-
-impl Mock {
-    fn start() -> Done<Self> {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
-            .args(["mock-model", "--port", "0", "--turns", "1"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let out = process.stdout.take().ok_or("it says nothing")?;
-        let mut url = String::new();
-        BufReader::new(out).read_line(&mut url)?;
-        let url = url.trim().to_owned();
-        Ok(Self { process, url })
+async fn compare(url: &str, streaming: Streaming, turns: u32) -> Done<()> {
+    let direct = Direct::new(url, streaming).await?;
+    println!(
+        "{streaming:?} as a stream, {} calls of each side, {A_SECOND} a second, {} bytes each",
+        turns * A_TURN * A_SECOND,
+        direct.body.len()
+    );
+    let through = Through::new(url, streaming).await?;
+    let (mut directly, mut by_oracle) = (Times::default(), Times::default());
+    let mut before = None;
+    for turn in 0..turns {
+        directly.take(paced(turn, |_| direct.call()).await?);
+        by_oracle.take(paced(turn, |number| through.call(number)).await?);
+        let now = resident()?;
+        // What is there once does not count.
+        let before = *before.get_or_insert(now);
+        let calls = u64::from(turn * A_TURN * A_SECOND);
+        if turn + 1 == turns && calls > 0 {
+            let each = now.saturating_sub(before) * 1024 / calls;
+            println!("  memory grows by {each} bytes a query, its records in the journal included");
+        }
     }
-}
-
-impl Drop for Mock {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+    println!("  direct:         {directly}");
+    println!("  through Oracle: {by_oracle}");
+    println!("  added:          {}", by_oracle.beyond(&directly));
+    Ok(())
 }
 
 /// Begins a call at each of its times, and measures from there to its end.
-async fn paced<F>(calls: u32, call: impl Fn(u32) -> F) -> Done<Times>
+async fn paced<F>(turn: u32, call: impl Fn(u32) -> F) -> Done<Times>
 where
     F: Future<Output = Done<()>> + Send + 'static,
 {
     let begin = Instant::now() + Duration::from_millis(50);
     let mut running = JoinSet::new();
+    let calls = A_TURN * A_SECOND;
     for number in 0..calls {
         let due = begin + Duration::from_secs(1) * number / A_SECOND;
         tokio::time::sleep_until(due).await;
-        let call = call(number);
+        let call = call(turn * calls + number);
         running.spawn(async move {
             call.await?;
             Ok::<_, Box<dyn Error + Send + Sync>>(due.elapsed())
         });
     }
-    let mut times = Vec::new();
+    let mut times = Times::default();
     while let Some(ended) = running.join_next().await {
-        times.push(ended??);
+        times.0.push(ended??);
     }
-    times.sort_unstable();
-    Ok(Times(times))
+    Ok(times)
 }
 
-async fn direct(url: &str, streaming: Streaming, calls: u32) -> Done<Times> {
-    // An error says that there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().no_proxy().build()?;
-    let url: Arc<str> = format!("{url}/v1/chat/completions").into();
-    let messages = json!([{ "role": "system", "content": "You look things up." }, { "role": "user", "content": QUESTION }]);
-    let stream = streaming == Streaming::Always;
-    let body = json!({ "model": "test", "stream": stream, "messages": messages }).to_string();
-    paced(calls, |_| {
-        let request = client
-            .post(&*url)
-            .header("content-type", "application/json");
-        let request = request.body(body.clone());
+/// Calls without Oracle.
+struct Direct {
+    client: reqwest::Client,
+    url: String,
+    accept: &'static str,
+    body: String,
+}
+
+impl Direct {
+    async fn new(url: &str, streaming: Streaming) -> Done<Self> {
+        // An error says that there is one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .referer(false)
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(5))
+            .pool_idle_timeout(Duration::from_secs(60))
+            .tcp_keepalive(Duration::from_secs(30))
+            .build()?;
+        let mut body = json!({ "model": "test", "messages": asked().await?, "stream": false });
+        let mut accept = "application/json";
+        if streaming == Streaming::Always {
+            body["stream"] = true.into();
+            body["stream_options"] = json!({ "include_usage": true });
+            accept = "text/event-stream";
+        }
+        Ok(Self {
+            client,
+            url: format!("{url}/chat/completions"),
+            accept,
+            body: body.to_string(),
+        })
+    }
+
+    fn call(&self) -> impl Future<Output = Done<()>> + Send + use<> {
+        let request = self
+            .client
+            .post(&self.url)
+            .header("content-type", "application/json")
+            .header("accept", self.accept)
+            .body(self.body.clone());
         async move {
             let answer = request.send().await?.error_for_status()?;
             answer.bytes().await?;
             Ok(())
         }
-    })
-    .await
+    }
 }
 
-async fn through(url: &str, streaming: Streaming, calls: u32) -> Done<Times> {
-    let remote = Remote::new(ProviderSettings {
-        name: "mock".into(),
-        dialect: Dialect::OpenAi,
-        base_url: format!("{url}/v1"),
-        key: None,
-        headers: Vec::new(),
-        streaming,
-        models: Vec::new(),
-        connect: Duration::from_secs(5),
-        first_byte: Duration::from_secs(5),
-    })?;
-    let oracle = TestOracle::new(remote).settings(|settings| {
-        settings.shards = 16;
-        // Sessions that are over leave memory; what is left of them is in the journal.
-        settings.idle_timeout = Duration::from_secs(1);
-    });
-    let oracle: Arc<TestSystem> = Arc::new(oracle.start().await?);
-    let before = resident()?;
-    let times = paced(calls, |number| {
-        let oracle = Arc::clone(&oracle);
+/// What Oracle sends for the question, in the words of the dialect.
+async fn asked() -> Done<Vec<Value>> {
+    #[derive(Clone, Default)]
+    struct Listener(Arc<OnceLock<Request>>);
+
+    impl Backend for Listener {
+        fn provider(&self) -> &'static str {
+            "listener"
+        }
+
+        fn call(&self, request: Request) -> DeltaStream {
+            // The first is the one that is wanted; nobody minds that there is no answer.
+            let _ = self.0.set(request);
+            futures_util::stream::pending().boxed()
+        }
+    }
+
+    let listener = Listener::default();
+    let oracle = TestOracle::new(listener.clone()).start().await?;
+    let session = oracle.session("s")?;
+    session.submit(Submission::new(QUESTION)).await?;
+    let request = loop {
+        if let Some(request) = listener.0.get() {
+            break request.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    oracle.die().await;
+    let mut messages = vec![json!({ "role": "system", "content": &*request.system })];
+    for message in request.messages.iter() {
+        let role = match message.role {
+            Role::User => "user",
+            other => return Err(format!("{other:?} speaks before any answer").into()),
+        };
+        messages.extend(
+            message
+                .texts()
+                .map(|text| json!({ "role": role, "content": text })),
+        );
+    }
+    Ok(messages)
+}
+
+/// Queries of Oracle's.
+struct Through(Arc<TestSystem>);
+
+impl Through {
+    async fn new(url: &str, streaming: Streaming) -> Done<Self> {
+        let remote = Remote::new(ProviderSettings {
+            name: "mock".into(),
+            dialect: Dialect::OpenAi,
+            base_url: url.into(),
+            key: None,
+            headers: Vec::new(),
+            authorities: None,
+            streaming,
+            models: Vec::new(),
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_secs(5),
+        })?;
+        let oracle = TestOracle::new(remote).settings(|settings| {
+            settings.shards = 16;
+            // Sessions that are over leave memory; what is left of them is in the journal.
+            settings.idle_timeout = Duration::from_secs(1);
+        });
+        Ok(Self(Arc::new(oracle.start().await?)))
+    }
+
+    fn call(&self, number: u32) -> impl Future<Output = Done<()>> + Send + use<> {
+        let oracle = Arc::clone(&self.0);
         async move {
             let session = oracle.session(&format!("s{number}"))?;
             let answer = session.answer(Submission::new(QUESTION)).await?;
@@ -151,14 +238,7 @@ async fn through(url: &str, streaming: Streaming, calls: u32) -> Done<Times> {
                 Err(format!("{:?}", answer.outcome).into())
             }
         }
-    })
-    .await?;
-    let grown = resident()?.saturating_sub(before);
-    println!(
-        "  memory grown by {grown} KiB, {} bytes a query with its records",
-        grown * 1024 / u64::from(calls)
-    );
-    Ok(times)
+    }
 }
 
 /// What the process has in memory, in KiB.
@@ -170,9 +250,15 @@ fn resident() -> Done<u64> {
 }
 
 /// How long each took, the shortest first.
+#[derive(Default)]
 struct Times(Vec<Duration>);
 
 impl Times {
+    fn take(&mut self, more: Self) {
+        self.0.extend(more.0);
+        self.0.sort_unstable();
+    }
+
     fn share(&self, share: f64) -> Duration {
         let last = self.0.len().saturating_sub(1);
         let at = (last as f64 * share) as usize;

@@ -77,6 +77,7 @@ fn oracle(project: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oracle"));
     command
         .env_clear()
+        .env("OLLAMA_HOST", "127.0.0.1:1")
         .current_dir(project)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

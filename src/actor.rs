@@ -24,6 +24,7 @@ mod clock;
 mod composer;
 mod deletion;
 mod depths;
+mod flight;
 mod gateway;
 mod handle;
 mod ledger;

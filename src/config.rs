@@ -22,6 +22,7 @@ mod problem;
 mod process;
 mod provider;
 mod query;
+mod secret;
 mod server;
 mod show;
 mod tenants;
@@ -38,6 +39,7 @@ pub use problem::{Origin, Problem};
 pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
 pub use provider::{Dialect, Provider, ProviderModel, Stream};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
+pub use secret::may_be_secret;
 pub use server::Server;
 pub use tenants::{Named, OfTenant, Tenants};
 pub use value::{

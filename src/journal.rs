@@ -212,6 +212,13 @@ pub trait Journal: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>>;
 
+    /// Up to `limit` tenants that have sessions, after the name `after`, in the order of their bytes.
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>>;
+
     /// Up to `limit` sessions of all tenants that stand [`Standing::Busy`], after `after` in the
     /// order of their numbers.
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>>;

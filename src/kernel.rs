@@ -52,7 +52,7 @@ pub use conversation::{Conversation, Said};
 pub use effect::{CallToken, Decision, Effect, Reply, Trial};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
-pub use input::{Command, Moment, Order, Refusal, Report};
+pub use input::{Command, InFlight, Moment, Order, Refusal, Report};
 pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 
-use crate::model::{Fault, Message, Reply, ToolSpec};
+use crate::model::{Fault, Message, Reply, ToolSpec, Usage};
 
 mod anthropic;
 #[cfg(any(test, feature = "testkit"))]
@@ -19,6 +19,7 @@ mod decode;
 mod estimate;
 mod fault;
 mod http;
+mod kept;
 mod lenient;
 mod limits;
 pub mod offline;
@@ -31,6 +32,7 @@ pub mod script;
 pub mod scripted;
 mod secrets;
 mod sse;
+mod surrogates;
 mod wire;
 
 pub use estimate::{estimate_tokens, estimate_usage};
@@ -73,8 +75,13 @@ pub enum Delta {
     Text(String),
     /// More reasoning, kept apart from the answer.
     Reasoning(String),
+    /// Something came that brings the reply on and is nothing to show, such as a piece of a tool call.
+    Progress,
     /// Something came that says nothing, such as a keep-alive comment: the connection lives. No progress.
     Alive,
+    /// What the call has used so far, as the provider counts: sums, of which the last one counts, and only
+    /// where no [`Delta::Done`] follows.
+    Used(Usage),
     /// What the provider says of its limits; at any place, before a fault too.
     Limits(RateLimits),
     /// The end: the whole reply.

@@ -32,6 +32,7 @@ mod asked;
 mod breach;
 mod damage;
 mod decide;
+mod demands;
 mod events;
 mod fault;
 mod limits;

@@ -38,7 +38,7 @@ pub use record::{Record, Utterance};
 pub use reply::{Reply, StopReason};
 pub use shared_list::SharedList;
 pub use signal::{Rejection, Signal, SignalFields, SignalType};
-pub use time::Timestamp;
+pub use time::{Span, Timestamp};
 pub use tool::{
     ToolApproval, ToolCall, ToolEffect, ToolNeed, ToolRepeat, ToolResult, ToolSpec, ToolStatus,
 };

@@ -26,8 +26,8 @@ use crate::{
 
 mod subscriber;
 
-use subscriber::Subscriber;
 pub use subscriber::Subscription;
+use subscriber::{Listeners, Subscriber};
 
 /// How often a bus looks whether those that fell behind have room again.
 const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
@@ -116,9 +116,24 @@ impl Filter {
 
 /// How others reach the bus.
 #[derive(Clone)]
-pub(super) struct BusHandle(pub Pool<BusMsg>);
+pub(super) struct BusHandle {
+    buses: Pool<BusMsg>,
+    /// For each bus, how many listen to text as it arrives.
+    listening: Arc<[Listeners]>,
+}
 
 impl BusHandle {
+    /// The way to these.
+    pub(super) fn new(buses: Pool<BusMsg>) -> Self {
+        let listening = (0..buses.size()).map(|_| Listeners::default()).collect();
+        Self { buses, listening }
+    }
+
+    /// The actors.
+    pub(super) const fn buses(&self) -> &Pool<BusMsg> {
+        &self.buses
+    }
+
     /// Publishes durable records of a session.
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
         self.send(
@@ -130,9 +145,14 @@ impl BusHandle {
         );
     }
 
+    /// Whether anybody may listen to the text of this session as it arrives.
+    pub(super) fn is_heard(&self, key: &SessionKey) -> bool {
+        self.listening[self.buses.index_of(key)].any()
+    }
+
     /// Publishes text as it arrives. Where too much waits already, it is not shown.
     pub(super) fn show(&self, frame: Frame) {
-        if let Some(bus) = self.0.at(self.0.index_of(&frame.session)) {
+        if let Some(bus) = self.buses.at(self.buses.index_of(&frame.session)) {
             let _ = bus.offer(BusMsg::Frame(Arc::new(frame)));
         }
     }
@@ -144,7 +164,7 @@ impl BusHandle {
 
     /// A bus that is being replaced loses it: subscribers re-read from the journal.
     fn send(&self, key: &SessionKey, message: BusMsg) {
-        if let Some(bus) = self.0.at(self.0.index_of(key)) {
+        if let Some(bus) = self.buses.at(self.buses.index_of(key)) {
             let _ = bus.cast(message);
         }
     }
@@ -153,14 +173,20 @@ impl BusHandle {
     pub(super) fn subscribe(&self, filter: Filter, capacity: usize) -> Subscription {
         let (sender, receiver) = mpsc::channel(capacity.max(2));
         let buses = match &filter.session {
-            Some(key) => vec![self.0.index_of(key)],
-            None => (0..self.0.size()).collect(),
+            Some(key) => vec![self.buses.index_of(key)],
+            None => (0..self.buses.size()).collect(),
         };
-        for bus in buses.into_iter().filter_map(|index| self.0.at(index)) {
+        // Before the buses know of it, so that nothing is missed.
+        let listens = buses.iter().map(|index| self.listening[*index].one_more());
+        let listens = match filter.frames {
+            Frames::Yes => listens.collect(),
+            Frames::No => Vec::new(),
+        };
+        for bus in buses.into_iter().filter_map(|index| self.buses.at(index)) {
             let (filter, sender) = (filter.clone(), sender.clone());
             let _ = bus.cast(BusMsg::Subscribe { filter, sender });
         }
-        Subscription::new(receiver)
+        Subscription::new(receiver, listens)
     }
 }
 
@@ -334,18 +360,4 @@ impl BusState {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::SessionName;
-
-    #[test]
-    fn those_who_have_gone_do_not_pile_up() {
-        let mut bus = BusState::default();
-        for number in 0..10_000 {
-            let name = SessionName::new(&format!("s{number}")).unwrap();
-            let (sender, _gone) = mpsc::channel(2);
-            bus.subscribe(Filter::session(SessionKey::local(name)), sender);
-        }
-        assert!(bus.by_session.len() <= 65, "{}", bus.by_session.len());
-    }
-}
+mod tests;

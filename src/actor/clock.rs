@@ -11,7 +11,10 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::{kernel::Moment, model::Timestamp};
+use crate::{
+    kernel::{InFlight, Moment},
+    model::Timestamp,
+};
 
 /// Where the system gets time and entropy. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -101,6 +104,7 @@ impl Clock {
         Moment {
             at: self.now(),
             entropy: mixed ^ (mixed >> 31),
+            call: InFlight::Unsent,
         }
     }
 }

@@ -56,7 +56,7 @@ impl Gauges {
             shards: services.router.shards.clone(),
             classifiers: services.classifier.0.clone(),
             composers: services.composer.0.clone(),
-            buses: services.bus.0.clone(),
+            buses: services.bus.buses().clone(),
             gateways: Gateways::clone(gateways),
         }
     }

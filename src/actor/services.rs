@@ -1,6 +1,6 @@
 //! What a session needs from the rest of the system, in one value.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
@@ -35,9 +35,27 @@ impl Default for Timeouts {
     }
 }
 
-/// The rest of the system, as a session sees it. Cheap to clone.
+/// The rest of the system, as a session sees it. One pointer, because every session and every one of its
+/// tasks has it.
 #[derive(Clone)]
-pub(super) struct Services {
+pub(super) struct Services(Arc<All>);
+
+impl Services {
+    pub(super) fn new(all: All) -> Self {
+        Self(Arc::new(all))
+    }
+}
+
+impl Deref for Services {
+    type Target = All;
+
+    fn deref(&self) -> &All {
+        &self.0
+    }
+}
+
+/// What there is.
+pub(super) struct All {
     pub clock: Clock,
     pub journal: Arc<dyn Journal>,
     pub classifier: ClassifierHandle,

@@ -43,6 +43,7 @@ mod verdict;
 mod work;
 
 pub(super) use message::{Presence, ShardMsg};
+use passivation::Leaving;
 pub(super) use roster::Roster;
 use slot::{Slot, Start};
 use verdict::Found;
@@ -55,6 +56,9 @@ pub(super) struct ShardSettings {
     pub stall_limit: Duration,
     /// How often the pulses are looked at.
     pub sweep: Duration,
+    /// How long after the start that begins. No two shards sweep at the same moment: what they do then
+    /// takes processors from those who are talked to.
+    pub sweeps_from: Duration,
     /// How often the supervisor brings a query back by its own count.
     pub max_restarts: u32,
     /// Pause before a session is brought back; doubles with each restart in a row.
@@ -86,6 +90,8 @@ pub(super) struct ShardState {
     slots: HashMap<SessionKey, Slot>,
     by_actor: HashMap<ActorId, SessionKey>,
     sids: HashMap<SessionKey, Sid>,
+    /// Those that were idle for too long at the last sweep and were not asked to leave yet.
+    leaving: Leaving,
     /// The number of the last pause before a restart.
     rests: u64,
     /// Set at the end, when nothing comes to life any more: who waits for all actors to have ended.
@@ -103,7 +109,7 @@ impl Actor for ShardActor {
         args: ShardArgs,
     ) -> Result<ShardState, ActorProcessingErr> {
         let me = Mailbox::new(me, args.depth.clone());
-        me.cast_every(args.settings.sweep, || ShardMsg::Sweep);
+        me.cast_after(args.settings.sweeps_from, || ShardMsg::BeginSweeps);
         Ok(ShardState::new(me, args))
     }
 
@@ -143,7 +149,12 @@ impl Actor for ShardActor {
                 actor,
                 running,
             } => state.running((sid, key), actor, running),
+            ShardMsg::BeginSweeps => {
+                let every = state.args.settings.sweep;
+                state.me.cast_every(every, || ShardMsg::Sweep);
+            }
             ShardMsg::Sweep => state.sweep(),
+            ShardMsg::PassivateNext => state.passivate_next(),
             ShardMsg::Revive { key, rest } => state.revive(key, rest).await?,
             ShardMsg::Settle => state.settle(),
             #[cfg(test)]
@@ -185,6 +196,7 @@ impl ShardState {
             slots: args.roster.slots().into_iter().collect(),
             by_actor: HashMap::new(),
             sids,
+            leaving: Leaving::default(),
             rests: 0,
             parked: None,
             args,

@@ -27,7 +27,7 @@ use super::{
     pool::Pool,
     profile::Profiles,
     recovery::Whom,
-    services::Services,
+    services::{All, Services},
     shard::Roster,
     system_log::{SystemLog, Unwritten},
     task::Task,
@@ -109,7 +109,7 @@ impl SupervisorActor {
     pub(super) fn services(args: &SystemArgs) -> Services {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
-        let bus = BusHandle(Pool::new(settings.buses, capacity));
+        let bus = BusHandle::new(Pool::new(settings.buses, capacity));
         let profiles = Arc::new(args.profiles.clone());
         let shards = settings.shards.clamp(1, 64);
         let rosters = (0..shards).map(|_| Roster::default());
@@ -132,7 +132,7 @@ impl SupervisorActor {
                 Board::new(provider, args.clock.clone()),
             )
         };
-        Services {
+        Services::new(All {
             clock: args.clock.clone(),
             journal: Arc::clone(&args.journal),
             classifier: ClassifierHandle(Pool::new(settings.classifiers, capacity)),
@@ -144,7 +144,7 @@ impl SupervisorActor {
             providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
             tenants: Tenants::new(settings.tenants.clone()),
-        }
+        })
     }
 
     fn oracle(services: &Services, gateways: &Gateways, log: SystemLog) -> Oracle {
@@ -237,7 +237,7 @@ impl SupervisorState {
         let mut places = Vec::new();
         places.extend((0..services.classifier.0.size()).map(Place::Classifier));
         places.extend((0..services.composer.0.size()).map(Place::Composer));
-        places.extend((0..services.bus.0.size()).map(Place::Bus));
+        places.extend((0..services.bus.buses().size()).map(Place::Bus));
         let providers = self
             .args
             .backends
@@ -272,10 +272,10 @@ impl SupervisorState {
                 id
             }
             Place::Bus(index) => {
-                let depth = self.services.bus.0.depth(*index);
+                let depth = self.services.bus.buses().depth(*index);
                 let (actor, _) = Actor::spawn_linked(None, BusActor, depth, me).await?;
                 let id = actor.get_id();
-                self.services.bus.0.put(*index, actor);
+                self.services.bus.buses().put(*index, actor);
                 id
             }
             Place::Gateway(provider) => self.start_gateway(me, provider).await?,

@@ -11,6 +11,7 @@ mod descriptors;
 mod doctor;
 mod kept;
 mod models;
+mod ollama;
 mod run;
 mod serve;
 
@@ -51,10 +52,12 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             ConfigCommand::Check => return check(args, environment, terminal),
         },
         Command::Ask(ask) => {
-            return run::ask(ask, args, &load()?.config, environment, terminal);
+            let config = ollama::looked_for(load()?, environment, terminal)?.config;
+            return run::ask(ask, args, &config, environment, terminal);
         }
         Command::Chat(chat) => {
-            return run::chat(chat, args, &load()?.config, environment, terminal);
+            let config = ollama::looked_for(load()?, environment, terminal)?.config;
+            return run::chat(chat, args, &config, environment, terminal);
         }
         Command::Serve(serve) => {
             let more = More {
@@ -79,12 +82,12 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             return kept::journal(journal, args, &load()?.config, environment, terminal);
         }
         Command::Models => {
-            let loaded = load()?;
+            let loaded = ollama::looked_for(load()?, environment, terminal)?;
             return models::models(&loaded, args.options.json, environment, terminal);
         }
         Command::Doctor => {
             let Found { file, loaded } = find(args, environment, More::default());
-            let loaded = loaded.map_err(Stop::all)?;
+            let loaded = ollama::looked_for(loaded.map_err(Stop::all)?, environment, terminal)?;
             return doctor::doctor(args, &loaded, file.as_deref(), environment, terminal);
         }
         Command::Replay(replay) => return run::replay(replay, args, environment, terminal),

@@ -3,7 +3,7 @@
 //!
 //! **Invariant:** no error here and nothing that `Debug` prints holds a key, only where it was looked for.
 
-use std::{fs, io, path::PathBuf};
+use std::{fs, io, net::Ipv6Addr, path::PathBuf};
 
 use secrecy::SecretString;
 
@@ -52,6 +52,18 @@ pub enum ProviderError {
         "the key of the provider `{provider}` cannot be read from `{path}`: {source}; check `key_file`"
     )]
     KeyFile {
+        /// Whose.
+        provider: String,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file with its authorities cannot be read.
+    #[error(
+        "the certificates of the provider `{provider}` cannot be read from `{path}`: {source}; check `ca_file`"
+    )]
+    CaFile {
         /// Whose.
         provider: String,
         /// Which.
@@ -150,6 +162,23 @@ impl<'a> Providers<'a> {
         variable.is_some_and(|variable| self.text(variable.as_str()).is_some())
     }
 
+    /// Whether somebody said where a provider is, in the file or in the environment.
+    pub(super) fn is_addressed(&self, name: &str) -> bool {
+        let variable = Preset::named(name).and_then(|preset| preset.url_variable);
+        self.is_configured(name) || variable.is_some_and(|name| self.text(name).is_some())
+    }
+
+    /// The provider with the variable in which its key would be, where it does without one.
+    pub(super) fn with_usual_key(&self, provider: Provider) -> Provider {
+        let preset = Preset::named(provider.name.as_str());
+        let preset = preset.filter(|preset| !self.is_configured(preset.name));
+        let usual = preset.and_then(|preset| preset.provider().key_env);
+        Provider {
+            key_env: provider.key_env.or(usual),
+            ..provider
+        }
+    }
+
     /// Where a provider is and where its key is from.
     pub(super) fn server(&self, provider: &Provider) -> Server {
         let variable = provider.key_env.as_ref();
@@ -196,6 +225,7 @@ impl<'a> Providers<'a> {
             base_url: provider.base_url.as_str().trim_end_matches('/').to_owned(),
             key: self.key(provider)?.map(Into::into),
             headers: self.headers(provider)?,
+            authorities: authorities(provider)?,
             streaming: match provider.stream {
                 Stream::Always => Streaming::Always,
                 Stream::Never => Streaming::Never,
@@ -234,8 +264,10 @@ impl<'a> Providers<'a> {
         let window = known.as_ref().map(|provider| self.model(provider, model));
         ModelChoice {
             context_window: window
+                .as_ref()
                 .and_then(|model| model.context_window)
                 .or_else(|| self.facts.context_window(&full)),
+            max_output: window.as_ref().and_then(|model| model.max_output),
             price: configured
                 .and_then(|model| model.price())
                 .or_else(|| self.facts.of(&full)),
@@ -305,6 +337,20 @@ impl<'a> Providers<'a> {
     }
 }
 
+/// What is in the file with a provider's authorities.
+fn authorities(provider: &Provider) -> Result<Option<Vec<u8>>, ProviderError> {
+    let Some(path) = &provider.ca_file else {
+        return Ok(None);
+    };
+    let path = path.as_path();
+    let failed = |source| ProviderError::CaFile {
+        provider: provider.name.to_string(),
+        path: path.to_path_buf(),
+        source,
+    };
+    fs::read(path).map(Some).map_err(failed)
+}
+
 /// A key as it can be sent.
 fn clean(provider: &Provider, text: &str, place: String) -> Result<String, ProviderError> {
     let text = text.trim();
@@ -318,24 +364,31 @@ fn clean(provider: &Provider, text: &str, place: String) -> Result<String, Provi
     })
 }
 
-/// The address for clients in what `OLLAMA_HOST` says to the server: `host`, `host:port`, with or without
-/// `http://`; 0.0.0.0 is where it listens, not where it can be reached.
+/// The address for clients in what `OLLAMA_HOST` says to the server, read as Ollama reads it: without a scheme
+/// its own port is meant, with one that of the scheme. 0.0.0.0 is where it listens, not where it can be
+/// reached.
 fn ollama(host: &str) -> String {
-    let (scheme, rest) = match host.split_once("://") {
-        Some((scheme, rest)) => (scheme, rest),
-        None => ("http", host),
+    let host = host.trim_matches(['"', '\'', ' ']);
+    let (scheme, rest, usual) = match host.split_once("://") {
+        None if host == "ollama.com" => ("https", host, "443"),
+        None => ("http", host, "11434"),
+        Some(("https", rest)) => ("https", rest, "443"),
+        Some((scheme, rest)) => (scheme, rest, "80"),
     };
-    let authority = rest.split('/').next().unwrap_or_default();
-    let (name, port) = match authority.rsplit_once(':') {
-        Some((name, port)) if !authority.ends_with(']') => (name, port),
-        _ if scheme == "https" => (authority, "443"),
-        _ => (authority, "11434"),
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let bare = authority.trim_start_matches('[').trim_end_matches(']');
+    let (name, port) = match (bare.parse::<Ipv6Addr>(), authority.rsplit_once(':')) {
+        (Ok(_), _) => (format!("[{bare}]"), usual),
+        (Err(_), Some((name, port))) => (name.to_owned(), port),
+        (Err(_), None) => (authority.to_owned(), usual),
     };
-    let name = match name {
+    let name = match &*name {
         "" | "0.0.0.0" | "[::]" => "127.0.0.1",
         name => name,
     };
-    format!("{scheme}://{name}:{port}/v1")
+    let path = path.trim_matches('/');
+    let parted = if path.is_empty() { "" } else { "/" };
+    format!("{scheme}://{name}:{port}{parted}{path}/v1")
 }
 
 #[cfg(test)]

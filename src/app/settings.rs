@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     access::{Limits, TenantLimits},
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
-    config::{Config, Count, OnMissingSignal, Provider, Share, Text, Usd},
+    config::{Config, Count, OnMissingSignal, Provider, Share, Stream, Text, Usd},
     http,
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model, prompt,
@@ -59,6 +59,11 @@ fn of_provider(gateway: GatewaySettings, provider: &Provider) -> GatewaySettings
         queue: provider.queue.map_or(gateway.queue, Count::size),
         requests_per_minute: requests.map(|most| most.get().into()),
         tokens_per_minute: tokens.map(|most| most.get().into()),
+        first_token: match provider.stream {
+            Stream::Always => gateway.first_token,
+            // It begins when it is whole.
+            Stream::Never => gateway.total,
+        },
         ..gateway
     }
 }
@@ -207,6 +212,17 @@ mod tests {
         let acme = limits.named[&model::TenantId::new("acme").unwrap()];
         assert_eq!((acme.queued, acme.sessions), (None, Some(7)));
         assert_eq!(system(&Config::default()).tenants, TenantLimits::default());
+    }
+
+    #[test]
+    fn a_reply_that_comes_whole_has_all_its_time_to_begin() {
+        let file = "[model]\nfirst_token_deadline = '20s'\ntotal_deadline = '300s'\n\
+                    [[providers]]\nname = 'a'\ndialect = 'openai'\nbase_url = 'http://h'\n\
+                    stream = 'never'\n\
+                    [[providers]]\nname = 'b'\ndialect = 'openai'\nbase_url = 'http://h'\n";
+        let settings = system(&toml::from_str(file).unwrap());
+        let first = |name: &str| settings.providers[name].first_token.as_secs();
+        assert_eq!((first("a"), first("b")), (300, 20));
     }
 
     #[test]

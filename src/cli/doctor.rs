@@ -5,7 +5,11 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Stop, exit, models::usd, progress::harmless, terminal::Terminal};
+use super::{
+    Stop, exit,
+    models::usd,
+    terminal::{Terminal, harmless},
+};
 use crate::model::Usage;
 
 /// How a check went.
@@ -90,6 +94,7 @@ impl<'a> Report<'a> {
             used: Usage {
                 input_tokens: 0,
                 cached_tokens: 0,
+                cache_write_tokens: 0,
                 output_tokens: 0,
                 cost: crate::model::NanoUsd(0),
             },

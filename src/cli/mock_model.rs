@@ -151,8 +151,14 @@ impl Behaviour {
                 *place = value;
             }
         }
+        // What is said is one of two; the file may have chosen the other one.
         if let Some(path) = &self.script {
             settings.script = Some(Script::read(path).map_err(Stop::usage)?);
+            settings.echo = false;
+        }
+        if self.echo {
+            settings.echo = true;
+            settings.script = None;
         }
         set(&mut settings.turns, self.turns);
         set(&mut settings.size, self.size);
@@ -162,7 +168,6 @@ impl Behaviour {
         set(&mut settings.seed, self.seed);
         set(&mut settings.keep, self.keep);
         settings.tools |= self.tools;
-        settings.echo |= self.echo;
         settings.strict |= self.strict;
         settings.tool_arguments = self.tool_arguments.or(settings.tool_arguments.take());
         settings.requests_per_minute = self.requests_per_minute.or(settings.requests_per_minute);
@@ -258,5 +263,27 @@ mod tests {
             (2, 7, true)
         );
         assert_eq!(settings.models, ["a", "b"]);
+    }
+
+    #[test]
+    fn the_command_line_says_who_speaks_whomever_the_file_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("s.json");
+        fs::write(&script, r#"{"turns": [{"reply": "hello"}]}"#).unwrap();
+        let path = folder.path().join("m.toml");
+        for (file, line, echo) in [
+            (format!("script = {script:?}"), "--echo".to_owned(), true),
+            (
+                "echo = true".to_owned(),
+                format!("--script {}", script.display()),
+                false,
+            ),
+        ] {
+            fs::write(&path, &file).unwrap();
+            let line = format!("--settings {} {line}", path.display());
+            let settings = args(&line).settings().unwrap();
+            let who = (settings.echo, settings.script.is_some());
+            assert_eq!(who, (echo, !echo), "{file}");
+        }
     }
 }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Stop, progress::harmless, terminal::Terminal};
+use super::{
+    Stop,
+    terminal::{Terminal, harmless},
+};
 use crate::model::{NanoUsd, Price};
 
 /// Widest name of a model that others are aligned with.

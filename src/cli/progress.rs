@@ -9,7 +9,12 @@ use std::pin::pin;
 use futures_util::future::{BoxFuture, FutureExt, OptionFuture};
 use serde_json::Value;
 
-use super::{Stop, ask::Format, interrupts::Interrupts, terminal::Terminal};
+use super::{
+    Stop,
+    ask::Format,
+    interrupts::Interrupts,
+    terminal::{Terminal, harmless},
+};
 use crate::{
     actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
     kernel::Refusal,
@@ -251,7 +256,7 @@ fn failure(code: &str, detail: &str) -> String {
         "connect" | "dns" | "tls" | "headers_timeout" => "; `oracle doctor` tries the connection",
         _ => "",
     };
-    format!("{} ({code}){remedy}", harmless(detail))
+    format!("{detail} ({code}){remedy}")
 }
 
 /// Takes a query back. It may have ended by itself in the meantime.
@@ -267,14 +272,6 @@ pub(super) fn take_back(
         }
     };
     taken_back.boxed()
-}
-
-/// Text of a model or a file for a terminal: it must not be able to command it.
-pub(super) fn harmless(text: &str) -> String {
-    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    text.chars()
-        .map(|c| if commands(c) { '\u{fffd}' } else { c })
-        .collect()
 }
 
 /// What happens now, in a few words.

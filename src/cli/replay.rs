@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Stop, exit, terminal::Terminal};
+use super::{
+    Stop, exit,
+    terminal::{Terminal, harmless},
+};
 use crate::{
     actor::Oracle,
     model::{Event, Seq, SessionKey, SessionName, Submission},
@@ -51,6 +54,9 @@ pub async fn run(
         .collect();
     let report = Report::new(&answer, &records, events);
     match format {
+        Format::Text if terminal.out_is_terminal() => {
+            terminal.write(&harmless(&report.to_text()))?;
+        }
         Format::Text => terminal.write(&report.to_text())?,
         Format::Json => terminal.line(&serde_json::to_string(&report).map_err(Stop::no_json)?)?,
     }

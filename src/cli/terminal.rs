@@ -2,6 +2,10 @@
 //!
 //! Made once, at the start; commands get it handed in, so that a test can hand in buffers. It
 //! decides nothing about what is written.
+//!
+//! **Invariant:** nothing that goes to standard error can command a terminal: what models, servers and
+//! files say is in it. Standard output is data for programs; who shows it to people makes it
+//! [`harmless`].
 
 use std::{
     fmt::Display,
@@ -99,7 +103,7 @@ impl Terminal {
     /// said on standard error never decides how a command ends.
     pub fn note(&mut self, text: &str) {
         self.clear_status();
-        let _ = self.err.write_all(format!("{text}\n").as_bytes());
+        let _ = writeln!(self.err, "{}", harmless(text));
     }
 
     /// Asks a person to type; nothing where nobody does.
@@ -119,6 +123,7 @@ impl Terminal {
             return;
         };
         // One column less than there are: a full line would wrap and could not be taken back.
+        let text = harmless(text).replace(['\n', '\t'], " ");
         let text: String = text.chars().take(width.saturating_sub(1)).collect();
         let line = match style {
             Style::Dumb => return,
@@ -171,7 +176,7 @@ impl Stream {
     /// Tells people something, with the name of the program before it. Where nobody listens,
     /// nothing is lost.
     pub fn say(&mut self, text: impl Display) {
-        let _ = writeln!(self, "oracle: {text}");
+        let _ = writeln!(self, "oracle: {}", harmless(&text.to_string()));
     }
 }
 
@@ -183,6 +188,14 @@ impl Write for Stream {
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
+}
+
+/// Text of a model, a server or a file for a terminal: it must not be able to command it.
+pub(super) fn harmless(text: &str) -> String {
+    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    text.chars()
+        .map(|c| if commands(c) { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// A stream to read from.

@@ -33,7 +33,7 @@ pub struct UsageArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// Whose sessions they are
+    /// Whose sessions they are, of all tenants
     Tenant,
     /// The session, sub-agents apart
     Session,
@@ -70,6 +70,9 @@ impl Sum {
     }
 }
 
+/// By what is told apart.
+type Sums = BTreeMap<String, Sum>;
+
 #[derive(Serialize)]
 struct Row<'a> {
     by: By,
@@ -89,31 +92,34 @@ pub async fn usage(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
-    let (by, tenant) = (args.by, TenantId::local());
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    let (mut rows, mut all, mut after) = (0_u64, Sum::default(), None);
+    let by = args.by;
+    let (mut sums, mut rows, mut all) = (Sums::new(), 0_u64, Sum::default());
     if !json && terminal.out_is_terminal() {
         let names = ["TURNS", "SENT", "OF IT CACHED", "RECEIVED", "COST"];
         written(by.head(), names.map(str::to_owned), terminal)?;
     }
-    loop {
-        let page = journal.list(tenant.clone(), after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.key.name.clone());
-        for known in &page {
-            let read = of_session(journal, known, by, &mut sums).await;
-            if let Err(error) = read {
-                let name = &known.key.name;
-                terminal
-                    .err
-                    .say(format_args!("session {name} is left out: {error}"));
-            }
-            // There may be very many of these, and no two of a name.
-            if by == By::Session {
-                for (of, sum) in std::mem::take(&mut sums) {
-                    rows += 1;
-                    all.add(sum);
-                    row(by, &of, sum, json, terminal)?;
+    let mut tenants = Tenants::of(by);
+    while let Some(tenant) = tenants.next(journal).await? {
+        let mut after = None;
+        loop {
+            let page = journal.list(tenant.clone(), after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.key.name.clone());
+            for known in &page {
+                let read = of_session(journal, known, by, &mut sums).await;
+                if let Err(error) = read {
+                    let name = &known.key.name;
+                    terminal
+                        .err
+                        .say(format_args!("session {name} is left out: {error}"));
+                }
+                // There may be very many of these, and no two of a name.
+                if by == By::Session {
+                    for (of, sum) in std::mem::take(&mut sums) {
+                        rows += 1;
+                        all.add(sum);
+                        row(by, &of, sum, json, terminal)?;
+                    }
                 }
             }
         }
@@ -132,6 +138,38 @@ pub async fn usage(
     Ok(())
 }
 
+/// Whose sessions are added up: everybody's where that is told apart, else those of the command line.
+enum Tenants {
+    Local,
+    /// Those behind this one.
+    All(Option<TenantId>),
+    NoMore,
+}
+
+impl Tenants {
+    const fn of(by: By) -> Self {
+        match by {
+            By::Tenant => Self::All(None),
+            By::Session | By::Model | By::Day => Self::Local,
+        }
+    }
+
+    async fn next(&mut self, journal: &dyn Journal) -> Result<Option<TenantId>, journal::Error> {
+        let next = match std::mem::replace(self, Self::NoMore) {
+            Self::Local => Some(TenantId::local()),
+            Self::All(after) => {
+                let next = journal.tenants(after, 1).await?.pop();
+                if next.is_some() {
+                    *self = Self::All(next.clone());
+                }
+                next
+            }
+            Self::NoMore => None,
+        };
+        Ok(next)
+    }
+}
+
 /// What is said where no model was ever called.
 pub fn nothing_kept(terminal: &mut Terminal) {
     terminal.err.say("no calls of models are recorded yet");
@@ -142,9 +180,9 @@ async fn of_session(
     journal: &dyn Journal,
     known: &Known,
     by: By,
-    sums: &mut BTreeMap<String, Sum>,
+    sums: &mut Sums,
 ) -> Result<(), journal::Error> {
-    let mut own: BTreeMap<String, Sum> = BTreeMap::new();
+    let mut own = Sums::new();
     let (mut asked, mut after) = (String::new(), Seq(0));
     loop {
         let page = journal.read(known.sid, after, PAGE).await?;
@@ -196,6 +234,7 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
         }
         Fact::Llm(LlmFact::Retried(retried)) => return of(asked, 0, 0, retried.usage),
         Fact::Llm(LlmFact::FailedOver(failed)) => return of(&failed.from, 0, 0, failed.usage),
+        Fact::Llm(LlmFact::Failed(failed)) => return of(&failed.model, 0, 0, failed.usage),
         // What a sub-agent used stands in its own session.
         Fact::Agent(_)
         | Fact::Session(_)
@@ -220,6 +259,7 @@ fn row(by: By, of: &str, sum: Sum, json: bool, terminal: &mut Terminal) -> Resul
         cached_tokens,
         output_tokens,
         cost,
+        ..
     } = sum.usage;
     let figures = [sum.turns, input_tokens, cached_tokens, output_tokens];
     let [turns, sent, cached, received] = figures.map(|figure| figure.to_string());

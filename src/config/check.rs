@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Config, Origin, Problem, keys, provider::may_be_secret};
+use super::{Config, Origin, Problem, keys, secret::may_be_secret};
 
 /// All clashes. `origin` says where a key's value came from, or nothing for a key that has a problem
 /// already.
@@ -42,19 +42,18 @@ pub(super) fn clashes(config: &Config, origin: impl Fn(&str) -> Option<Origin>) 
 /// What goes together in one provider but not with the others, or not with the rest of itself.
 fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let place = |at: usize, path: &str| origin(&format!("{}.{at}.{path}", keys::PROVIDERS));
     let mut problem =
         |at: usize, path: &str, key: &str, value: &dyn fmt::Display, allowed: String| {
-            if let Some(origin) = origin(&format!("{}.{at}.{path}", keys::PROVIDERS)) {
+            if let Some(origin) = place(at, path) {
                 let key = format!("{}.{key}", keys::PROVIDERS);
                 problems.push(clash(origin, &key, value, allowed));
             }
         };
     for (at, provider) in config.providers.iter().enumerate() {
         let name = &provider.name;
-        if config.providers[..at]
-            .iter()
-            .any(|other| other.name == *name)
-        {
+        let mut others = config.providers[..at].iter().enumerate();
+        if others.any(|(at, other)| other.name == *name && place(at, "name").is_some()) {
             let allowed = "a name that no other provider has".to_owned();
             problem(at, "name", "name", name, allowed);
         }
@@ -63,7 +62,7 @@ fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Pr
             problem(at, "key_env", "key_env", variable, allowed.to_owned());
         }
         for header in provider.headers.keys() {
-            if may_be_secret(header) {
+            if may_be_secret(header.as_str()) {
                 let allowed = "only what anybody may see; what may be a secret stands in a variable \
                                that `header_env` names";
                 problem(at, "headers", "headers", header, allowed.to_owned());
@@ -74,21 +73,30 @@ fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Pr
             }
         }
         for (number, model) in provider.models.iter().enumerate() {
-            let place = |key: &str| format!("models.{number}.{key}");
+            let key = |number: usize, key: &str| format!("models.{number}.{key}");
             let name = &model.name;
-            if provider.models[..number]
-                .iter()
-                .any(|other| other.name == *name)
-            {
+            let mut others = provider.models[..number].iter().enumerate();
+            if others.any(|(number, other)| {
+                other.name == *name && place(at, &key(number, "name")).is_some()
+            }) {
                 let allowed = "a name that no other model of the provider has".to_owned();
-                problem(at, &place("name"), "models.name", name, allowed);
+                problem(at, &key(number, "name"), "models.name", name, allowed);
             }
-            let priced = [model.input, model.cached, model.output]
-                .iter()
-                .any(Option::is_some);
-            if priced && model.price().is_none() {
-                let allowed = "a model with both `input` and `output`, or with no price at all";
-                problem(at, &place("name"), "models.name", name, allowed.to_owned());
+            let rates = [
+                ("input", model.input),
+                ("output", model.output),
+                ("cached", model.cached),
+                ("cache_write", model.cache_write),
+            ];
+            let told = |(rate, _): &(&str, _)| place(at, &key(number, rate)).is_some();
+            let set = rates.iter().find_map(|(rate, set)| Some((rate, (*set)?)));
+            if let Some((rate, set)) = set
+                && model.price().is_none()
+                && rates.iter().all(told)
+            {
+                let allowed = "only a price beside which both `input` and `output` are set";
+                let path = format!("models.{rate}");
+                problem(at, &key(number, rate), &path, &set, allowed.to_owned());
             }
         }
     }

@@ -41,10 +41,12 @@ pub(super) enum ItemValue {
 
 /// A table of a list, checked.
 pub(super) struct Checked<T> {
-    /// The table, if nothing in it was refused and nothing is missing.
+    /// The table as far as it is in order; what was refused or is missing has a value that means nothing.
     pub(super) table: Option<T>,
     /// By key; of a list in it by `list.number.key`.
     pub(super) origins: BTreeMap<String, Origin>,
+    /// Keys that were refused or are missing, in the same form.
+    pub(super) bad: Vec<String>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -96,13 +98,13 @@ pub(super) fn provider(item: Item) -> Checked<Provider> {
     let mut models = Vec::new();
     for (at, item) in items.enumerate() {
         let model = check::<ProviderModel>(&MODEL, item);
-        let place = |(key, origin)| (format!("{MODELS}.{at}.{key}"), origin);
-        checked.origins.extend(model.origins.into_iter().map(place));
+        let place = |key| format!("{MODELS}.{at}.{key}");
+        let origins = model.origins.into_iter();
+        let origins = origins.map(|(key, origin)| (place(key), origin));
+        checked.origins.extend(origins);
+        checked.bad.extend(model.bad.into_iter().map(place));
         checked.problems.extend(model.problems);
         models.extend(model.table);
-    }
-    if !checked.problems.is_empty() {
-        checked.table = None;
     }
     if let Some(table) = &mut checked.table {
         table.models = models;
@@ -118,6 +120,7 @@ fn check<T: DeserializeOwned>(shape: &Shape, item: Item) -> Checked<T> {
         .collect();
     let mut origins = BTreeMap::new();
     let mut problems = Vec::new();
+    let mut bad = Vec::new();
     for key in item.keys {
         let ItemKey {
             name,
@@ -151,12 +154,15 @@ fn check<T: DeserializeOwned>(shape: &Shape, item: Item) -> Checked<T> {
         };
         match laid {
             Ok(with) => table = with,
-            Err(allowed) => problems.push(Problem::NotAllowed {
-                origin,
-                key: path,
-                value: value_of(&name, &raw),
-                allowed: allowed_for(&name, allowed),
-            }),
+            Err(allowed) => {
+                problems.push(Problem::NotAllowed {
+                    origin,
+                    key: path,
+                    value: value_of(&name, &raw),
+                    allowed: allowed_for(&name, allowed),
+                });
+                bad.push(name);
+            }
         }
     }
     for (key, _) in shape.required {
@@ -166,12 +172,13 @@ fn check<T: DeserializeOwned>(shape: &Shape, item: Item) -> Checked<T> {
                 place: shape.head.to_owned(),
                 key: (*key).to_owned(),
             });
+            bad.push((*key).to_owned());
         }
     }
-    let whole = problems.is_empty().then(|| table.try_into::<T>().ok());
     Checked {
-        table: whole.flatten(),
+        table: table.try_into().ok(),
         origins,
+        bad,
         problems,
     }
 }

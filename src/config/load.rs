@@ -59,7 +59,9 @@ impl Loaded {
     pub fn why_these_models(&self) -> String {
         match &self.choice.because {
             Because::Set => format!("by {}", self.origin("model.chain")),
-            because @ (Because::Key(_) | Because::NoKey) => because.to_string(),
+            because @ (Because::Key(_) | Because::Running(_) | Because::NoKey) => {
+                because.to_string()
+            }
         }
     }
 
@@ -182,7 +184,7 @@ struct Draft {
     table: Table,
     /// The defaults with that.
     config: Config,
-    /// Those that are in order.
+    /// As far as they are in order.
     providers: Vec<Provider>,
     origins: BTreeMap<String, Origin>,
     problems: Vec<Problem>,
@@ -259,8 +261,11 @@ impl Draft {
             return;
         };
         let at = self.providers.len();
-        let place = |(key, origin)| (format!("{}.{at}.{key}", keys::PROVIDERS), origin);
-        self.origins.extend(checked.origins.into_iter().map(place));
+        let place = |key| format!("{}.{at}.{key}", keys::PROVIDERS);
+        let origins = checked.origins.into_iter();
+        let origins = origins.map(|(key, origin)| (place(key), origin));
+        self.origins.extend(origins);
+        self.bad.extend(checked.bad.into_iter().map(place));
         self.providers.push(provider);
     }
 

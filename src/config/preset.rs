@@ -57,7 +57,7 @@ pub const PRESETS: [Preset; 5] = [
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         url_variable: None,
         key_variable: Some("GEMINI_API_KEY"),
-        default_model: None,
+        default_model: Some("gemini-2.5-pro"),
     },
     Preset {
         name: "ollama",
@@ -85,6 +85,7 @@ impl Preset {
             base_url: BaseUrl::trusted(self.base_url),
             key_env: self.key_variable.map(VariableName::trusted),
             key_file: None,
+            ca_file: None,
             stream: Stream::Always,
             requests_per_minute: None,
             tokens_per_minute: None,
@@ -113,6 +114,8 @@ pub enum Because {
     Set,
     /// This variable, with a key, is in the environment.
     Key(String),
+    /// There is no key for anything else, and this provider, which needs none, answers.
+    Running(String),
     /// There is no key for anything else.
     NoKey,
 }
@@ -122,6 +125,14 @@ impl std::fmt::Display for Because {
         match self {
             Self::Set => f.write_str("as set"),
             Self::Key(variable) => write!(f, "because {variable} is set"),
+            Self::Running(provider) => {
+                write!(f, "because {provider} answers, and ")?;
+                write!(
+                    f,
+                    "{}",
+                    Self::NoKey.to_string().trim_start_matches("because ")
+                )
+            }
             Self::NoKey => {
                 let names = PRESETS
                     .iter()
@@ -237,11 +248,11 @@ mod tests {
                 "because OPENROUTER_API_KEY",
             ),
             (
-                "without a default",
+                "the last one",
                 "",
                 &[("GEMINI_API_KEY", "k")],
-                "offline/offline",
-                "because none",
+                "gemini/gemini-2.5-pro",
+                "because GEMINI_API_KEY",
             ),
             (
                 "set",

@@ -20,6 +20,8 @@ struct Entry {
     input: NanoUsd,
     #[serde(default, deserialize_with = "some_dollars")]
     cached: Option<NanoUsd>,
+    #[serde(default, deserialize_with = "some_dollars")]
+    cache_write: Option<NanoUsd>,
     #[serde(deserialize_with = "dollars")]
     output: NanoUsd,
     context_window: Option<u64>,
@@ -97,6 +99,7 @@ impl Prices {
         Some(Price {
             input: entry.input,
             cached: entry.cached.unwrap_or(entry.input),
+            cache_write: entry.cache_write.unwrap_or(entry.input),
             output: entry.output,
         })
     }
@@ -151,16 +154,19 @@ fn some_dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nan
 mod tests {
     use super::*;
 
-    fn of(prices: &Prices, model: &str) -> Option<[u64; 3]> {
+    fn of(prices: &Prices, model: &str) -> Option<[u64; 4]> {
         let price = prices.of(model)?;
-        Some([price.input, price.cached, price.output].map(|part| part.0 / 1_000_000))
+        Some(
+            [price.input, price.cached, price.cache_write, price.output]
+                .map(|part| part.0 / 1_000_000),
+        )
     }
 
     #[test]
     fn the_built_in_list_is_in_order() {
         let prices = Prices::builtin().unwrap();
         let sonnet = of(&prices, "anthropic/claude-sonnet-4-5-20250929");
-        assert_eq!(sonnet, Some([3_000, 300, 15_000]));
+        assert_eq!(sonnet, Some([3_000, 300, 3_750, 15_000]));
         assert_eq!(of(&prices, "offline/offline"), None);
     }
 
@@ -175,6 +181,7 @@ mod tests {
             model = "a/b*"
             input = 1.0
             cached = 0
+            cache_write = 1.25
             output = 1.0
             context_window = 2000
         "#;
@@ -189,9 +196,9 @@ mod tests {
         let parse = |text| Prices::parse(text, "own.toml").unwrap();
         let prices = parse(own).or(parse(others));
         for (model, expected) in [
-            ("a/b-large", Some([2_000, 2_000, 3_500])),
-            ("a/b-larger", Some([1_000, 0, 1_000])),
-            ("a/c", Some([9_000, 9_000, 9_000])),
+            ("a/b-large", Some([2_000, 2_000, 2_000, 3_500])),
+            ("a/b-larger", Some([1_000, 0, 1_250, 1_000])),
+            ("a/c", Some([9_000, 9_000, 9_000, 9_000])),
             ("b/b", None),
         ] {
             assert_eq!(of(&prices, model), expected, "{model}");

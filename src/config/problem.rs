@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use super::secret::may_be_secret;
+
 /// Where a value came from, least important first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -128,10 +130,8 @@ pub(super) fn plain(value: &str) -> String {
 
 /// The value of a key that does not exist: what looks like a secret is not printed (spec 13).
 pub(super) fn shown_unless_secret(key: &str, value: &str) -> String {
-    let hints = ["key", "token", "secret", "password", "credential", "auth"];
-    let key = key.to_ascii_lowercase();
     let number = value.parse::<f64>().is_ok();
-    if !number && hints.iter().any(|hint| key.contains(hint)) {
+    if !number && may_be_secret(key) {
         return "…".to_owned();
     }
     shown(value)

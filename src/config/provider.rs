@@ -75,6 +75,9 @@ pub struct Provider {
     /// The file with the key, in the place of a variable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<FilePath>,
+    /// A file with the certificates of authorities that are trusted besides those of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<FilePath>,
     /// Whether replies are asked for as streams.
     #[serde(default)]
     pub stream: Stream,
@@ -127,6 +130,9 @@ pub struct ProviderModel {
     /// The same for those that the provider had cached; `input` where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Rate>,
+    /// The same for those that the provider puts into its cache; `input` where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Rate>,
     /// What a million tokens received cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Rate>,
@@ -160,24 +166,8 @@ impl ProviderModel {
         Some(Price {
             input: input.nanos(),
             cached: self.cached.unwrap_or(input).nanos(),
+            cache_write: self.cache_write.unwrap_or(input).nanos(),
             output: output.nanos(),
         })
     }
-}
-
-/// Words in the name of a header whose value is likely a secret.
-const SECRET_HEADERS: [&str; 7] = [
-    "auth",
-    "key",
-    "token",
-    "secret",
-    "cookie",
-    "password",
-    "credential",
-];
-
-/// Whether the value of this header is likely a secret.
-pub(super) fn may_be_secret(header: &HeaderName) -> bool {
-    let name = header.as_str().to_ascii_lowercase();
-    SECRET_HEADERS.iter().any(|word| name.contains(word))
 }

@@ -24,6 +24,8 @@ pub enum Operation {
     Find,
     /// [`Journal::list`]
     List,
+    /// [`Journal::tenants`]
+    Tenants,
     /// [`Journal::unfinished`]
     Unfinished,
     /// [`Journal::save`]
@@ -37,7 +39,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    const COUNT: usize = 10;
+    const COUNT: usize = 11;
 
     const fn name(self) -> &'static str {
         match self {
@@ -46,6 +48,7 @@ impl Operation {
             Self::Read => "read",
             Self::Find => "find",
             Self::List => "list",
+            Self::Tenants => "tenants",
             Self::Unfinished => "unfinished",
             Self::Save => "save",
             Self::Snapshot => "snapshot",
@@ -234,6 +237,15 @@ impl<J: Journal> Journal for Faulty<J> {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         self.perform(Operation::List, self.inner.list(tenant, after, limit))
+            .boxed()
+    }
+
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        self.perform(Operation::Tenants, self.inner.tenants(after, limit))
             .boxed()
     }
 

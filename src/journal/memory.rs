@@ -12,14 +12,18 @@ use std::{
     ops::Bound,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::AtomicU64,
     },
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
 
 use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Standing, search::Wanted};
-use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId};
+use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
+
+mod log;
+
+use log::Log;
 
 /// A journal that ends with the process.
 #[derive(Debug, Default)]
@@ -45,21 +49,6 @@ struct Sessions {
 struct Slot {
     key: SessionKey,
     log: Arc<Mutex<Log>>,
-}
-
-#[derive(Debug, Default)]
-struct Log {
-    /// The record with sequence number `n` stands at `n - 1`.
-    records: Vec<Arc<Record>>,
-    /// The owner; 0 before the first claim.
-    epoch: Epoch,
-    /// Where the log ended when the owner claimed it: what stands behind was written by the owner.
-    claimed_at: usize,
-    standing: Standing,
-    snapshot: Option<Snapshot>,
-    /// Where somebody says something, with the number of the append.
-    said: Vec<(u64, usize)>,
-    deleted: bool,
 }
 
 impl Memory {
@@ -116,6 +105,13 @@ impl Memory {
     fn list_now(&self, tenant: &TenantId, after: Option<SessionName>, limit: usize) -> Vec<Known> {
         let page = read(&self.sessions).page(tenant, after, limit);
         page.into_iter().filter_map(|sid| self.known(sid)).collect()
+    }
+
+    fn tenants_now(&self, after: Option<TenantId>, limit: usize) -> Vec<TenantId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let sessions = read(&self.sessions);
+        let page = sessions.by_tenant.range((from, Bound::Unbounded));
+        page.map(|(tenant, _)| tenant.clone()).take(limit).collect()
     }
 
     fn unfinished_now(&self, after: Sid, limit: usize) -> Vec<Known> {
@@ -229,6 +225,9 @@ impl Sessions {
             && let Some(names) = self.by_tenant.get_mut(&key.tenant)
         {
             names.remove(&key.name);
+            if names.is_empty() {
+                self.by_tenant.remove(&key.tenant);
+            }
         }
     }
 
@@ -242,87 +241,8 @@ impl Sessions {
     }
 }
 
-impl Log {
-    fn last(&self) -> Seq {
-        Seq(self.records.len() as u64)
-    }
-
-    fn append(&mut self, append: &Append, landed: &AtomicU64) -> Result<Seq, Error> {
-        let Append {
-            sid,
-            epoch,
-            after,
-            ref records,
-            leaves,
-        } = *append;
-        self.owned(sid, epoch)?;
-        if after == self.last() {
-            self.note_what_is_said(records, landed);
-            self.records.extend(records.iter().cloned());
-            self.standing = leaves;
-            return Ok(self.last());
-        }
-        if self.repeats(after, records) {
-            return Ok(Seq(after.0 + records.len() as u64));
-        }
-        Err(Error::Conflict {
-            sid,
-            expected: after,
-            last: self.last(),
-        })
-    }
-
-    fn note_what_is_said(&mut self, records: &[Arc<Record>], landed: &AtomicU64) {
-        let says = |&(_, record): &(usize, &Arc<Record>)| record.said().is_some();
-        let mut behind = (self.records.len()..).zip(records).filter(says).peekable();
-        if behind.peek().is_some() {
-            let landed = landed.fetch_add(1, Ordering::Relaxed);
-            self.said.extend(behind.map(|(index, _)| (landed, index)));
-        }
-    }
-
-    /// No append that found the log before it was deleted may land in it.
-    fn close(&mut self, sid: Sid, by: Epoch) -> Result<(), Error> {
-        self.owned(sid, by)?;
-        self.deleted = true;
-        Ok(())
-    }
-
-    fn owned(&self, sid: Sid, by: Epoch) -> Result<(), Error> {
-        if self.deleted {
-            return Err(Error::Unknown { sid });
-        }
-        if by == self.epoch {
-            return Ok(());
-        }
-        Err(Error::Fenced {
-            sid,
-            mine: by,
-            current: self.epoch,
-        })
-    }
-
-    /// Whether the owner has appended exactly this at this position before.
-    fn repeats(&self, after: Seq, records: &[Arc<Record>]) -> bool {
-        let Ok(start) = usize::try_from(after.0) else {
-            return false;
-        };
-        let there = start
-            .checked_add(records.len())
-            .and_then(|end| self.records.get(start..end));
-        start >= self.claimed_at && there.is_some_and(|there| same(there, records))
-    }
-}
-
 fn index(sid: Sid) -> Option<usize> {
     usize::try_from(sid.0).ok()?.checked_sub(1)
-}
-
-fn same(there: &[Arc<Record>], again: &[Arc<Record>]) -> bool {
-    there
-        .iter()
-        .zip(again)
-        .all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }
 
 // A poisoned lock is taken all the same: no code under these locks can panic halfway through a
@@ -364,6 +284,14 @@ impl Journal for Memory {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move { Ok(self.list_now(&tenant, after, limit)) }.boxed()
+    }
+
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        async move { Ok(self.tenants_now(after, limit)) }.boxed()
     }
 
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {

@@ -2,7 +2,7 @@
 //!
 //! Shared by all journals, so that they find the same.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use super::Entry;
 use crate::model::{QueryId, Seq, SessionKey, Timestamp, Utterance};
@@ -64,7 +64,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// The words of a search, the first 32 different ones; none if there is no word in it.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let words: Vec<String> = distinct(text).take(MOST).collect();
+        let words: Vec<String> = distinct(text).take(MOST).map(Cow::into_owned).collect();
         (!words.is_empty()).then_some(Self { words })
     }
 
@@ -76,14 +76,14 @@ impl Wanted {
     pub(super) fn all_in(&self, text: &str) -> bool {
         let mut missing: HashSet<&str> = self.words.iter().map(String::as_str).collect();
         spans(text).any(|(_, word)| {
-            missing.remove(folded(word).as_str());
+            missing.remove(&*folded(word));
             missing.is_empty()
         })
     }
 
     /// What a text says around the first of the words.
     pub(super) fn excerpt(&self, text: &str) -> String {
-        let is_wanted = |word: &str| self.words.contains(&folded(word));
+        let is_wanted = |word: &str| self.words.iter().any(|wanted| **wanted == *folded(word));
         let found = spans(text).find(|(_, word)| is_wanted(word));
         let found = found.map_or(0, |(at, _)| at);
         let start = start_before(text, found);
@@ -103,7 +103,7 @@ impl Wanted {
 }
 
 /// The different words of a text as they are compared, in the order in which they come.
-pub(super) fn distinct(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn distinct(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let mut seen = HashSet::new();
     spans(text)
         .map(|(_, word)| folded(word))
@@ -124,10 +124,14 @@ fn spans(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .filter(|(_, word)| !word.is_empty())
 }
 
-/// A word as it is compared.
-fn folded(word: &str) -> String {
+/// A word as it is compared; as it stands, where that is the same: most words are written small.
+fn folded(word: &str) -> Cow<'_, str> {
+    let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if word.len() <= LONGEST && word.bytes().all(is_small) {
+        return Cow::Borrowed(word);
+    }
     let lower = word.chars().flat_map(char::to_lowercase);
-    lower.take(LONGEST).collect()
+    Cow::Owned(lower.take(LONGEST).collect())
 }
 
 /// Where an excerpt begins: at a word, a little before the one found.
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<String> {
-        distinct(text).collect()
+        distinct(text).map(Cow::into_owned).collect()
     }
 
     #[test]

@@ -213,6 +213,17 @@ impl Journal for Sqlite {
             .boxed()
     }
 
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        let readers = &self.inner.readers;
+        readers
+            .ask(move |reader| reader.tenants(after.as_ref(), limit))
+            .boxed()
+    }
+
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         let readers = &self.inner.readers;
         readers

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, Fault, FaultClass, Reply, StopReason, Turn, Usage,
+    Attempt, Fault, Reply, StopReason, Turn, Usage,
     record::{
         AmountBudget, BudgetFact, Compacted, Compacting, CompactionFailed, FailedOver, LlmFact,
         Retried, TurnRestartCause,
@@ -52,7 +52,7 @@ pub(super) struct Plan {
 
 /// What is to be done before a turn that would use so much; nothing if it is too early or of no use.
 pub(super) fn due(draft: &Draft<'_>, used: AmountBudget) -> Option<Plan> {
-    let threshold = draft.policy().thresholds.context.floor_of(used.limit);
+    let threshold = context::threshold(draft.policy(), used.limit);
     let model = &draft.policy().model(0)?.name;
     (used.used >= threshold)
         .then(|| plan(draft, used, model))
@@ -80,7 +80,7 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
     if query.compactions >= MOST || failed_just_now || guard::spent(draft).is_some() {
         return None;
     }
-    let choice = choice::choose(&draft.transcript(), sizes(draft, before))?;
+    let choice = choice::choose(&draft.transcript(), sizes(draft, before, model))?;
     let model = model.to_owned();
     Some(Plan {
         choice,
@@ -89,11 +89,13 @@ fn plan(draft: &Draft<'_>, before: AmountBudget, model: &str) -> Option<Plan> {
     })
 }
 
-fn sizes(draft: &Draft<'_>, used: AmountBudget) -> Sizes {
+fn sizes(draft: &Draft<'_>, used: AmountBudget, model: &str) -> Sizes {
     let calibration = draft.session.calibration();
-    let summary = (used.limit / SHARE).clamp(SUMMARY.0, SUMMARY.1);
+    let room = context::room(draft.policy(), model);
+    let window = room.map_or(used.limit, |room| room.min(used.limit));
+    let summary = (window / SHARE).clamp(SUMMARY.0, SUMMARY.1);
     Sizes {
-        window: calibration.chars_of(used.limit),
+        window: calibration.chars_of(window),
         summary: calibration.chars_of(summary),
     }
 }
@@ -104,7 +106,7 @@ pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -
         guidance,
         ..planned(&draft, plan)
     };
-    ask(draft, what)
+    ask(draft, what, Trial::First)
 }
 
 /// Asks for a summary so that the running turn's call can be made again.
@@ -113,7 +115,7 @@ pub(super) fn within_turn(draft: Draft<'_>, plan: Plan, attempt: Attempt) -> Dec
         turn_attempt: Some(attempt),
         ..planned(&draft, plan)
     };
-    ask(draft, what)
+    ask(draft, what, Trial::First)
 }
 
 fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
@@ -131,9 +133,9 @@ fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
 }
 
 /// Records that a model is asked, and asks it.
-fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
+fn ask(mut draft: Draft<'_>, what: Compacting, trial: Trial) -> Decision {
     let transcript = draft.transcript();
-    let Sizes { window, summary } = sizes(&draft, what.before);
+    let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
     // Room for the instruction, the frame and the reply; less where the estimate has proved wrong.
     let share = if what.turn_attempt.is_some() { 2 } else { 3 };
     let room = window / 4 * share;
@@ -142,10 +144,6 @@ fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let text = rendering::rendered(part, summary, room);
     let model = what.model.as_str().into();
     let token = token(&draft, what.attempt);
-    let trial = match what.again {
-        Some(TurnRestartCause::Fault { .. }) => Trial::Retry,
-        Some(TurnRestartCause::Recovery) | None => Trial::First,
-    };
     draft.emit_ahead(BudgetFact::ContextCompacting(what));
     draft.effect(Effect::Compact {
         token,
@@ -216,7 +214,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
         },
     };
     let count = what.messages.len();
-    let most = sizes(&draft, what.before).summary;
+    let most = sizes(&draft, what.before, &what.model).summary;
     let summary = rendering::standing_for(count, &summary, most);
     let gone = draft.session.transcript().range(what.messages);
     let gone: usize = gone.iter().map(|message| chars(&message.parts)).sum();
@@ -247,22 +245,23 @@ fn too_long() -> TurnRestartCause {
     TurnRestartCause::Fault { code }
 }
 
+/// A try failed, and may have been counted all the same.
+pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
+    let Some((what, _)) = current(&draft) else {
+        return Decision::nothing();
+    };
+    let usage = turn_end::priced(&draft, &what.model, usage);
+    failed(draft, fault, usage)
+}
+
 /// A try failed: again, the next model, or none.
-pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
+fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
     let Some((what, tries)) = current(&draft) else {
         return Decision::nothing();
     };
-    let policy = draft.policy();
-    let next = retry::after_model(policy, &what.model);
-    let same_again = match fault.class {
-        FaultClass::Retryable { .. } => tries < policy.retry.attempts,
-        // Nobody says that the next one has no room either.
-        FaultClass::Overloaded { .. } => next.is_none() && tries < policy.retry.attempts,
-        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
-    };
     let attempt = what.attempt;
-    if same_again {
-        let pause = retry::back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
+    let fault = retry::as_it_was(&draft, fault);
+    if let Some(pause) = retry::pause(&draft, &what.model, fault.class, tries) {
         let not_before = draft.now.at.plus(pause);
         let token = token(&draft, attempt);
         draft.emit_ahead(LlmFact::Retried(Retried {
@@ -277,7 +276,7 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
         });
         return draft.wait();
     }
-    if let Some(next) = next {
+    if let Some(next) = draft.policy().after(&what.model) {
         let to = next.name.to_string();
         draft.emit_ahead(LlmFact::FailedOver(FailedOver {
             attempt,
@@ -305,7 +304,8 @@ pub(super) fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
             let detail = format!(
                 "the conversation is too long for the model, and no summary of it was to be had ({code}: {detail})"
             );
-            retry::next_model(draft, token, Fault::permanent(TOO_LONG, detail))
+            let fault = Fault::permanent(TOO_LONG, detail);
+            retry::next_model(draft, token, fault, Usage::default())
         }
         None => guard::begin_turn(draft, Vec::new()),
     }
@@ -326,15 +326,20 @@ pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
         return draft.wait();
     }
     let code = pause.code.to_string();
-    again(draft, &what, TurnRestartCause::Fault { code })
+    again(draft, &what, TurnRestartCause::Fault { code }, pause.trial)
 }
 
 /// The same once more, as a new try.
-pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause) -> Decision {
+pub(super) fn again(
+    draft: Draft<'_>,
+    what: &Compacting,
+    cause: TurnRestartCause,
+    trial: Trial,
+) -> Decision {
     let what = Compacting {
         attempt: what.attempt.next(),
         again: Some(cause),
         ..what.clone()
     };
-    ask(draft, what)
+    ask(draft, what, trial)
 }

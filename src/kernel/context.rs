@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{draft::Draft, policy::Policy};
+use super::{
+    draft::Draft,
+    policy::{ModelChoice, Policy},
+};
 use crate::model::{ToolSpec, record::AmountBudget};
 
 /// The whole, in ten-thousandths.
@@ -15,6 +18,8 @@ const ONE: u64 = 10_000;
 const BOUNDS: (u64, u64) = (ONE / 4, ONE * 4);
 /// How much a new observation moves what was known: one part in so many.
 const WEIGHT: u64 = 4;
+/// One part in so many of the room for what is sent is kept free, because estimates are rough.
+const ROOM_KEPT: u64 = 10;
 /// An estimate of fewer tokens says more about what surrounds messages than about them.
 const TELLING: u64 = 32;
 
@@ -77,8 +82,27 @@ pub(super) fn use_of(draft: &Draft<'_>, estimate: u64) -> Option<AmountBudget> {
 
 /// The window of a model of the chain.
 pub(super) fn window(policy: &Policy, name: &str) -> Option<u64> {
-    let mut models = policy.models.iter();
-    models.find(|model| *model.name == *name)?.context_window
+    named(policy, name)?.context_window
+}
+
+/// What of the window of a model is left for what is sent: many servers refuse a call whose longest reply
+/// would not fit besides. None if nobody knows; half of it at least, whatever is configured.
+pub(super) fn room(policy: &Policy, name: &str) -> Option<u64> {
+    let model = named(policy, name)?;
+    let window = model.context_window?;
+    Some(window - model.max_output?.min(window / 2))
+}
+
+/// From how many tokens on the conversation is compacted: a share of the first model's window, and in any
+/// case a little before the room in it is used up.
+pub(super) fn threshold(policy: &Policy, limit: u64) -> u64 {
+    let share = policy.thresholds.context.floor_of(limit);
+    let room = policy.model(0).and_then(|model| room(policy, &model.name));
+    room.map_or(share, |room| share.min(room - room / ROOM_KEPT))
+}
+
+fn named<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
+    policy.models.iter().find(|model| *model.name == *name)
 }
 
 /// Names, descriptions and schemas, as they are sent.
@@ -92,6 +116,8 @@ fn tool_tokens(tools: &[ToolSpec]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn learnt(pairs: &[(u64, u64)]) -> Calibration {
@@ -131,6 +157,26 @@ mod tests {
             ),
         ] {
             assert_eq!(learnt(&pairs).applied_to(estimate), tokens, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_longest_reply_has_to_fit_as_well() {
+        for (name, window, output, threshold, room) in [
+            ("nobody knows the reply", 8_192, None, 5_734, None),
+            ("half the window", 8_192, Some(4_096), 3_687, Some(4_096)),
+            ("a third", 200_000, Some(64_000), 122_400, Some(136_000)),
+            ("small", 200_000, Some(8_000), 140_000, Some(192_000)),
+            ("all of it", 8_192, Some(8_192), 3_687, Some(4_096)),
+        ] {
+            let model = ModelChoice {
+                context_window: Some(window),
+                max_output: output,
+                ..ModelChoice::new("p/one")
+            };
+            let policy = Policy::new(vec![model], Arc::default());
+            assert_eq!(super::threshold(&policy, window), threshold, "{name}");
+            assert_eq!(super::room(&policy, "p/one"), room, "{name}");
         }
     }
 

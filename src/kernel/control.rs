@@ -7,7 +7,7 @@ use super::{
     inbox,
     input::Refusal,
     phase::{CallState, Step},
-    restart,
+    restart, retry,
 };
 use crate::model::{
     By, CallId, ForcedBy, Limits, Outcome,
@@ -74,12 +74,19 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
                 attempt,
             };
             draft.effect(Effect::AbortModel { token });
+            let model = draft.query.model.to_string();
+            if let Some(used) = retry::dropped(&draft, attempt, model) {
+                draft.emit(used);
+            }
         }
         Step::Compacting {
             what, pause: None, ..
         } => {
             let token = compaction::token(&draft, what.attempt);
             draft.effect(Effect::AbortModel { token });
+            if let Some(used) = retry::dropped(&draft, what.attempt, what.model.clone()) {
+                draft.emit_ahead(used);
+            }
         }
         // Calls are dropped at the end of the query.
         Step::Preparing

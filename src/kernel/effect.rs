@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, NanoUsd, QueryId, Record, SessionName, Timestamp, ToolCall, Turn, record::TurnMode,
+    Attempt, Fault, FaultClass, NanoUsd, QueryId, Record, SessionName, Timestamp, ToolCall, Turn,
+    record::TurnMode,
 };
 
 /// Which try of which turn an asynchronous result belongs to.
@@ -28,6 +29,30 @@ pub enum Trial {
     First,
     /// It does.
     Retry,
+    /// It does, and that counts for nothing: it was refused for the rate, and the pace keeps it from doing
+    /// harm; or it was lost with its gateway.
+    Excused,
+}
+
+/// Code of a refusal for the rate.
+const RATE_LIMITED: &str = "rate_limited";
+/// Code of a call that was lost on its way.
+const LOST: &str = "gateway";
+
+impl Trial {
+    /// What a call of the same model is after this fault.
+    pub(super) fn after(fault: &Fault) -> Self {
+        match fault.class {
+            FaultClass::Overloaded { .. } => Self::First,
+            FaultClass::Retryable { .. }
+            | FaultClass::Permanent
+            | FaultClass::Cancelled
+            | FaultClass::Bug => match fault.code.as_str() {
+                RATE_LIMITED | LOST => Self::Excused,
+                _ => Self::Retry,
+            },
+        }
+    }
 }
 
 /// Something to do.

@@ -173,7 +173,7 @@ fn amounts(budgets: [(u64, Option<u64>); 2]) -> Vec<AmountBudget> {
 }
 
 /// The warnings that are due and were not given yet.
-fn warnings(draft: &Draft<'_>, context: Option<AmountBudget>) -> Vec<BudgetFact> {
+fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
     let query = &draft.query;
     let (turn, max_turns) = (query.turns, query.limits.max_turns);
     let thresholds = draft.policy().thresholds;
@@ -204,9 +204,10 @@ fn warnings(draft: &Draft<'_>, context: Option<AmountBudget>) -> Vec<BudgetFact>
                 .map(BudgetFact::CostWarning),
         );
     }
-    let tight = |amount: &AmountBudget| amount.used >= thresholds.context.floor_of(amount.limit);
+    let policy = draft.policy();
+    let tight = |amount: &AmountBudget| amount.used >= context::threshold(policy, amount.limit);
     if !query.warned.context {
-        due.extend(context.filter(tight).map(BudgetFact::ContextWarning));
+        due.extend(used.filter(tight).map(BudgetFact::ContextWarning));
     }
     due
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::effect::CallToken;
 use crate::model::{
     By, CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp,
-    ToolResult, Turn,
+    ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
     record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause},
 };
@@ -17,13 +17,46 @@ pub struct Moment {
     pub at: Timestamp,
     /// Random bits, for jitter.
     pub entropy: u64,
+    /// How far the call is that runs.
+    pub call: InFlight,
+}
+
+/// A call that runs, as far as the records do not tell it yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InFlight {
+    /// There is none, or it was not sent.
+    #[default]
+    Unsent,
+    /// It was.
+    Sent {
+        /// About how many tokens, before calibration.
+        tokens: u64,
+        /// How many characters have come back.
+        received: u64,
+        /// What the provider says that it has used so far.
+        told: Usage,
+    },
+}
+
+impl InFlight {
+    /// Whether the provider does not say what it uses.
+    pub(super) const fn is_uncounted(self) -> bool {
+        match self {
+            Self::Unsent => false,
+            Self::Sent { told, .. } => told.input_tokens == 0,
+        }
+    }
 }
 
 impl Moment {
     /// A moment without jitter.
     #[must_use]
     pub const fn at(at: Timestamp) -> Self {
-        Self { at, entropy: 0 }
+        Self {
+            at,
+            entropy: 0,
+            call: InFlight::Unsent,
+        }
     }
 }
 
@@ -140,6 +173,8 @@ pub enum Report {
         token: CallToken,
         /// How.
         fault: Fault,
+        /// What it used all the same, as far as the provider said.
+        usage: Usage,
     },
     /// A summary of earlier messages is there.
     Compacted {
@@ -154,6 +189,8 @@ pub enum Report {
         token: CallToken,
         /// How.
         fault: Fault,
+        /// What it used all the same, as far as the provider said.
+        usage: Usage,
     },
     /// A back-off is over.
     RetryDue {

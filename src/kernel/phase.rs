@@ -77,6 +77,8 @@ pub struct Pause {
     pub until: Timestamp,
     /// The code of the fault that it waits for to pass.
     pub code: Arc<str>,
+    /// What the next call is.
+    pub trial: Trial,
 }
 
 /// A call and how far it is.

@@ -70,6 +70,8 @@ pub struct ModelChoice {
     pub name: Arc<str>,
     /// How many tokens fit, if that is known.
     pub context_window: Option<u64>,
+    /// How many a reply may have; as many are asked for with each call, and have to fit as well.
+    pub max_output: Option<u64>,
     /// What it costs, if that is known; a reply that says itself what it cost is believed.
     pub price: Option<Price>,
 }
@@ -81,6 +83,7 @@ impl ModelChoice {
         Self {
             name: name.into(),
             context_window: None,
+            max_output: None,
             price: None,
         }
     }
@@ -95,15 +98,21 @@ pub struct RetryPolicy {
     pub base: Duration,
     /// Longest pause, unless the other side asks for a longer one.
     pub cap: Duration,
+    /// Where there is a next model, it is asked instead of waiting for longer than this.
+    pub longest: Duration,
+    /// Where there is none, so long is waited at most; a model that asks for more fails.
+    pub patience: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Three tries, half a second, half a minute.
+    /// Three tries, half a second, half a minute; a minute, ten minutes.
     fn default() -> Self {
         Self {
             attempts: 3,
             base: Duration::from_millis(500),
             cap: Duration::from_secs(30),
+            longest: Duration::from_secs(60),
+            patience: Duration::from_secs(600),
         }
     }
 }
@@ -212,6 +221,23 @@ impl Policy {
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// How long a call of this model may be put off before another is asked, or none is left to ask.
+    #[must_use]
+    pub fn longest_wait(&self, model: &str) -> Duration {
+        match self.after(model) {
+            Some(_) => self.retry.longest,
+            None => self.retry.patience,
+        }
+    }
+
+    /// The model of the chain that follows this one; one that stands in it twice is asked once.
+    pub(super) fn after(&self, model: &str) -> Option<&ModelChoice> {
+        let first = |name: &str| self.models.iter().position(|known| *known.name == *name);
+        let used = first(model)?;
+        let mut rest = self.models.iter().enumerate().skip(used + 1);
+        rest.find_map(|(at, next)| (first(&next.name) == Some(at)).then_some(next))
     }
 
     /// A model of the chain; the last one for an index beyond it.

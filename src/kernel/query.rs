@@ -13,14 +13,17 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, CallId, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
-        StopReason, Timestamp, Turn, Usage,
+        Attempt, CallId, Fault, Limits, QueryId, QueryType, SessionName, SharedList, Signal,
+        SignalFields, StopReason, Timestamp, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
 };
 
 mod evolve;
+mod tries;
+
+use tries::Refusals;
 
 /// What the current turn has come to so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -96,6 +99,10 @@ pub struct Query {
     pub(super) compaction_attempt: Attempt,
     /// The turn before which no summary was to be had.
     pub(super) uncompacted: Option<u32>,
+    /// Calls that were refused one after the other before anything was sent.
+    pub(super) refusals: Refusals,
+    /// The fault of the try before, of the same model at the same.
+    pub(super) repeats: Option<Arc<Fault>>,
     /// The estimate of what the running turn sends, where it is known.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
@@ -158,6 +165,8 @@ impl Query {
             compactions: 0,
             compaction_attempt: Attempt(0),
             uncompacted: None,
+            refusals: Refusals::default(),
+            repeats: None,
             sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),

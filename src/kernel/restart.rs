@@ -67,7 +67,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         }
         Step::Compacting {
             what, pause: None, ..
-        } => compaction::again(draft, &what, TurnRestartCause::Recovery),
+        } => compaction::again(draft, &what, TurnRestartCause::Recovery, Trial::First),
         Step::Compacting {
             what,
             pause: Some(pause),

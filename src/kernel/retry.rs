@@ -6,16 +6,24 @@ use super::{
     compaction,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
+    input::InFlight,
     phase::Step,
-    policy::{ModelChoice, Policy, RetryPolicy},
+    policy::RetryPolicy,
+    turn_end,
 };
 use crate::model::{
-    Attempt, Fault, FaultClass, Usage,
-    record::{FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
+    Attempt, Fault, FaultClass, Span, Usage,
+    record::{Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
 };
 
 /// What the fault asks for.
-pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
+pub(super) fn failed(
+    mut draft: Draft<'_>,
+    token: CallToken,
+    fault: Fault,
+    usage: Usage,
+) -> Decision {
+    let usage = turn_end::priced(&draft, &draft.query.model, usage);
     let tries = match draft.query.step {
         Step::Calling { tries, .. } => tries,
         Step::Preparing
@@ -26,6 +34,7 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         | Step::Delegating { .. }
         | Step::Ending { .. } => return Decision::nothing(),
     };
+    let fault = as_it_was(&draft, fault);
     match compaction::instead_of_failing(&draft, &fault) {
         // It is found too long once more when the session goes on.
         Some(_) if draft.session.is_paused() => {
@@ -33,33 +42,23 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
                 attempt: token.attempt,
                 fault,
                 not_before: draft.now.at,
-                usage: Usage::default(),
+                usage,
             }));
             return draft.wait();
         }
-        Some(plan) => return compaction::within_turn(draft, plan, token.attempt),
+        Some(plan) => {
+            spent(&mut draft, token.attempt, fault, usage);
+            return compaction::within_turn(draft, plan, token.attempt);
+        }
         None => {}
     }
-    let policy = draft.policy();
-    let may_pass = match fault.class {
-        FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => true,
-        FaultClass::Permanent | FaultClass::Cancelled | FaultClass::Bug => false,
-    };
-    let used = policy
-        .models
-        .iter()
-        .position(|model| *model.name == *draft.query.model);
-    let next = used.and_then(|index| after(&policy.models, index));
-    // Nothing was sent, and why is no matter of this call: another model can be asked at once.
-    let elsewhere = next.is_some() && matches!(fault.class, FaultClass::Overloaded { .. });
-    if may_pass && !elsewhere && tries < policy.retry.attempts {
-        let pause = back_off(policy.retry, tries, fault.class.after(), draft.now.entropy);
+    if let Some(pause) = pause(&draft, &draft.query.model, fault.class, tries) {
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
             attempt: token.attempt,
             fault,
             not_before,
-            usage: Usage::default(),
+            usage,
         }));
         draft.effect(Effect::RetryAt {
             token,
@@ -67,37 +66,146 @@ pub(super) fn failed(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> De
         });
         return draft.wait();
     }
-    next_model(draft, token, fault)
+    next_model(draft, token, fault, usage)
+}
+
+/// What a failed try used, where what follows has no place for it.
+fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
+    if usage.is_none() {
+        return;
+    }
+    let model = draft.query.model.to_string();
+    draft.emit(LlmFact::Failed(Failed {
+        attempt,
+        model,
+        fault,
+        usage,
+    }));
+}
+
+/// A call is dropped that a provider may have counted: as far as it said so, else by an estimate.
+pub(super) fn dropped(draft: &Draft<'_>, attempt: Attempt, model: String) -> Option<LlmFact> {
+    let InFlight::Sent {
+        tokens,
+        received,
+        told,
+    } = draft.now.call
+    else {
+        return None;
+    };
+    let estimate = draft.session.calibration().applied_to(tokens);
+    let usage = Usage {
+        input_tokens: match told.input_tokens {
+            0 => estimate,
+            told => told,
+        },
+        output_tokens: told.output_tokens.max(received / 4),
+        ..told
+    };
+    let usage = turn_end::priced(draft, &model, usage);
+    let fault = Fault {
+        class: FaultClass::Cancelled,
+        code: "cancelled".to_owned(),
+        detail: "the call was dropped with its query".to_owned(),
+    };
+    Some(LlmFact::Failed(Failed {
+        attempt,
+        model,
+        fault,
+        usage,
+    }))
+}
+
+/// Code of a gateway that makes no more repetitions for now.
+const RETRY_BUDGET: &str = "retry_budget";
+
+/// Where a repetition is not made, what it was to repeat is what is the matter.
+pub(super) fn as_it_was(draft: &Draft<'_>, fault: Fault) -> Fault {
+    match &draft.query.repeats {
+        Some(before) if fault.code == RETRY_BUDGET => Fault {
+            code: before.code.clone(),
+            detail: format!("{}; {}", before.detail, fault.detail),
+            ..fault
+        },
+        Some(_) | None => fault,
+    }
+}
+
+/// How long to wait until the same model is asked again, after so many tries; none if it is not.
+pub(super) fn pause(
+    draft: &Draft<'_>,
+    model: &str,
+    class: FaultClass,
+    tries: u32,
+) -> Option<Duration> {
+    let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
+    let asked = class.after().unwrap_or_default();
+    let (tries, waited) = match class {
+        FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
+        // Nothing was sent, and why is no matter of this call: another model can be asked at once, and
+        // where there is none it is no try but a matter of time.
+        FaultClass::Overloaded { .. } if policy.after(model).is_none() => {
+            let count = refusals.count.saturating_add(1);
+            (count, refusals.lasting(now.at))
+        }
+        FaultClass::Retryable { .. }
+        | FaultClass::Overloaded { .. }
+        | FaultClass::Permanent
+        | FaultClass::Cancelled
+        | FaultClass::Bug => return None,
+    };
+    let in_time = waited.saturating_add(asked) <= policy.longest_wait(model);
+    in_time.then(|| back_off(policy.retry, tries, class.after(), now.entropy))
 }
 
 /// The model is given up for this turn: the next one of the chain, or the end.
-pub(super) fn next_model(mut draft: Draft<'_>, token: CallToken, fault: Fault) -> Decision {
-    let Some(next) = after_model(draft.policy(), &draft.query.model) else {
-        return draft.fail(&fault.code, fault.detail);
+pub(super) fn next_model(
+    mut draft: Draft<'_>,
+    token: CallToken,
+    fault: Fault,
+    usage: Usage,
+) -> Decision {
+    let next = draft.policy().after(&draft.query.model);
+    let Some(to) = next.map(|next| next.name.to_string()) else {
+        let (code, detail) = (fault.code.clone(), given_up(&draft, &fault));
+        spent(&mut draft, token.attempt, fault, usage);
+        return draft.fail(&code, detail);
     };
-    let (from, to) = (draft.query.model.to_string(), next.name.to_string());
+    let from = draft.query.model.to_string();
     draft.emit(LlmFact::FailedOver(FailedOver {
         attempt: token.attempt,
         fault,
         from,
         to,
-        usage: Usage::default(),
+        usage,
     }));
     due(draft, token)
 }
 
-/// The model of the chain that follows this one.
-pub(super) fn after_model<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
-    let mut models = policy.models.iter();
-    let used = models.position(|model| *model.name == *name);
-    used.and_then(|index| after(&policy.models, index))
-}
-
-/// The next model of the chain; one that stands in it twice is asked once.
-fn after(models: &[ModelChoice], index: usize) -> Option<&ModelChoice> {
-    let first = |name| models.iter().position(|model| model.name == name);
-    let mut rest = models.iter().enumerate().skip(index + 1);
-    rest.find_map(|(at, model)| (first(model.name.clone()) == Some(at)).then_some(model))
+/// What was the matter, and what can be done where that is a matter of time.
+fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
+    let detail = &fault.detail;
+    let patience = draft.policy().retry.patience;
+    let asked = fault.class.after().unwrap_or_default();
+    let waited = draft.query.refusals.lasting(draft.now.at);
+    if asked > patience {
+        let asked = Span(asked);
+        return format!(
+            "{detail}; it is not to be asked for {asked}: try again then, or add a model to `model.chain`"
+        );
+    }
+    match fault.class {
+        FaultClass::Overloaded { .. } => {
+            let waited = Span(waited);
+            format!(
+                "{detail}; that went on for {waited}: try again later, or add a model to `model.chain`"
+            )
+        }
+        FaultClass::Retryable { .. }
+        | FaultClass::Permanent
+        | FaultClass::Cancelled
+        | FaultClass::Bug => detail.clone(),
+    }
 }
 
 /// The back-off is over. While the session is paused nothing is asked; the back-off is owed again
@@ -145,12 +253,7 @@ pub(super) fn again(
 
 /// base × 2^(tries − 1), at most `cap`, then between half and all of it by the entropy given; never
 /// less than the other side asked for.
-pub(super) fn back_off(
-    policy: RetryPolicy,
-    tries: u32,
-    asked: Option<Duration>,
-    entropy: u64,
-) -> Duration {
+fn back_off(policy: RetryPolicy, tries: u32, asked: Option<Duration>, entropy: u64) -> Duration {
     let doublings = tries.saturating_sub(1).min(16);
     let full = policy.base.saturating_mul(1 << doublings).min(policy.cap);
     let half = full / 2;
@@ -171,6 +274,7 @@ mod tests {
             attempts: 9,
             base: Duration::from_millis(500),
             cap: Duration::from_secs(4),
+            ..RetryPolicy::default()
         };
         let ms = Duration::from_millis;
         for (name, tries, asked, entropy, pause) in [

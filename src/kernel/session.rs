@@ -176,14 +176,18 @@ impl Session {
         match report {
             Report::Prepared { result, .. } => prepared(draft, result),
             Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
-            Report::ModelFailed { token, fault } => retry::failed(draft, token, fault),
+            Report::ModelFailed {
+                token,
+                fault,
+                usage,
+            } => retry::failed(draft, token, fault, usage),
             Report::RetryDue { token } if query.compacts_again_with(token) => {
                 compaction::retry_due(draft)
             }
             Report::RetryDue { token } => retry::due(draft, token),
             Report::Compacted { reply, .. } => compaction::replied(draft, reply),
-            Report::CompactionFailed { fault, .. } => {
-                compaction::failed(draft, fault, Usage::default())
+            Report::CompactionFailed { fault, usage, .. } => {
+                compaction::try_failed(draft, fault, usage)
             }
             Report::ToolEnded { result, .. } => calls::ended(draft, result),
             Report::ChildEnded { end, .. } => delegation::ended(draft, end),

@@ -23,7 +23,7 @@ use crate::model::{QueryId, Usage, record::Opened};
 
 /// What this program writes; raised with every change to [`Resting`] or to what the records before it
 /// come to.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The state of a session of which nothing runs. Shares what is large with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -67,6 +67,7 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         signal: presence,
         stop: reply.stop,
         usage: priced(&draft, &draft.query.model, reply.usage),
+        estimated: draft.now.call.is_uncounted(),
         model: reply.model,
     }));
     match finding {

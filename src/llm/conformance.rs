@@ -213,7 +213,13 @@ async fn whole_reply(
     let reply = loop {
         match stream.next().await {
             Some(Ok(Delta::Text(piece))) => pieces.push_str(&piece),
-            Some(Ok(Delta::Reasoning(_) | Delta::Alive | Delta::Limits(_))) => {}
+            Some(Ok(
+                Delta::Reasoning(_)
+                | Delta::Progress
+                | Delta::Alive
+                | Delta::Used(_)
+                | Delta::Limits(_),
+            )) => {}
             Some(Ok(Delta::Done(reply))) => break reply,
             Some(Err(fault)) => return Err(Breach::Faulted { scenario, fault }),
             None => return Err(Breach::NoEnd { scenario }),

@@ -27,6 +27,10 @@ pub(super) trait Decode: Send {
 
     /// The reply, once nothing more comes; a fault where it is not whole.
     fn reply(&mut self) -> Result<Reply, Fault>;
+
+    /// Bytes of text that are held for the reply.
+    #[cfg(test)]
+    fn held(&self) -> usize;
 }
 
 /// Tokens as the provider tells them.
@@ -35,7 +39,41 @@ pub(super) struct Tokens {
     /// All that were sent.
     pub(super) input: Option<u64>,
     pub(super) cached: Option<u64>,
+    /// Of those that were sent, those that the provider put into its cache.
+    pub(super) kept: Option<u64>,
     pub(super) output: Option<u64>,
+}
+
+/// No call has more: the largest windows hold a few million.
+const MOST_TOKENS: u64 = 16_000_000;
+
+impl Tokens {
+    /// What was told so far and nothing else; none where nothing was.
+    pub(super) fn so_far(self) -> Option<Delta> {
+        let told = self.believed();
+        let input_tokens = told.input.unwrap_or(0);
+        let cached_tokens = told.cached.unwrap_or(0).min(input_tokens);
+        let kept = told.kept.unwrap_or(0);
+        let usage = Usage {
+            input_tokens,
+            cached_tokens,
+            cache_write_tokens: kept.min(input_tokens - cached_tokens),
+            output_tokens: told.output.unwrap_or(0),
+            cost: NanoUsd(0),
+        };
+        (!usage.is_none()).then_some(Delta::Used(usage))
+    }
+
+    /// Without what nobody can have used.
+    fn believed(self) -> Self {
+        let possible = |tokens: &u64| *tokens <= MOST_TOKENS;
+        Self {
+            input: self.input.filter(possible),
+            cached: self.cached.filter(possible),
+            kept: self.kept.filter(possible),
+            output: self.output.filter(possible),
+        }
+    }
 }
 
 /// What a reply answers.
@@ -43,24 +81,28 @@ pub(super) struct Tokens {
 pub(super) struct Context {
     pub(super) provider: Arc<str>,
     pub(super) request: Request,
-    /// Begins the ids that are given here; no two calls have the same.
-    pub(super) seed: String,
+    /// Begins the ids that are given here; no two calls have the same. Drawn where one is needed, which is
+    /// seldom.
+    pub(super) seed: fn() -> String,
 }
 
 impl Context {
     /// Ids for the calls of this reply.
-    pub(super) fn ids(&self) -> CallIds<'_> {
+    pub(super) fn ids(&self) -> CallIds {
         let messages = self.request.messages.iter();
         let calls = messages.flat_map(|message| message.calls());
         CallIds {
-            seed: &self.seed,
+            seed: None,
+            draw: self.seed,
             given: 0,
             taken: calls.map(|call| call.id.0.to_string()).collect(),
         }
     }
 
-    /// The whole reply. What was not told of its usage is estimated.
+    /// The whole reply. What was not told of its usage is estimated, and what nobody can have used is not
+    /// believed.
     pub(super) fn finish(&self, parts: Vec<Part>, stop: StopReason, told: Tokens) -> Reply {
+        let told = told.believed();
         let told_fully = told.input.is_some_and(|n| n > 0) && told.output.is_some();
         let estimate = if told_fully {
             Usage::default()
@@ -69,9 +111,12 @@ impl Context {
         };
         let input = told.input.filter(|n| *n > 0);
         let input_tokens = input.unwrap_or_else(|| estimate.input_tokens.max(1));
+        let cached_tokens = told.cached.unwrap_or(0).min(input_tokens);
+        let kept = told.kept.unwrap_or(0);
         let usage = Usage {
             input_tokens,
-            cached_tokens: told.cached.unwrap_or(0).min(input_tokens),
+            cached_tokens,
+            cache_write_tokens: kept.min(input_tokens - cached_tokens),
             output_tokens: told.output.unwrap_or_else(|| estimate.output_tokens.max(1)),
             cost: NanoUsd(0),
         };
@@ -86,19 +131,21 @@ impl Context {
 
 /// Gives each call an id of its own: the provider's, unless that is missing or taken.
 #[derive(Debug)]
-pub(super) struct CallIds<'a> {
-    seed: &'a str,
+pub(super) struct CallIds {
+    seed: Option<String>,
+    draw: fn() -> String,
     given: usize,
     taken: BTreeSet<String>,
 }
 
-impl CallIds<'_> {
+impl CallIds {
     /// The id for a call that came with `told`.
     pub(super) fn take(&mut self, told: &str) -> CallId {
         let mut id = told.to_owned();
         while id.is_empty() || self.taken.contains(&id) {
             self.given += 1;
-            id = format!("call_{}_{}", self.seed, self.given);
+            let seed = self.seed.get_or_insert_with(self.draw);
+            id = format!("call_{seed}_{}", self.given);
         }
         let given = CallId::new(&id);
         self.taken.insert(id);
@@ -119,7 +166,7 @@ pub(super) mod tests {
         Context {
             provider: "test".into(),
             request: conformance::request(scenario),
-            seed: "seed".into(),
+            seed: || "seed".to_owned(),
         }
     }
 
@@ -127,9 +174,10 @@ pub(super) mod tests {
     pub(in crate::llm) fn shown(deltas: &[Delta], reply: Result<Reply, Fault>) -> String {
         let deltas: Vec<String> = deltas
             .iter()
-            .map(|delta| match delta {
-                Delta::Text(text) => format!("{text:?}"),
-                Delta::Reasoning(text) => format!("~{text:?}"),
+            .filter_map(|delta| match delta {
+                Delta::Text(text) => Some(format!("{text:?}")),
+                Delta::Reasoning(text) => Some(format!("~{text:?}")),
+                Delta::Progress | Delta::Used(_) => None,
                 Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("{delta:?}"),
             })
             .collect();
@@ -189,11 +237,13 @@ pub(super) mod tests {
         let tokens = |input, cached, output| Tokens {
             input,
             cached,
+            kept: Some(4),
             output,
         };
         let usage = |input_tokens, cached_tokens, output_tokens| Usage {
             input_tokens,
             cached_tokens,
+            cache_write_tokens: 4.min(input_tokens - cached_tokens),
             output_tokens,
             cost: NanoUsd(0),
         };
@@ -219,6 +269,11 @@ pub(super) mod tests {
                 "no output told",
                 tokens(Some(9), None, None),
                 usage(9, 0, output),
+            ),
+            (
+                "more than anybody has",
+                tokens(Some(u64::MAX), Some(u64::MAX), Some(10_000_000_000_000)),
+                usage(input, 0, output),
             ),
             (
                 "more cached than sent",

@@ -28,6 +28,7 @@ pub fn estimate_usage(request: &Request, reply: &[Part]) -> Usage {
     Usage {
         input_tokens: tokens(sent),
         cached_tokens: 0,
+        cache_write_tokens: 0,
         output_tokens: tokens(reply.iter().map(part_characters).sum()),
         cost: NanoUsd(0),
     }

@@ -1,34 +1,33 @@
 //! The connection to a provider: one client with its pool, its addresses and its headers.
 //!
 //! rustls with ring, given to the client as it is, so that a provider that a host has installed for
-//! the process is neither needed nor disturbed. Trust comes from the platform, from the bundled roots
-//! where it has none. `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` hold, except for servers on
+//! the process is neither needed nor disturbed (`http/trust.rs`). `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` hold, except for servers on
 //! this machine. No redirect is followed: it would carry keys to who knows where. No time limit here
 //! covers a stream; only the connection has one.
 //!
 //! **Invariant:** key and header values are marked as sensitive, and the address as it is shown has
 //! neither user, password nor query.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{iter, net::IpAddr, time::Duration};
 
+use percent_encoding::percent_decode_str;
 use reqwest::{
     Client, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Dialect, ProviderSettings, anthropic, secrets::Secrets};
+
+mod trust;
 
 const USER_AGENT: &str = concat!("oracle-agent/", env!("CARGO_PKG_VERSION"));
 /// Longer than most servers keep an idle connection would only collect dead ones.
 const POOL_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Shorter words of a secret are such as `Bearer`.
+const WORD: usize = 8;
 
 /// Settings with which no call can be made. What is secret is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +59,17 @@ pub enum SetupError {
     Key {
         /// Whose.
         provider: String,
+    },
+    /// Its authorities' certificates are none.
+    #[error(
+        "the file `ca_file` of the provider `{provider}` has no certificates that can be used ({why}): it has \
+         to hold certificates of authorities in PEM, each between BEGIN CERTIFICATE and END CERTIFICATE"
+    )]
+    Authorities {
+        /// Whose.
+        provider: String,
+        /// What is wrong with them.
+        why: String,
     },
     /// The client could not be made.
     #[error("no connections to the provider `{provider}` can be made: {why}")]
@@ -135,12 +145,8 @@ impl Connection {
 }
 
 fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError> {
-    let failed = |why: String| SetupError::Client {
-        provider: settings.name.clone(),
-        why,
-    };
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls().map_err(failed)?)
+        .tls_backend_preconfigured(trust::tls(settings)?)
         .user_agent(USER_AGENT)
         .referer(false)
         .redirect(redirect::Policy::none())
@@ -152,9 +158,10 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
     if is_here(base) {
         builder = builder.no_proxy();
     }
-    builder
-        .build()
-        .map_err(|error| failed(error.without_url().to_string()))
+    builder.build().map_err(|error| SetupError::Client {
+        provider: settings.name.clone(),
+        why: error.without_url().to_string(),
+    })
 }
 
 /// Whether the server is on this machine: no proxy can reach that.
@@ -165,35 +172,6 @@ fn is_here(base: &Url) -> bool {
         .trim_end_matches(']')
         .parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// Made once: reading a platform's roots takes milliseconds.
-fn tls() -> Result<ClientConfig, String> {
-    static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
-    CONFIG
-        .get_or_init(|| new_tls().map_err(|error| error.to_string()))
-        .clone()
-}
-
-fn new_tls() -> Result<ClientConfig, rustls::Error> {
-    let crypto = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&crypto))
-        .with_safe_default_protocol_versions()?;
-    let mut config = match rustls_platform_verifier::Verifier::new(crypto) {
-        Ok(platform) => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(platform))
-            .with_no_client_auth(),
-        Err(_) => builder
-            .with_root_certificates(bundled())
-            .with_no_client_auth(),
-    };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
-}
-
-fn bundled() -> RootCertStore {
-    webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect()
 }
 
 fn headers(settings: &ProviderSettings) -> Result<HeaderMap, SetupError> {
@@ -232,14 +210,36 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
+/// All that must not be told: keys, values of headers, and what the address holds beside the place. A
+/// user's name is often a token; one that is short is a name.
 fn secrets(settings: &ProviderSettings, base: &Url) -> Secrets {
-    let headers = settings.headers.iter().map(|(_, value)| value.clone());
-    let password = base.password().map(SecretString::from);
+    let headers = settings.headers.iter().map(|(_, value)| value);
+    let held = settings.key.iter().chain(headers);
+    let held = held.flat_map(|value| wholly_and_in_words(value.expose_secret()));
+    let user = Some(base.username()).filter(|user| user.len() >= WORD);
+    let written = user.into_iter().chain(base.password());
+    let written = written.flat_map(|text| {
+        let meant = percent_decode_str(text).decode_utf8_lossy();
+        [SecretString::from(text), SecretString::from(&*meant)]
+    });
     let queried = base
         .query_pairs()
         .map(|(_, value)| SecretString::from(&*value));
-    let secrets = settings.key.clone().into_iter().chain(headers);
-    Secrets::new(secrets.chain(password).chain(queried))
+    let pairs = base.query().unwrap_or_default().split('&');
+    let as_written = pairs.filter_map(|pair| Some(SecretString::from(pair.split_once('=')?.1)));
+    Secrets::new(held.chain(written).chain(queried).chain(as_written))
+}
+
+/// A value, and what it is made of: of `Bearer x`, servers repeat `x`.
+fn wholly_and_in_words(value: &str) -> impl Iterator<Item = SecretString> {
+    let parts = value.split(|c: char| c.is_whitespace() || ";,=\"".contains(c));
+    let words = parts.filter(|part| part.len() >= WORD);
+    iter::once(value).chain(words).map(SecretString::from)
+}
+
+/// An address as it may be shown; what is none is not shown.
+pub(super) fn shown_text(base_url: &str) -> String {
+    Url::parse(base_url.trim()).map_or_else(|_| "(no address)".to_owned(), |base| shown(&base))
 }
 
 fn shown(base: &Url) -> String {

@@ -6,6 +6,7 @@ mod calls;
 mod decode;
 mod manners;
 mod request;
+mod thoughts;
 
 pub(super) use decode::Decoder;
 pub(super) use manners::Manners;

@@ -1,8 +1,10 @@
 //! What there is to know of a provider before it is called.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use secrecy::SecretString;
+
+use super::http;
 
 /// How a server is talked to (spec 12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +25,8 @@ pub enum Streaming {
     Never,
 }
 
-/// A server of models.
-#[derive(Debug, Clone)]
+/// A server of models. `Debug` shows neither a secret nor what of the address could be one.
+#[derive(Clone)]
 pub struct ProviderSettings {
     /// The provider's name, as in `provider/model`.
     pub name: String,
@@ -36,6 +38,8 @@ pub struct ProviderSettings {
     pub key: Option<SecretString>,
     /// Headers that each call carries besides; values are as secret as the key.
     pub headers: Vec<(String, SecretString)>,
+    /// Certificates in PEM: authorities that are trusted besides those of the machine.
+    pub authorities: Option<Vec<u8>>,
     /// Whether replies are asked for as streams.
     pub streaming: Streaming,
     /// What is known of its models; one that is not here is called all the same.
@@ -44,6 +48,36 @@ pub struct ProviderSettings {
     pub connect: Duration,
     /// From there until the answer's headers.
     pub first_byte: Duration,
+}
+
+impl fmt::Debug for ProviderSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Each field by its name, so that a new one cannot be forgotten.
+        let Self {
+            name,
+            dialect,
+            base_url,
+            key,
+            headers,
+            authorities,
+            streaming,
+            models,
+            connect,
+            first_byte,
+        } = self;
+        f.debug_struct("ProviderSettings")
+            .field("name", name)
+            .field("dialect", dialect)
+            .field("base_url", &http::shown_text(base_url))
+            .field("key", key)
+            .field("headers", headers)
+            .field("authorities", &authorities.as_ref().map(Vec::len))
+            .field("streaming", streaming)
+            .field("models", models)
+            .field("connect", connect)
+            .field("first_byte", first_byte)
+            .finish()
+    }
 }
 
 /// A model, as far as it is known.

@@ -109,6 +109,17 @@ impl Reading {
         }
     }
 
+    /// Bytes that are held, at most: what has begun, and what has been made of all before it.
+    #[cfg(test)]
+    fn held(&self) -> (usize, usize) {
+        let begun = match &self.form {
+            Form::Unknown => 0,
+            Form::Events(parser) => parser.held(),
+            Form::Whole(body) => body.capacity(),
+        };
+        (begun, self.decoder.held())
+    }
+
     /// Finds out what it is, and gives back what is worth reading.
     fn begin<'a>(&mut self, chunk: &'a [u8]) -> Result<&'a [u8], Fault> {
         // White space and the bytes of a byte order mark say nothing before either form.

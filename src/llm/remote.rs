@@ -10,15 +10,22 @@
 //! | `remote/exchange` | one call as a stream: ask, read, end |
 //! | `reading`, `sse` | bytes to events, bounded |
 //! | `openai`, `anthropic` | requests and replies of the dialects |
-//! | `decode`, `lenient`, `wire` | what both do alike |
+//! | `decode`, `lenient`, `surrogates`, `wire` | what both do alike |
+//! | `kept` | prompts and tools, written once for many calls |
 //! | `fault`, `secrets` | what went wrong, and that it tells no key |
 
 use std::{fmt, sync::Arc, time::Duration};
+
+use reqwest::{
+    Method, Url,
+    header::{ACCEPT, HeaderMap, HeaderValue},
+};
 
 use super::{
     Backend, DeltaStream, Dialect, ModelSettings, ProviderSettings, Request, Streaming, anthropic,
     decode::{Context, Decode},
     http::{Connection, SetupError},
+    kept::Common,
     openai::{self, Manners},
     reading::Bounds,
 };
@@ -40,6 +47,11 @@ struct Shared {
     patience: Duration,
     manners: Manners,
     connection: Connection,
+    /// Where calls go.
+    endpoint: Url,
+    /// What they say besides their bodies.
+    headers: HeaderMap,
+    kept: Common,
     bounds: Bounds,
 }
 
@@ -50,6 +62,16 @@ impl Remote {
     /// When no call could be made with these settings.
     pub fn new(settings: ProviderSettings) -> Result<Self, SetupError> {
         let connection = Connection::new(&settings)?;
+        let endpoint = match settings.dialect {
+            Dialect::OpenAi => connection.url(&["chat", "completions"]),
+            Dialect::Anthropic => connection.versioned_url("v1", &["messages"]),
+        };
+        let accept = HeaderValue::from_static(match settings.streaming {
+            Streaming::Always => "text/event-stream",
+            Streaming::Never => "application/json",
+        });
+        let mut headers = connection.headers.clone();
+        headers.insert(ACCEPT, accept);
         Ok(Self(Arc::new(Shared {
             name: settings.name.into(),
             dialect: settings.dialect,
@@ -58,6 +80,9 @@ impl Remote {
             patience: settings.connect.saturating_add(settings.first_byte),
             manners: Manners::of(connection.host()),
             connection,
+            endpoint,
+            headers,
+            kept: Common::default(),
             bounds: Bounds::default(),
         })))
     }
@@ -100,11 +125,12 @@ impl Shared {
         }
     }
 
-    fn url(&self) -> reqwest::Url {
-        match self.dialect {
-            Dialect::OpenAi => self.connection.url(&["chat", "completions"]),
-            Dialect::Anthropic => self.connection.versioned_url("v1", &["messages"]),
-        }
+    /// A call, ready to be sent.
+    fn ask(&self, request: &Request) -> serde_json::Result<reqwest::Request> {
+        let mut asked = reqwest::Request::new(Method::POST, self.endpoint.clone());
+        *asked.headers_mut() = self.headers.clone();
+        *asked.body_mut() = Some(self.body(request)?.into());
+        Ok(asked)
     }
 
     fn body(&self, request: &Request) -> serde_json::Result<Vec<u8>> {
@@ -113,8 +139,10 @@ impl Shared {
         let max_output = known.and_then(|model| model.max_output);
         let (name, stream) = (&*self.name, self.streams());
         match self.dialect {
-            Dialect::OpenAi => openai::body(request, name, self.manners, max_output, stream),
-            Dialect::Anthropic => anthropic::body(request, name, max_output, stream),
+            Dialect::OpenAi => {
+                openai::body(request, &self.kept, name, self.manners, max_output, stream)
+            }
+            Dialect::Anthropic => anthropic::body(request, &self.kept, name, max_output, stream),
         }
     }
 
@@ -122,7 +150,8 @@ impl Shared {
         let context = Context {
             provider: Arc::clone(&self.name),
             request,
-            seed: uuid::Uuid::now_v7().simple().to_string(),
+            // The half that is random: the ids that begin with it have to stay short.
+            seed: || uuid::Uuid::now_v7().simple().to_string().split_off(16),
         };
         match self.dialect {
             Dialect::OpenAi => Box::new(openai::Decoder::new(context)),

@@ -95,6 +95,12 @@ impl Parser {
         self.dispatch(each)
     }
 
+    /// Bytes for which there is memory.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.line.capacity() + self.data.capacity() + self.name.capacity()
+    }
+
     fn room_for(&self, more: usize) -> Result<(), TooLong> {
         let held = self.line.len() + self.data.len() + self.name.len();
         if held + more > self.limit {
@@ -137,8 +143,10 @@ impl Parser {
             }
             b"event" => {
                 self.name.clear();
-                self.room_for(value.len())?;
-                self.name.push_str(&String::from_utf8_lossy(value));
+                // A byte that is no UTF-8 becomes three.
+                let name = String::from_utf8_lossy(value);
+                self.room_for(name.len())?;
+                self.name.push_str(&name);
             }
             // A comment has an empty name; `id`, `retry` and unknown fields say nothing to us.
             _ => {}

@@ -3,12 +3,35 @@
 //! A server that refuses one word of the history refuses the whole conversation, for ever: so what a
 //! model got wrong (a name, the arguments of a call) goes back in a form that every server takes.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
-use serde::{Serialize, Serializer, de::IgnoredAny};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, value::RawValue};
+use sha2::{Digest, Sha256};
+
+use crate::model::{Message, Part};
 
 /// Longest name of a tool that servers take.
 const NAME: usize = 64;
+
+/// Room for a body: what it is likely to take, so that it need not be moved while it is written.
+pub(super) fn room(messages: &[Arc<Message>], common: &[&RawValue]) -> usize {
+    // Line ends and quotes take two bytes each; roles and names take a few.
+    let of = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.content.len(),
+        Part::Opaque(opaque) => opaque.body.len(),
+    };
+    let said = messages.iter().map(|message| {
+        let parts = message.parts.iter();
+        parts
+            .map(|part| of(part) + of(part) / 16 + 96)
+            .sum::<usize>()
+    });
+    let common = common.iter().map(|text| text.get().len());
+    said.sum::<usize>() + common.sum::<usize>() + 512
+}
 
 /// A text that is written as it is displayed.
 #[derive(Debug, Clone, Copy)]
@@ -79,17 +102,56 @@ fn only(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(kept.map(|c| if fits(c) { c } else { '_' }).collect())
 }
 
+/// What ids of calls a server takes. Those of another one may be too long for it, for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ids {
+    /// At most [`SHORT`] characters: OpenAI.
+    Short,
+    /// Nine letters and digits, neither more nor less: Mistral.
+    Nine,
+    /// Any; but there may be OpenAI behind a proxy, so those are shortened that are a little too long.
+    /// Very long ones hold what their server wants back: LiteLLM puts Gemini's signatures into them.
+    Any,
+}
+
+/// Longest id that OpenAI takes.
+pub(super) const SHORT: usize = 40;
+/// Longest id that holds nothing but an id. vLLM's have 46 characters.
+const BARE: usize = 64;
+
+impl Ids {
+    /// The id under which a call goes, and its result: the same for the same, always.
+    pub(super) fn of(self, given: &str) -> Cow<'_, str> {
+        let length = given.chars().count();
+        let fits = match self {
+            Self::Short => length <= SHORT,
+            Self::Nine => length == 9 && given.chars().all(|c| c.is_ascii_alphanumeric()),
+            Self::Any => length <= SHORT || length > BARE,
+        };
+        if fits {
+            return Cow::Borrowed(given);
+        }
+        let digest = Sha256::digest(given.as_bytes());
+        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Cow::Owned(match self {
+            Self::Short | Self::Any => format!("call_{}", &digits[..16]),
+            Self::Nine => digits[..9].to_owned(),
+        })
+    }
+}
+
 /// The arguments of a call as JSON text: as received where they are an object, `{}` where there are
-/// none, else an object that holds what was received.
+/// none, else an object that holds what was received. What has the form of an object only until its
+/// texts are read, such as half a character, is none to a server either.
 pub(super) fn arguments(received: &str) -> Cow<'_, str> {
     let text = received.trim();
     if text.is_empty() {
         return Cow::Borrowed("{}");
     }
-    if text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+    if serde_json::from_str::<Map<String, Value>>(text).is_ok() {
         return Cow::Borrowed(received);
     }
-    let held = serde_json::Value::from(received);
+    let held = Value::from(received);
     Cow::Owned(format!("{{\"broken_arguments\":{held}}}"))
 }
 
@@ -114,12 +176,36 @@ mod tests {
     }
 
     #[test]
+    fn ids_go_as_the_server_takes_them() {
+        let of = |length: usize| "x".repeat(length);
+        let (forty, vllm, hashed) = (of(40), of(46), "call_404e0d6b65bc5eac");
+        for (ids, given, expected) in [
+            (Ids::Short, &*forty, &*forty),
+            (Ids::Short, &vllm, hashed),
+            (Ids::Any, &forty, &forty),
+            (Ids::Any, &vllm, hashed),
+            (Ids::Any, &of(65), &of(65)),
+            (Ids::Nine, "abcDEF123", "abcDEF123"),
+            (Ids::Nine, "call_1", "74196fe72"),
+            (Ids::Nine, "abc_EF123", "b83790ce0"),
+        ] {
+            assert_eq!(ids.of(given), expected, "{ids:?}: {given}");
+        }
+        assert_ne!(Ids::Short.of(&of(41)), Ids::Short.of(&of(42)));
+    }
+
+    #[test]
     fn arguments_go_as_received_or_as_something_that_is_taken() {
         for (received, expected) in [
             (r#"{"a": 1 }"#, r#"{"a": 1 }"#),
             (" ", "{}"),
             (r#"{"a": "#, r#"{"broken_arguments":"{\"a\": "}"#),
             ("[1]", r#"{"broken_arguments":"[1]"}"#),
+            (
+                r#"{"half":"\ud83d"}"#,
+                r#"{"broken_arguments":"{\"half\":\"\\ud83d\"}"}"#,
+            ),
+            (r#"{"whole":"\ud83d\ude00"}"#, r#"{"whole":"\ud83d\ude00"}"#),
             (
                 r#"{"a":1}{"b":2}"#,
                 r#"{"broken_arguments":"{\"a\":1}{\"b\":2}"}"#,

@@ -93,6 +93,40 @@ pub(super) fn note(breaches: &mut Vec<Breach>, rule: Rule, at: usize, what: &str
     breaches.push(rule.broken(format!("message {at}: {what}")));
 }
 
+/// Notes calls that have no result before this message.
+pub(super) fn unanswered(
+    breaches: &mut Vec<Breach>,
+    at: usize,
+    open: &mut Vec<impl std::fmt::Display>,
+) {
+    for id in open.drain(..) {
+        let what = format!("the call `{id}` has no result before it");
+        note(breaches, Rule::Unanswered, at, &what);
+    }
+}
+
+/// Notes what is wrong with a conversation as a whole: the role of its last message, how many messages there
+/// are, whether it has calls, and how many tools are listed.
+pub(super) fn ending(
+    breaches: &mut Vec<Breach>,
+    last: Option<&str>,
+    count: usize,
+    called: bool,
+    listed: usize,
+) {
+    match last {
+        None => breaches.push(Rule::Form.broken("there are no messages")),
+        Some("assistant") => {
+            let what = "the assistant's is the last one";
+            note(breaches, Rule::Ending, count, what);
+        }
+        Some(_) => {}
+    }
+    if called && listed == 0 {
+        breaches.push(Rule::Tools.broken("the history has calls, but no tools are listed"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

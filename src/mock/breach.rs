@@ -25,6 +25,12 @@ pub enum Rule {
     Empty,
     /// Arguments of calls are JSON.
     Arguments,
+    /// Ids of calls are as short, or have the characters, that the dialect's own servers demand.
+    Ids,
+    /// So have names of tools.
+    Names,
+    /// Not more parts are marked for the cache than may be.
+    Cache,
     /// Requests, tokens and calls at a time stay within the limits.
     Limits,
 }
@@ -44,6 +50,9 @@ impl Rule {
             Self::Tools => "tools",
             Self::Empty => "empty",
             Self::Arguments => "arguments",
+            Self::Ids => "ids",
+            Self::Names => "names",
+            Self::Cache => "cache",
             Self::Limits => "limits",
         }
     }

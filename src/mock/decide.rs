@@ -28,6 +28,8 @@ const STREAM: &str = "text/event-stream";
 const HTML: &str = "text/html";
 const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
                           <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
+/// Seconds. A date has four digits for its year, and a fault's number is anybody's.
+const CENTURY: u64 = 100 * 365 * 86_400;
 /// The header by which a request asks for a fault.
 pub(super) const FAULT: &str = "x-mock-fault";
 
@@ -293,7 +295,8 @@ impl Call<'_> {
         }
     }
 
-    fn refusal(&self, problem: &Problem) -> Answer {
+    /// The problem in the dialect's form.
+    pub(super) fn refusal(&self, problem: &Problem) -> Answer {
         let (status, body) = match self.dialect {
             Dialect::OpenAi => (problem.status, openai::error(problem)),
             Dialect::Anthropic => (anthropic::status(problem), anthropic::error(problem)),
@@ -304,7 +307,7 @@ impl Call<'_> {
             After::Untold => {}
             After::Seconds(seconds) => header("retry-after", seconds.to_string()),
             After::Date(seconds) => {
-                let date = self.date + Duration::from_secs(seconds);
+                let date = self.date + Duration::from_secs(seconds.min(CENTURY));
                 header("retry-after", httpdate::fmt_http_date(date));
             }
             After::Millis(millis) => header("retry-after-ms", millis.to_string()),

@@ -13,11 +13,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{breach::Breach, fault::Fault};
+use crate::config::may_be_secret;
 
 /// Most bytes of bodies that are kept, whatever their number.
 const MOST_BYTES: usize = 64 << 20;
-/// A header with one of these in its name may hold a secret.
-const SECRET: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
 
 /// A request that came, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -203,8 +202,7 @@ impl Log {
 }
 
 fn without_secrets(headers: &mut HeaderMap) {
-    let secret =
-        |name: &&axum::http::HeaderName| SECRET.iter().any(|part| name.as_str().contains(part));
+    let secret = |name: &&axum::http::HeaderName| may_be_secret(name.as_str());
     let names: Vec<_> = headers.keys().filter(secret).cloned().collect();
     for name in names {
         headers.remove(name);

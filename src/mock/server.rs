@@ -1,6 +1,7 @@
 //! The server: routes, waiting and sending.
 //!
-//! **Invariant:** nothing that a fault makes wait outlives the server or [`HOLD`].
+//! **Invariant:** no wait is longer than [`HOLD`], and none outlives the server. A stream of comments goes on
+//! until its client leaves.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -9,9 +10,9 @@ use std::{
 
 use axum::{
     Router,
-    body::{Body, to_bytes},
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE, request::Parts},
+    body::Body,
+    extract::{DefaultBodyLimit, FromRequest as _, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::Response,
     routing::{get, post},
 };
@@ -172,11 +173,10 @@ async fn answer(
     request: Request,
 ) -> Response {
     let arrived = server.log.arrived();
-    let (Parts { headers, .. }, body) = request.into_parts();
-    let body = tokio::time::timeout(HOLD, to_bytes(body, MOST)).await;
-    let Ok(Ok(body)) = body else {
-        let problem = Problem::new(413, "the request broke off or is too large");
-        return json(413, openai::error(&problem));
+    let headers = request.headers().clone();
+    let (body, problem) = match body_of(request).await {
+        Ok(body) => (body, None),
+        Err(problem) => (Bytes::new(), Some(problem)),
     };
     let call = Call {
         dialect,
@@ -187,7 +187,10 @@ async fn answer(
         now: Instant::now(),
         date: date(),
     };
-    let mut answer = call.decide(&server);
+    let mut answer = match &problem {
+        None => call.decide(&server),
+        Some(problem) => call.refusal(problem),
+    };
     let kept = Kept {
         number: arrived.number,
         path,
@@ -210,6 +213,18 @@ async fn answer(
         answer.body = Sent::Steps(vec![Step::Cut]);
     }
     given(answer, arrived, server.stop.clone())
+}
+
+/// The whole body of a request.
+async fn body_of(mut request: Request) -> Result<Bytes, Problem> {
+    DefaultBodyLimit::max(MOST).apply(&mut request);
+    let body = tokio::time::timeout(HOLD, Bytes::from_request(request, &())).await;
+    let late = Problem::new(408, "the request took too long to come");
+    let body = body.map_err(|_| late)?;
+    body.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(413, "the request is too large"),
+        _ => Problem::new(400, "the request broke off"),
+    })
 }
 
 #[expect(
@@ -294,7 +309,7 @@ async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), Stopped> {
         return Ok(());
     }
     tokio::select! {
-        () = tokio::time::sleep(time) => Ok(()),
+        () = tokio::time::sleep(time.min(HOLD)) => Ok(()),
         () = stop.cancelled() => Err(Stopped),
     }
 }
@@ -315,3 +330,6 @@ pub(super) async fn serve(listener: tokio::net::TcpListener, server: Arc<Server>
         tracing::error!(%error, "the mock model cannot serve any more");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -99,17 +99,30 @@ impl Settings {
     /// Reads the TOML text of the file `path`.
     ///
     /// # Errors
-    /// When it is no TOML, a key is unknown or a value is not in order.
+    /// When it is no TOML, a key is unknown, a value is not in order, or two exclude each other.
     pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Self, SettingsError> {
-        toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or(0, |span| span.start);
-            let before = text.get(..before).unwrap_or(text);
-            SettingsError {
-                path: path.into(),
-                line: before.matches('\n').count() + 1,
-                what: error.message().replace('\n', " "),
+        let path = path.into();
+        let settings: Self = match toml::from_str(text) {
+            Ok(settings) => settings,
+            Err(error) => {
+                let before = error.span().map_or(0, |span| span.start);
+                let before = text.get(..before).unwrap_or(text);
+                return Err(SettingsError {
+                    path,
+                    line: before.matches('\n').count() + 1,
+                    what: error.message().replace('\n', " "),
+                });
             }
-        })
+        };
+        if settings.echo && settings.script.is_some() {
+            let line = text.lines().position(|line| line.starts_with("echo"));
+            return Err(SettingsError {
+                path,
+                line: line.unwrap_or(0) + 1,
+                what: "`echo` and `script` exclude each other: leave one out".to_owned(),
+            });
+        }
+        Ok(settings)
     }
 }
 
@@ -161,5 +174,16 @@ mod tests {
             let error = Settings::parse(text, "m.toml").unwrap_err().to_string();
             assert!(error.starts_with(want), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_does_not_name_two_that_speak() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("s.json");
+        std::fs::write(&script, r#"{"turns": [{"reply": "hello"}]}"#).unwrap();
+        let text = format!("script = {script:?}\necho = true\n");
+        let error = Settings::parse(&text, "m.toml").unwrap_err();
+        let want = "line 2 of `m.toml`: `echo` and `script` exclude each other: leave one out";
+        assert_eq!(error.to_string(), want);
     }
 }

@@ -94,6 +94,26 @@ async fn a_connection_breaks_off_where_it_should_and_not_where_it_should_not() {
 }
 
 #[tokio::test]
+async fn no_number_of_a_fault_is_too_large_for_an_answer() {
+    let mock = with(Settings::default()).await;
+    // These do not come to an end, or only after a GiB.
+    let long = [
+        FaultKind::Stall,
+        FaultKind::CommentsOnly,
+        FaultKind::Slow,
+        FaultKind::HugeLine,
+    ];
+    let numbered = FaultKind::ALL.iter().filter(|kind| kind.number().is_some());
+    for fault in numbered.filter(|kind| !long.contains(kind)) {
+        for number in [300_000_000_000, u64::MAX - 1] {
+            let header = format!("x-mock-fault: {}={number}", fault.name());
+            let answer = get(&mock, CHAT, &[&header], BODY).await;
+            assert!(answer.starts_with("HTTP/1.1 "), "{header}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_stalls_ends_with_the_server() {
     let mock = with(Settings::default()).await;
     let silent = ask(&mock, CHAT, &["x-mock-fault: stall-headers"], BODY).await;
@@ -142,6 +162,8 @@ async fn requests_are_recorded_without_their_keys() {
         "authorization: Bearer canary",
         "x-api-key: canary",
         "cookie: canary",
+        "x-password: canary",
+        "x-credential: canary",
         "x-other: seen",
     ];
     for body in ["{\"model\":\"first\",\"messages\":[]}", BODY, "no JSON"] {

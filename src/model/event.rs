@@ -160,7 +160,12 @@ fn severity(fact: &Fact) -> Severity {
             | BudgetFact::ContextCompactionFailed(_),
         )
         | Fact::Agent(AgentFact::EscalationRaised(_))
-        | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::CircuitOpened(_))
+        | Fact::Llm(
+            LlmFact::Retried(_)
+            | LlmFact::FailedOver(_)
+            | LlmFact::Failed(_)
+            | LlmFact::CircuitOpened(_),
+        )
         | Fact::Supervisor(_) => Severity::Warning,
         Fact::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
             FallbackAction::Escalate => Severity::Warning,

@@ -9,6 +9,8 @@ pub struct Price {
     pub input: NanoUsd,
     /// Of tokens sent that the provider had cached.
     pub cached: NanoUsd,
+    /// Of tokens sent that the provider put into its cache.
+    pub cache_write: NanoUsd,
     /// Of tokens received, reasoning included.
     pub output: NanoUsd,
 }
@@ -20,9 +22,12 @@ impl Price {
     pub fn of(&self, usage: &Usage) -> NanoUsd {
         const MILLION: u128 = 1_000_000;
         let cached = usage.cached_tokens.min(usage.input_tokens);
+        let uncached = usage.input_tokens - cached;
+        let kept = usage.cache_write_tokens.min(uncached);
         let parts = [
-            (usage.input_tokens - cached, self.input),
+            (uncached - kept, self.input),
             (cached, self.cached),
+            (kept, self.cache_write),
             (usage.output_tokens, self.output),
         ];
         let parts = parts.map(|(tokens, price)| u128::from(tokens) * u128::from(price.0));
@@ -42,26 +47,45 @@ mod tests {
         let price = Price {
             input: NanoUsd(3 * DOLLAR),
             cached: NanoUsd(DOLLAR * 3 / 10),
+            cache_write: NanoUsd(DOLLAR * 15 / 4),
             output: NanoUsd(15 * DOLLAR),
         };
-        for (name, input_tokens, cached_tokens, output_tokens, nanos) in [
-            ("nothing", 0, 0, 0, 0),
-            ("a million sent", 1_000_000, 0, 0, 3 * DOLLAR),
-            ("a million cached", 1_000_000, 1_000_000, 0, DOLLAR * 3 / 10),
-            ("a million received", 0, 0, 1_000_000, 15 * DOLLAR),
+        for (name, input_tokens, cached_tokens, cache_write_tokens, output_tokens, nanos) in [
+            ("nothing", 0, 0, 0, 0, 0),
+            ("a million sent", 1_000_000, 0, 0, 0, 3 * DOLLAR),
+            (
+                "a million cached",
+                1_000_000,
+                1_000_000,
+                0,
+                0,
+                DOLLAR * 3 / 10,
+            ),
+            (
+                "a million kept",
+                1_000_000,
+                0,
+                1_000_000,
+                0,
+                DOLLAR * 15 / 4,
+            ),
+            ("a million received", 0, 0, 0, 1_000_000, 15 * DOLLAR),
             (
                 "a usual call",
                 1_200,
                 200,
+                400,
                 300,
-                3_000_000 + 60_000 + 4_500_000,
+                1_800_000 + 60_000 + 1_500_000 + 4_500_000,
             ),
-            ("more cached than sent", 10, 99, 0, 3_000),
-            ("more than there is", u64::MAX, 0, u64::MAX, u64::MAX),
+            ("more cached than sent", 10, 99, 99, 0, 3_000),
+            ("more kept than sent", 10, 4, 99, 0, 1_200 + 22_500),
+            ("more than there is", u64::MAX, 0, 0, u64::MAX, u64::MAX),
         ] {
             let usage = Usage {
                 input_tokens,
                 cached_tokens,
+                cache_write_tokens,
                 output_tokens,
                 ..Usage::default()
             };
@@ -70,6 +94,7 @@ mod tests {
         let cheap = Price {
             input: NanoUsd(1),
             cached: NanoUsd(1),
+            cache_write: NanoUsd(1),
             output: NanoUsd(1),
         };
         let one = Usage {

@@ -33,7 +33,7 @@ pub use control::{
     Act, ApprovalGiven, BudgetSet, Continued, ControlFact, Deleted, ForkMade, Noted, Reloaded,
     Steered, ToolAttached,
 };
-pub use llm::{CircuitClosed, CircuitOpened, FailedOver, LlmFact, Retried};
+pub use llm::{CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, Retried};
 pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};
 pub use session::{
     Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,

@@ -47,6 +47,23 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// A span of time as people say it, rounded up: `250 ms`, `45 s`, `12 min`, `3 h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = self.0.as_nanos().div_ceil(1_000_000);
+        let (of, unit) = match millis {
+            0..=999 => (1, "ms"),
+            1_000..=120_000 => (1_000, "s"),
+            120_001..=7_200_000 => (60_000, "min"),
+            _ => (3_600_000, "h"),
+        };
+        write!(f, "{} {unit}", millis.div_ceil(of))
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -71,6 +88,22 @@ mod tests {
         let text = serde_json::to_string(&time).unwrap();
         assert_eq!(text, "\"2026-01-01T00:00:00.123Z\"");
         assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), time);
+    }
+
+    #[test]
+    fn spans_are_told_as_people_say_them() {
+        for (span, told) in [
+            (Duration::ZERO, "0 ms"),
+            (Duration::from_micros(249_100), "250 ms"),
+            (Duration::from_nanos(999_999_999), "1 s"),
+            (Duration::from_micros(4_999_812), "5 s"),
+            (Duration::from_secs(120), "120 s"),
+            (Duration::from_secs(600), "10 min"),
+            (Duration::from_secs(10_800), "3 h"),
+            (Duration::from_secs(86_400), "24 h"),
+        ] {
+            assert_eq!(Span(span).to_string(), told);
+        }
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Of the tokens sent, those the provider had cached.
     pub cached_tokens: u64,
+    /// Of the tokens sent, those the provider put into its cache, which some are paid more for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens received, reasoning included.
     pub output_tokens: u64,
     /// What that cost by the configured prices; 0 where none are.
@@ -55,16 +58,28 @@ impl Usage {
         Self {
             input_tokens: self.input_tokens.saturating_sub(part.input_tokens),
             cached_tokens: self.cached_tokens.saturating_sub(part.cached_tokens),
+            cache_write_tokens: self
+                .cache_write_tokens
+                .saturating_sub(part.cache_write_tokens),
             output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
             cost: NanoUsd(self.cost.0.saturating_sub(part.cost.0)),
         }
     }
 }
 
+/// Most providers tell nothing of it, and records stay as short as they were.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cost = NanoUsd(self.cost.0.saturating_add(other.cost.0));
     }

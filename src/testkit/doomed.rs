@@ -237,6 +237,14 @@ impl Journal for Doomed {
         self.inner.list(tenant, after, limit)
     }
 
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        self.inner.tenants(after, limit)
+    }
+
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         self.inner.unfinished(after, limit)
     }

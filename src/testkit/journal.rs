@@ -184,6 +184,18 @@ impl Journal for Obstructed {
         .boxed()
     }
 
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        async move {
+            self.up()?;
+            self.inner.tenants(after, limit).await
+        }
+        .boxed()
+    }
+
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
             self.up()?;

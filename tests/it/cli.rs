@@ -50,6 +50,7 @@ mod several;
 mod signal;
 mod streams;
 mod threads;
+mod tls;
 mod window;
 
 /// A folder with files, from where the program is started.
@@ -82,9 +83,12 @@ impl Place {
     }
 
     /// Gives a command an environment with nothing in it: no key of the person who runs the tests, and no
-    /// data of theirs.
+    /// data of theirs, and no Ollama that runs here.
     fn isolate(&self, command: &mut Command) {
-        command.env_clear().env("XDG_DATA_HOME", self.data.path());
+        command
+            .env_clear()
+            .env("XDG_DATA_HOME", self.data.path())
+            .env("OLLAMA_HOST", server::NOWHERE);
     }
 
     /// `oracle` with these arguments, parted by white space.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks Oracle by programs that others wrote: the mock model by the SDKs that its dialects come from, and
-# Oracle's own dialects by the LiteLLM proxy.
+# Oracle's own dialects by the LiteLLM proxy; with ORACLE_LLAMA=1 also by llama.cpp's server, which the first
+# time takes a C++ compiler and many minutes to build.
 #
 # Needs python3 with venv (Debian and Ubuntu: apt install python3-venv) and, the first time, PyPI. The
 # environments stay in the target directory; a changed list of requirements makes a new one.
@@ -34,7 +35,7 @@ fi
 
 # The program as the other tests have it: where they have run, nothing is left to build.
 cargo test --no-run --test it
-for peer in sdk litellm; do
+for peer in sdk litellm ${ORACLE_LLAMA:+llama}; do
     venv=$(environment "$peer")
     "$venv/bin/python" "tests/peers/$peer.py" "$target/debug/oracle"
 done

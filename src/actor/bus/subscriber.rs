@@ -1,6 +1,12 @@
 //! The two ends of a subscription.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use tokio::sync::mpsc;
 
@@ -81,15 +87,47 @@ impl Subscriber {
     }
 }
 
+/// How many listen to text as it arrives: where nobody does, none is sent on its way.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Arc<AtomicUsize>);
+
+impl Listeners {
+    /// Whether there are any.
+    pub(super) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// One more, until what is returned is dropped.
+    pub(super) fn one_more(&self) -> Listens {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Listens(Arc::clone(&self.0))
+    }
+}
+
+/// Somebody who listens.
+#[derive(Debug)]
+pub(super) struct Listens(Arc<AtomicUsize>);
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The listener's end. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
     receiver: mpsc::Receiver<Notice>,
+    /// Where it is counted as somebody who listens.
+    _listens: Vec<Listens>,
 }
 
 impl Subscription {
-    pub(super) fn new(receiver: mpsc::Receiver<Notice>) -> Self {
-        Self { receiver }
+    pub(super) fn new(receiver: mpsc::Receiver<Notice>, listens: Vec<Listens>) -> Self {
+        Self {
+            receiver,
+            _listens: listens,
+        }
     }
 
     /// The next notice; none when the bus is gone.

@@ -109,11 +109,6 @@ impl Board {
         self.0.waiting.store(waiting, Ordering::Relaxed);
     }
 
-    /// Calls that ran or waited when it was last written.
-    pub(super) fn calls(&self) -> usize {
-        self.0.running.load(Ordering::Relaxed) + self.0.waiting.load(Ordering::Relaxed)
-    }
-
     pub(super) fn publish(&self, detail: Detail) {
         self.0.detail.send_replace(detail);
     }

@@ -91,7 +91,7 @@ impl Breaker {
             State::HalfOpen {
                 cool_down,
                 probe: Probe::Taken,
-            } => Err(cool_down),
+            } => Err(cool_down.min(self.settings.cool_down)),
             State::Closed | State::Open { .. } | State::HalfOpen { .. } => Ok(()),
         }
     }

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Nanoseconds in a minute.
 const MINUTE: u64 = 60_000_000_000;
 
+/// What is told to be more than this in a minute is no limit, and times would be too coarse for it.
+const MOST: u64 = 1_000_000_000;
+
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -35,7 +38,7 @@ pub(super) struct Bucket {
 impl Bucket {
     /// A full one.
     pub(super) fn new(kind: Kind, limit: u64) -> Self {
-        let limit = limit.max(1);
+        let limit = limit.clamp(1, MOST);
         let (burst, rate) = match kind {
             Kind::Requests => {
                 let burst = (limit / 20).max(1);
@@ -60,7 +63,7 @@ impl Bucket {
 
     /// Another limit; what was taken stays taken.
     pub(super) fn set_limit(&mut self, limit: u64) {
-        if limit != self.limit {
+        if limit.clamp(1, MOST) != self.limit {
             let paid = self.paid;
             *self = Self::new(self.kind, limit);
             self.paid = paid;
@@ -78,8 +81,10 @@ impl Bucket {
         self.paid = self.paid.max(nanos(now)).saturating_add(self.worth(count));
     }
 
-    /// It was not as much as was taken, or more.
+    /// It was not as much as was taken, or more. One call is not believed to have used more than a minute's
+    /// worth: servers miscount, and that must not end all calls.
     pub(super) fn settle(&mut self, taken: u64, used: u64) {
+        let used = used.min(self.limit.max(taken));
         let paid = self.paid.saturating_add(self.worth(used));
         self.paid = paid.saturating_sub(self.worth(taken));
     }
@@ -158,6 +163,23 @@ mod tests {
         assert!(bucket.ready_at(100) <= LONG, "it took less than a burst");
         bucket.settle(0, 300);
         assert!(bucket.ready_at(1) > LONG, "it took more than was thought");
+    }
+
+    #[test]
+    fn absurd_figures_do_not_end_all_calls() {
+        for kind in [Kind::Requests, Kind::Tokens] {
+            let mut bucket = Bucket::new(kind, 60_000);
+            for used in [u64::MAX, 10_000_000_000_000] {
+                bucket.take(LONG, 500);
+                bucket.settle(500, used);
+            }
+            let next = bucket.ready_at(1).saturating_sub(LONG);
+            assert!(next < Duration::from_secs(180), "{kind:?}: {next:?}");
+            let mut bucket = Bucket::new(kind, u64::MAX);
+            bucket.at_most(LONG, 0);
+            let next = bucket.ready_at(1).saturating_sub(LONG);
+            assert!(next < Duration::from_secs(60), "{kind:?}: {next:?}");
+        }
     }
 
     #[test]

@@ -21,8 +21,8 @@ use super::{
     pace::Pace,
     pump::{self, End, Teller},
     retries::RetryBudget,
-    ticket::Ticket,
-    waiting::refuse_at_open_circuit,
+    ticket::{Ticket, tokens_of},
+    waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
     actor::{
@@ -55,8 +55,6 @@ pub(in crate::actor) struct GatewayState {
 impl GatewayState {
     pub(super) fn new(me: ActorRef<Counted<GatewayMsg>>, args: GatewayArgs) -> Self {
         let settings = &args.settings;
-        // Those that a gateway before this one lost come again, and not by their fault.
-        let lost = args.board.calls() as u64;
         let state = Self {
             me: Mailbox::new(me, args.depth.clone()),
             start: Instant::now(),
@@ -66,7 +64,7 @@ impl GatewayState {
             round: VecDeque::new(),
             pace: Pace::configured(settings),
             breaker: Breaker::new(settings.breaker),
-            retries: RetryBudget::new(settings.retries, lost),
+            retries: RetryBudget::new(settings.retries),
             alarm: None,
             args,
         };
@@ -93,16 +91,13 @@ impl GatewayState {
         let Some(lane) = self.lanes.get(&model) else {
             return;
         };
-        let (held, patience) = (lane.pace.held_for(now), self.args.settings.queue_deadline);
-        if held > patience {
-            let detail = format!(
-                "`{model}` is not to be called for {held:?}, and calls wait {patience:?} at most"
-            );
-            return ticket.refuse_until("queue_timeout", held, detail);
+        let held = lane.pace.held_for(now);
+        if held > self.patience(&ticket) {
+            return refuse_held(*ticket, held);
         }
         let tokens = lane.weigh(&ticket.request);
-        let at_once =
-            lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
+        let free = lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
+        let at_once = free && !self.waits_for_the_provider(now);
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
             let detail = format!("{waiting} calls wait for this provider, and no more may");
@@ -110,9 +105,13 @@ impl GatewayState {
         }
         match ticket.trial {
             Trial::First => self.retries.call(now),
+            Trial::Excused => {}
             Trial::Retry if self.retries.retry(now) => {}
             Trial::Retry => {
-                let detail = format!("too many calls of `{model}` fail to repeat this one too");
+                let detail = format!(
+                    "it was not repeated, because too many calls of `{model}` fail: try again in a minute, \
+                     or add a model to `model.chain`"
+                );
                 return ticket.refuse(Fault::permanent("retry_budget", detail));
             }
         }
@@ -170,8 +169,7 @@ impl GatewayState {
             && fault.code == health::RATE_LIMITED
         {
             lane.pace.refused(now, run.started, fault.class.after());
-            // It is the pace that keeps its repetition from doing harm.
-            self.retries.excuse();
+            self.send_away_held(&run.model, now);
             self.publish();
         }
         self.learn(&run, end, now);
@@ -210,15 +208,32 @@ impl GatewayState {
             let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
                 continue;
             };
-            let at = lane.pace.ready_at(tokens).max(self.pace.ready_at(tokens));
+            let (of_model, of_all) = (lane.pace.ready_at(tokens), self.pace.ready_at(tokens));
+            let at = of_model.max(of_all);
             if at <= now {
                 let _ = self.round.remove(turn);
                 self.round.push_back(Arc::clone(&model));
                 return Ok(model);
             }
             soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
+            if of_model <= now {
+                // It waits for what all models share. Smaller calls of others would take that as it is
+                // refilled, and this one's turn would never come.
+                break;
+            }
         }
         Err(soonest)
+    }
+
+    /// Whether a call that its own model would take waits for what all models share.
+    fn waits_for_the_provider(&mut self, now: Duration) -> bool {
+        let all = &self.pace;
+        self.lanes.values_mut().any(|lane| {
+            let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
+                return false;
+            };
+            lane.pace.ready_at(tokens) <= now && all.ready_at(tokens) > now
+        })
     }
 
     fn begin_first(&mut self, model: &Arc<str>, now: Duration) {
@@ -249,6 +264,7 @@ impl GatewayState {
         let (settings, clock) = (self.args.settings, self.args.clock.clone());
         // Its pulse starts to count from here.
         ticket.pulse.beat(clock.monotonic_millis());
+        ticket.flight.leaves(tokens_of(&ticket.request));
         let task = Task::spawn(async move {
             let end = pump::run(&*backend, ticket, settings, &clock, &teller).await;
             teller.over(end);

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Tokens of a reply, as long as nothing is known of the model.
 const REPLY: u64 = 500;
+/// No reply is believed to have had more.
+const LONGEST: u64 = 1_000_000;
 
 /// See the module. There are as many as models are configured.
 pub(super) struct Lane {
@@ -67,14 +69,14 @@ impl Lane {
 
     /// Tokens that a call is likely to take.
     pub(super) fn weigh(&self, request: &Request) -> u64 {
-        tokens_of(request) + self.reply
+        tokens_of(request).saturating_add(self.reply)
     }
 
     /// A call begins.
     pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> Pass {
         self.pace.take(now, tokens);
         self.untold.requests += 1;
-        self.untold.tokens += tokens;
+        self.untold.tokens = self.untold.tokens.saturating_add(tokens);
         self.breaker.enter()
     }
 
@@ -90,6 +92,6 @@ impl Lane {
     /// A call was answered.
     pub(super) fn answered(&mut self, usage: &Usage) {
         self.pace.answered();
-        self.reply = (self.reply * 7 + usage.output_tokens) / 8;
+        self.reply = (self.reply * 7 + usage.output_tokens.min(LONGEST)) / 8;
     }
 }

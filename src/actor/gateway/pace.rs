@@ -22,6 +22,8 @@ const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
 const RAMP: Duration = Duration::from_secs(15);
 /// How often a guessed limit grows by a tenth.
 const GROWTH: Duration = Duration::from_secs(10);
+/// Calls in a minute that are made in any case on the way back.
+const SLOWEST: u64 = 6;
 /// A guess that has grown this much was none.
 const GROWN: u64 = 4_000;
 
@@ -150,7 +152,13 @@ impl Pace {
         self.held = self.held.max(now + asked);
         let from = self.held;
         match &mut self.gentle {
-            Some(gentle) if !news => (gentle.from, gentle.next) = (from, from),
+            Some(gentle) if !news => {
+                (gentle.from, gentle.next) = (from, from);
+                // It was counted with those that show what may be called in a minute.
+                if gentle.limit == Limit::Guessed {
+                    gentle.per_minute = gentle.per_minute.saturating_sub(1).max(SLOWEST);
+                }
+            }
             _ => self.gentle = Some(self.way_back(now, from)),
         }
     }
@@ -163,7 +171,7 @@ impl Pace {
         };
         Gentle {
             from,
-            per_minute: per_minute.max(6),
+            per_minute: per_minute.max(SLOWEST),
             limit,
             next: from,
         }
@@ -193,7 +201,7 @@ impl Gentle {
     /// A call starts: when the next one may. None when the way back is over.
     fn after_one(mut self, now: Duration) -> Option<Self> {
         let per_mille = self.per_mille(now.saturating_sub(self.from))?;
-        let per_minute = (self.per_minute * per_mille / 1_000).max(1);
+        let per_minute = (self.per_minute.saturating_mul(per_mille) / 1_000).max(1);
         let apart = MINUTE / u32::try_from(per_minute).unwrap_or(u32::MAX);
         self.next = self.next.max(now) + apart;
         Some(self)

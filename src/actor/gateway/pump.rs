@@ -2,13 +2,16 @@
 //!
 //! Three deadlines run: until the first piece of the reply, between signs of life, for the whole. A
 //! keep-alive is a sign of life and nothing more: it is no first piece, and the session's pulse is
-//! beaten by what brings the reply on alone. Who keeps sending nothing but comments is ended by the
+//! beaten by what brings the reply on alone, be it a piece of a tool call that nobody is shown. Who keeps sending nothing but comments is ended by the
 //! deadline for the first piece, or for the whole.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use futures_util::StreamExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::mpsc::error::TrySendError,
+    time::{Instant, sleep_until, timeout_at},
+};
 
 use super::{GatewayMsg, settings::GatewaySettings, ticket::Ticket};
 use crate::{
@@ -71,33 +74,48 @@ pub(super) async fn run(
     // Until the first piece there is one deadline, whatever else comes; then each sign of life counts.
     let mut waits = Waits::First;
     let mut deadline = start + settings.first_token;
+    let mut gone = pin!(ticket.deltas.closed());
+    // One for all pieces: it goes off where the deadline was, and is set again if that has moved on.
+    let mut alarm = pin!(sleep_until(total.min(deadline)));
     loop {
+        let due = total.min(deadline);
+        if due < alarm.deadline() {
+            alarm.as_mut().reset(due);
+        }
         let next = tokio::select! {
-            () = ticket.deltas.closed() => return End::GaveUp,
-            next = timeout_at(total.min(deadline), stream.next()) => next,
+            biased;
+            () = &mut gone => return End::GaveUp,
+            // Before the stream, which may never be without something to say.
+            () = &mut alarm => None,
+            next = stream.next() => Some(next),
         };
         let piece = match next {
-            Ok(Some(piece)) => piece,
-            Ok(None) => Err(Fault::retryable(
+            Some(Some(piece)) => piece,
+            Some(None) => Err(Fault::retryable(
                 "cut",
                 "the model's reply broke off without an end",
             )),
-            Err(_) if total <= deadline => Err(Fault::retryable(
+            None if alarm.deadline() < due => {
+                alarm.as_mut().reset(due);
+                continue;
+            }
+            None if total <= deadline => Err(Fault::retryable(
                 "total_timeout",
                 format!(
                     "the model's reply was not complete within {:?}",
                     settings.total
                 ),
             )),
-            Err(_) => Err(stalled(waits, &settings)),
+            None => Err(stalled(waits, &settings)),
         };
         let progress = match &piece {
-            Ok(Delta::Alive) => false,
+            Ok(Delta::Alive | Delta::Used(_)) => false,
             Ok(Delta::Limits(limits)) => {
                 teller.told(*limits);
                 false
             }
-            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Done(_)) | Err(_) => true,
+            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress | Delta::Done(_))
+            | Err(_) => true,
         };
         if progress {
             waits = Waits::More;
@@ -105,10 +123,17 @@ pub(super) async fn run(
         if waits == Waits::More {
             deadline = Instant::now() + settings.idle;
         }
-        if !progress {
+        if let Ok(piece) = &piece {
+            ticket.flight.takes(piece);
+        }
+        if progress {
+            ticket.pulse.beat(clock.monotonic_millis());
+        } else if !matches!(piece, Ok(Delta::Used(_))) {
             continue;
         }
-        ticket.pulse.beat(clock.monotonic_millis());
+        if matches!(piece, Ok(Delta::Progress)) {
+            continue;
+        }
         let end = match &piece {
             Ok(Delta::Done(reply)) => Some(End::Answered(reply.usage)),
             Err(fault) => Some(End::Failed(fault.clone())),
@@ -119,11 +144,18 @@ pub(super) async fn run(
             ticket.pulse.asked(from, clock.monotonic_micros());
         }
         // A session takes what comes; one that does not is as good as gone.
-        let taken = timeout_at(total.max(deadline), ticket.deltas.send(piece)).await;
+        let taken = match ticket.deltas.try_send(piece) {
+            Ok(()) => true,
+            Err(TrySendError::Closed(_)) => false,
+            Err(TrySendError::Full(piece)) => {
+                let sent = timeout_at(total.max(deadline), ticket.deltas.send(piece)).await;
+                matches!(sent, Ok(Ok(())))
+            }
+        };
         if let Some(end) = end {
             return end;
         }
-        if !matches!(taken, Ok(Ok(()))) {
+        if !taken {
             return End::GaveUp;
         }
     }

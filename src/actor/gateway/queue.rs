@@ -120,6 +120,17 @@ impl<T> FairQueue<T> {
         Some(value)
     }
 
+    /// Those of whom this holds give up, in the order in which they came.
+    pub(super) fn take_if(&mut self, gives_up: impl Fn(&T) -> bool) -> Vec<T> {
+        let items = self.items.iter();
+        let mut ids: Vec<u64> = items
+            .filter(|(_, item)| gives_up(&item.value))
+            .map(|(id, _)| *id)
+            .collect();
+        ids.sort_unstable();
+        ids.into_iter().filter_map(|id| self.remove(id)).collect()
+    }
+
     /// All give up.
     pub(super) fn take_all(&mut self) -> Vec<T> {
         let items = std::mem::take(self).items;

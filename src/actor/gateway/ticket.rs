@@ -1,11 +1,11 @@
 //! A call on its way to a model, and what it is likely to take.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
 use crate::{
-    actor::{mailbox::Full, pulse::Pulse},
+    actor::{flight::Flight, mailbox::Full, pulse::Pulse},
     kernel::{CallToken, Trial},
     llm::{Delta, Request},
     model::{Fault, FaultClass, Part, SessionKey, Sid},
@@ -27,12 +27,16 @@ pub(in crate::actor) struct Ticket {
     pub trial: Trial,
     /// As `provider/model`.
     pub model: Arc<str>,
+    /// It waits for a model that is held back for no longer than this, and asks another instead.
+    pub patience: Duration,
     /// All that the model sees.
     pub request: Request,
     /// Where the reply goes, piece by piece. Closed without an end: the call is lost.
     pub deltas: mpsc::Sender<Result<Delta, Fault>>,
     /// The session's sign of life.
     pub pulse: Arc<Pulse>,
+    /// How far it is.
+    pub flight: Arc<Flight>,
 }
 
 impl Ticket {
@@ -47,7 +51,7 @@ impl Ticket {
     }
 
     /// Nothing was sent, and nothing is wrong with the call.
-    pub(super) fn refuse_until(self, code: &str, after: std::time::Duration, detail: String) {
+    pub(super) fn refuse_until(self, code: &str, after: Duration, detail: String) {
         let after_ms = u64::try_from(after.as_millis()).ok();
         self.refuse(Fault {
             class: FaultClass::Overloaded { after_ms },

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 use super::{GatewayMsg, desk::GatewayState, lane::Waiter, ticket::Ticket};
-use crate::actor::{pulse::Place, task::Task};
+use crate::{
+    actor::{pulse::Place, task::Task},
+    model::Span,
+};
 
 /// Shortest and longest hint when to come again.
 const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -35,7 +38,10 @@ impl GatewayState {
         self.leaves_queue(&waiter.ticket);
         if why == Left::TimedOut {
             let (patience, after) = (self.args.settings.queue_deadline, self.hint(model, now));
-            let detail = format!("its turn did not come within {patience:?}");
+            let detail = format!(
+                "its turn for `{model}` did not come within {}",
+                Span(patience)
+            );
             waiter.ticket.refuse_until("queue_timeout", after, detail);
         }
         self.dispatch();
@@ -84,6 +90,25 @@ impl GatewayState {
         }
     }
 
+    /// Nobody waits for a model that is held back for longer than one would.
+    pub(super) fn send_away_held(&mut self, model: &str, now: Duration) {
+        let longest = self.args.settings.queue_deadline;
+        let Some(lane) = self.lanes.get_mut(model) else {
+            return;
+        };
+        let held = lane.pace.held_for(now);
+        let late = |waiter: &Waiter| held > waiter.ticket.patience.min(longest);
+        for waiter in lane.queue.take_if(late) {
+            self.leaves_queue(&waiter.ticket);
+            refuse_held(*waiter.ticket, held);
+        }
+    }
+
+    /// How long a call waits for a model that is held back.
+    pub(super) fn patience(&self, ticket: &Ticket) -> Duration {
+        ticket.patience.min(self.args.settings.queue_deadline)
+    }
+
     /// When it is worth coming again, by how many wait and how fast they are served.
     pub(super) fn hint(&mut self, model: &str, now: Duration) -> Duration {
         let waiting = self.waiting() as u64 + 1;
@@ -104,10 +129,20 @@ impl GatewayState {
     }
 }
 
+pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
+    let detail = format!(
+        "`{}` is not to be called for {}, by its provider's word, and no call waits that long",
+        ticket.model,
+        Span(held)
+    );
+    ticket.refuse_until("queue_timeout", held, detail);
+}
+
 pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
     let detail = format!(
-        "`{}` failed too often and is left alone for {after:?}",
-        ticket.model
+        "`{}` failed too often and is left alone for {} (`oracle doctor` tries what is the matter)",
+        ticket.model,
+        Span(after)
     );
     ticket.refuse_until("circuit_open", after, detail);
 }

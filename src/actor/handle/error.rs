@@ -63,7 +63,7 @@ pub enum AskError {
         process: Option<u32>,
     },
     /// Nobody has ever spoken with a session of this name; asking it something opens it.
-    #[error("there is no session `{name}`: check the name, or ask it something to open it")]
+    #[error("{}", no_session(name))]
     NoSession {
         /// The name.
         name: SessionName,
@@ -77,6 +77,16 @@ pub enum AskError {
     /// The journal could not be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+/// The reserved name cannot be asked anything, so its log is not opened in that way.
+fn no_session(name: &SessionName) -> String {
+    if name.is_reserved() {
+        return format!(
+            "there is no log `{name}` yet: it opens when something happens that belongs to no session"
+        );
+    }
+    format!("there is no session `{name}`: check the name, or ask it something to open it")
 }
 
 impl AskError {

@@ -1,6 +1,6 @@
 //! A model call as the session sees it: out through the shard, back piece by piece.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
 use tokio::sync::mpsc;
@@ -9,6 +9,7 @@ use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::{
         bus::{BusHandle, Frame},
+        flight::Flight,
         gateway::{DELTA_BUFFER, Ticket},
         mailbox::Mailbox,
         pulse::{Place, Pulse},
@@ -18,7 +19,9 @@ use crate::{
     },
     kernel::{CallToken, Report, Session, Trial},
     llm::{Delta, Request, ToolChoice},
-    model::{Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, record::TurnMode},
+    model::{
+        Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage, record::TurnMode,
+    },
     prompt::{ComposedPrompt, Prepared},
     signal::Stripper,
 };
@@ -30,9 +33,25 @@ struct Call {
     token: CallToken,
     trial: Trial,
     model: Arc<str>,
+    patience: Duration,
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
+    flight: Arc<Flight>,
     services: Services,
+}
+
+/// A try that failed.
+struct Failed {
+    fault: Fault,
+    /// What it used, as far as the provider said.
+    usage: Usage,
+}
+
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Self {
+        let usage = Usage::default();
+        Self { fault, usage }
+    }
 }
 
 /// What a turn's call sends besides.
@@ -52,7 +71,7 @@ enum Prompt {
 
 impl SessionState {
     pub(super) fn call_model(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         (token, trial): (CallToken, Trial),
         model: Arc<str>,
@@ -79,7 +98,11 @@ impl SessionState {
         Some(Task::spawn(async move {
             let report = match call.turn(sent).await {
                 Ok(reply) => Report::ModelReplied { token, reply },
-                Err(fault) => Report::ModelFailed { token, fault },
+                Err(Failed { fault, usage }) => Report::ModelFailed {
+                    token,
+                    fault,
+                    usage,
+                },
             };
             let _ = me.cast(SessionMsg::Report(report));
         }))
@@ -87,7 +110,7 @@ impl SessionState {
 
     /// A call for a summary goes the same way; nobody sees its text.
     pub(super) fn compact(
-        &self,
+        &mut self,
         me: &ActorRef<SessionMsg>,
         (token, trial): (CallToken, Trial),
         model: Arc<str>,
@@ -98,37 +121,45 @@ impl SessionState {
         Some(Task::spawn(async move {
             let report = match call.summary(instruction, &text).await {
                 Ok(reply) => Report::Compacted { token, reply },
-                Err(fault) => Report::CompactionFailed { token, fault },
+                Err(Failed { fault, usage }) => Report::CompactionFailed {
+                    token,
+                    fault,
+                    usage,
+                },
             };
             let _ = me.cast(SessionMsg::Report(report));
         }))
     }
 
-    fn call(&self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
+    fn call(&mut self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
         let sid = self.claim?.sid;
         // Whatever an earlier call of this session waits for, this one does not.
         let now = self.services.clock.monotonic_millis();
         self.pulse.queue(Place::Left, now);
         self.pulse.sent(self.services.clock.monotonic_micros());
+        self.flight = Arc::default();
         Some(Call {
             sid,
             key: self.key.clone(),
             token,
             trial,
+            patience: self.profile.policy.longest_wait(&model),
             model,
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
+            flight: Arc::clone(&self.flight),
             services: self.services.clone(),
         })
     }
 }
 
 impl Call {
-    async fn turn(self, sent: Sent) -> Result<Reply, Fault> {
+    async fn turn(self, sent: Sent) -> Result<Reply, Failed> {
         let system = match sent.prompt {
             Prompt::Ready(prompt) => prompt,
             Prompt::Again(prepared, query_type) => {
-                SessionState::compose(&self.services, prepared, query_type).await?
+                let within = self.services.timeouts.prepare;
+                SessionState::compose(&self.services, prepared, query_type, within).await?
             }
         };
         let request = Request {
@@ -143,11 +174,10 @@ impl Call {
         };
         let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
         let pieces = self.send(request)?;
-        let reply = follow(pieces, key, token, &bus).await;
-        reply.unwrap_or_else(|| Err(lost()))
+        follow(pieces, key, token, &bus).await
     }
 
-    async fn summary(self, instruction: &'static str, text: &str) -> Result<Reply, Fault> {
+    async fn summary(self, instruction: &'static str, text: &str) -> Result<Reply, Failed> {
         let question = Arc::new(Message::text(Role::User, text));
         let request = Request {
             model: self.name(),
@@ -157,12 +187,23 @@ impl Call {
             tool_choice: ToolChoice::None,
         };
         let mut pieces = self.send(request)?;
+        let mut usage = Usage::default();
         while let Some(piece) = pieces.recv().await {
-            if let Delta::Done(reply) = piece? {
-                return Ok(reply);
+            match piece {
+                Ok(Delta::Done(reply)) => return Ok(reply),
+                Ok(Delta::Used(used)) => usage = used,
+                Ok(
+                    Delta::Text(_)
+                    | Delta::Reasoning(_)
+                    | Delta::Progress
+                    | Delta::Alive
+                    | Delta::Limits(_),
+                ) => {}
+                Err(fault) => return Err(Failed { fault, usage }),
             }
         }
-        Err(lost())
+        let fault = lost();
+        Err(Failed { fault, usage })
     }
 
     fn name(&self) -> Arc<str> {
@@ -179,9 +220,11 @@ impl Call {
             token: self.token,
             trial: self.trial,
             model: self.model,
+            patience: self.patience,
             request,
             deltas,
             pulse: self.pulse,
+            flight: self.flight,
         };
         let sent = self.shard.cast(ShardMsg::Call(Box::new(ticket)));
         sent.map(|()| pieces).map_err(|_| lost())
@@ -192,17 +235,19 @@ fn lost() -> Fault {
     Fault::retryable("gateway", "the call was lost on its way; it is made anew")
 }
 
-/// Shows the visible text as it arrives; none if the channel closes without an end.
+/// Shows the visible text as it arrives. A channel that closes without an end is a fault too.
 async fn follow(
     mut pieces: mpsc::Receiver<Result<Delta, Fault>>,
     key: SessionKey,
     token: CallToken,
     bus: &BusHandle,
-) -> Option<Result<Reply, Fault>> {
+) -> Result<Reply, Failed> {
     let mut stripper = Stripper::default();
-    let mut offset = 0;
+    let (mut offset, mut usage) = (0, Usage::default());
     let mut show = |text: String| {
-        if text.is_empty() {
+        let at = offset;
+        offset += text.len();
+        if text.is_empty() || !bus.is_heard(&key) {
             return;
         }
         let CallToken {
@@ -210,28 +255,28 @@ async fn follow(
             turn,
             attempt,
         } = token;
-        let frame = Frame {
+        bus.show(Frame {
             session: key.clone(),
             query,
             turn,
             attempt,
-            offset,
+            offset: at,
             text,
-        };
-        offset += frame.text.len();
-        bus.show(frame);
+        });
     };
     while let Some(piece) = pieces.recv().await {
         match piece {
             Ok(Delta::Text(text)) => show(stripper.push(&text)),
             // Reasoning is kept apart from the answer.
-            Ok(Delta::Reasoning(_) | Delta::Alive | Delta::Limits(_)) => {}
+            Ok(Delta::Reasoning(_) | Delta::Progress | Delta::Alive | Delta::Limits(_)) => {}
+            Ok(Delta::Used(used)) => usage = used,
             Ok(Delta::Done(reply)) => {
                 show(stripper.finish());
-                return Some(Ok(reply));
+                return Ok(reply);
             }
-            Err(fault) => return Some(Err(fault)),
+            Err(fault) => return Err(Failed { fault, usage }),
         }
     }
-    None
+    let fault = lost();
+    Err(Failed { fault, usage })
 }

@@ -35,7 +35,7 @@ impl SessionState {
                 // Pauses and calls of which nothing came are nobody's time.
                 Fact::Turn(TurnFact::Restarted(_))
                 | Fact::Query(QueryFact::Finished(_))
-                | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_))
+                | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::Failed(_))
                 | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
                 Fact::Query(QueryFact::Classified(_))
                 | Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
@@ -111,6 +111,7 @@ fn spent(record: &Record) -> u64 {
         Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
         Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
         Fact::Llm(LlmFact::FailedOver(failed)) => failed.usage,
+        Fact::Llm(LlmFact::Failed(failed)) => failed.usage,
         Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
         | Fact::Turn(_)
         | Fact::Budget(_)

@@ -147,12 +147,10 @@ impl SessionState {
         services: &Services,
         prompt: Arc<Prepared>,
         query_type: QueryType,
+        within: Duration,
     ) -> Result<Arc<ComposedPrompt>, Fault> {
         let input = ComposeInput::new(prompt, query_type);
-        services
-            .composer
-            .compose(input, services.timeouts.prepare)
-            .await
+        services.composer.compose(input, within).await
     }
 }
 
@@ -174,12 +172,12 @@ async fn prepared(
     let mut tries = 1;
     loop {
         let (text, previous, prompt) = (text.clone(), previous.clone(), prompt.clone());
-        let fault = match prepared_once(services, text, previous, prompt).await {
+        let fault = match prepared_once(services, text, previous, prompt, patience).await {
             Ok(prepared) => return Ok(prepared),
             Err(fault) => fault,
         };
         let pause = match fault.class {
-            FaultClass::Retryable { .. } if tries < PREPARE_TRIES => {
+            FaultClass::Retryable { .. } if tries < PREPARE_TRIES && Instant::now() < patience => {
                 tries += 1;
                 PREPARE_PAUSE
             }
@@ -201,9 +199,12 @@ async fn prepared_once(
     text: Arc<str>,
     previous: Option<Arc<str>>,
     prompt: Arc<Prepared>,
+    until: Instant,
 ) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
-    let within = services.timeouts.prepare;
-    let classification = services.classifier.classify(text, previous, within).await?;
-    let prompt = SessionState::compose(services, prompt, classification.query_type).await?;
+    let left = || until.saturating_duration_since(Instant::now());
+    let classifier = &services.classifier;
+    let classification = classifier.classify(text, previous, left()).await?;
+    let kind = classification.query_type;
+    let prompt = SessionState::compose(services, prompt, kind, left()).await?;
     Ok((classification, prompt))
 }

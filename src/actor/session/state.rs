@@ -9,6 +9,7 @@ use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
 use crate::{
     access::Inbox,
     actor::{
+        flight::Flight,
         mailbox::Mailbox,
         meter::Alive,
         profile::Profile,
@@ -20,7 +21,7 @@ use crate::{
         view::SessionView,
     },
     journal::{self, Append, Claim, Entry},
-    kernel::{Decision, Order, Refusal, Report, Session, Step},
+    kernel::{Decision, Moment, Order, Refusal, Report, Session, Step},
     model::{CallId, Fault, QueryClassification, QueryId, Record, Seq, SessionKey, SessionName},
     prompt::ComposedPrompt,
 };
@@ -31,6 +32,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
     pub(super) pulse: Arc<Pulse>,
+    /// The last model call.
+    pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
     pub(super) session: Session,
@@ -101,6 +104,7 @@ impl SessionState {
             opening,
             shard,
             pulse,
+            flight: Arc::default(),
             services,
             profile,
             session,
@@ -123,6 +127,14 @@ impl SessionState {
         }
     }
 
+    /// Now, and how far the call is that runs.
+    fn moment(&self) -> Moment {
+        Moment {
+            call: self.flight.read(),
+            ..self.services.clock.moment()
+        }
+    }
+
     /// A command: answered when it is durable, or refused.
     pub(super) async fn command(
         &mut self,
@@ -135,7 +147,7 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
-        let answer = match self.session.decide(order, self.services.clock.moment()) {
+        let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;
                 self.step(me, decision).await?;
@@ -158,7 +170,7 @@ impl SessionState {
             self.tools.remove(&result.call);
         }
         self.count_call(&report);
-        let decision = self.session.observe(report, self.services.clock.moment());
+        let decision = self.session.observe(report, self.moment());
         self.own_step(me, decision).await
     }
 

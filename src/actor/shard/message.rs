@@ -52,8 +52,12 @@ pub(in crate::actor) enum ShardMsg {
         actor: ActorId,
         running: Option<(QueryId, u32)>,
     },
+    /// Look at the pulses from now on, every so often.
+    BeginSweeps,
     /// Look at the pulses.
     Sweep,
+    /// The next few of those that were idle for too long may leave.
+    PassivateNext,
     /// The pause before a restart is over.
     Revive { key: SessionKey, rest: u64 },
     /// Brings the shard down over this session, as a fault of its own would.
@@ -91,7 +95,11 @@ impl ShardMsg {
             #[cfg(test)]
             Self::Fail { key } => Some(key.clone()),
             Self::Call(ticket) => Some(ticket.key.clone()),
-            Self::Park { .. } | Self::Sweep | Self::Settle => None,
+            Self::Park { .. }
+            | Self::BeginSweeps
+            | Self::Sweep
+            | Self::PassivateNext
+            | Self::Settle => None,
         }
     }
 }

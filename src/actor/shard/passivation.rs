@@ -1,16 +1,19 @@
 //! Sessions leave memory (spec 10): those that were idle for long enough, the longest idle ones where
 //! too many live, and all of them at the end.
 //!
+//! Those that were idle for too long leave a few at a time, until the next sweep: a crowd that goes at once
+//! would keep those waiting who are talked to.
+//!
 //! **Invariant:** the shard alone sends work to sessions. From the moment it asks one to leave it keeps
 //! what comes in for it, until the actor has ended or says that it stays; so nothing is lost on the
 //! way, and no second actor lives beside the first.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ractor::{ActorId, ActorProcessingErr, RpcReplyPort};
 
 use super::{
-    ShardState,
+    ShardMsg, ShardState,
     slot::{Going, Slot},
     work::{WAITING, Work},
 };
@@ -19,6 +22,24 @@ use crate::{
     kernel::Refusal,
     model::SessionKey,
 };
+
+/// So many are asked to leave at a time, at least.
+const AT_A_TIME: usize = 4;
+/// So often between two sweeps, at most.
+const TIMES: usize = 100;
+
+/// Who is to be asked to leave, a few at a time.
+#[derive(Default)]
+pub(super) struct Leaving {
+    /// With the milliseconds that each had been idle for, the longest idle first.
+    due: VecDeque<(u64, SessionKey)>,
+    /// How many go at a time.
+    few: usize,
+    /// How long the others wait.
+    pause: Duration,
+    /// Whether a [`ShardMsg::PassivateNext`] is under way.
+    goes_on: bool,
+}
 
 impl ShardState {
     /// Asks those to leave that have been idle for too long, or are the longest idle of too many.
@@ -34,10 +55,35 @@ impl ShardState {
             .collect();
         idle.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
         let too_many = live.saturating_sub(settings.max_live);
-        for (number, (since, key)) in idle.into_iter().enumerate() {
-            if since >= limit || number < too_many {
+        let leaves = |(number, idle): (usize, (u64, SessionKey))| {
+            (idle.0 >= limit || number < too_many).then_some(idle)
+        };
+        let due: VecDeque<_> = idle.into_iter().enumerate().filter_map(leaves).collect();
+        let few = due.len().div_ceil(TIMES).max(AT_A_TIME);
+        let times = u32::try_from(due.len().div_ceil(few)).unwrap_or(u32::MAX);
+        self.leaving.pause = settings.sweep / times.max(1);
+        (self.leaving.due, self.leaving.few) = (due, few);
+        if !self.leaving.goes_on {
+            self.passivate_next();
+        }
+    }
+
+    /// Asks the next few, unless somebody has talked to them since.
+    pub(super) fn passivate_next(&mut self) {
+        let now = self.args.services.clock.monotonic_millis();
+        for _ in 0..self.leaving.few {
+            let Some((since, key)) = self.leaving.due.pop_front() else {
+                break;
+            };
+            let idle = self.slots.get(&key).and_then(|slot| slot.idle_for(now));
+            if idle.is_some_and(|idle| idle >= since) {
                 self.ask_to_leave(key, SessionMsg::Passivate);
             }
+        }
+        self.leaving.goes_on = !self.leaving.due.is_empty();
+        if self.leaving.goes_on {
+            let pause = self.leaving.pause;
+            self.me.cast_after(pause, || ShardMsg::PassivateNext);
         }
     }
 

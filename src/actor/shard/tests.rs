@@ -103,6 +103,7 @@ impl Bench {
             settings: ShardSettings {
                 stall_limit,
                 sweep,
+                sweeps_from: Duration::ZERO,
                 max_restarts,
                 restart_pause,
                 idle_timeout,

@@ -77,6 +77,7 @@ impl SupervisorState {
             settings: ShardSettings {
                 stall_limit,
                 sweep,
+                sweeps_from: sweep * number(index) / number(shards.size()),
                 max_restarts,
                 restart_pause,
                 idle_timeout,
@@ -124,4 +125,8 @@ impl SupervisorState {
             .cloned()
             .unwrap_or_default()
     }
+}
+
+fn number(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
 }

@@ -8,8 +8,10 @@ use super::*;
 use crate::{
     actor::{
         Answer, AskError,
+        classifier::ClassifierMsg,
         gateway::Ticket,
         ledger::Ruling,
+        mailbox::Counted,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
         shard::ShardMsg,
     },
@@ -90,7 +92,7 @@ async fn a_service_that_dies_is_replaced_and_work_goes_on() {
     let services: [(&str, Kill); 5] = [
         ("classifiers", |parts| kill(&parts.services.classifier.0)),
         ("composers", |parts| kill(&parts.services.composer.0)),
-        ("buses", |parts| kill(&parts.services.bus.0)),
+        ("buses", |parts| kill(parts.services.bus.buses())),
         ("gateways", |parts| parts.gateways.values().for_each(kill)),
         ("shards", |parts| kill(&parts.services.router.shards)),
     ];
@@ -121,6 +123,47 @@ async fn a_service_that_dies_is_replaced_and_work_goes_on() {
         );
         parts.supervisor.stop(None);
     }
+}
+
+/// Takes questions and never answers one.
+struct Deaf;
+
+impl Actor for Deaf {
+    type Msg = Counted<ClassifierMsg>;
+    type State = Vec<Counted<ClassifierMsg>>;
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Self::Msg>,
+        (): (),
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(Vec::new())
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<Self::Msg>,
+        question: Self::Msg,
+        heard: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        heard.push(question);
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_is_prepared_within_one_deadline_or_fails() {
+    let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
+    let (deaf, _) = Actor::spawn(None, Deaf, ()).await.unwrap();
+    let classifiers = &parts.services.classifier.0;
+    (0..classifiers.size()).for_each(|index| classifiers.put(index, deaf.clone()));
+    let began = tokio::time::Instant::now();
+    let answer = ask(&parts.oracle, "s").await.unwrap();
+    assert_eq!(answer.outcome.reason(), Some("classifier"));
+    let took = began.elapsed();
+    assert!(took < parts.services.timeouts.prepare * 3 / 2, "{took:?}");
+    deaf.stop(None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,10 +226,12 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         key: SessionKey::local(SessionName::new("s").unwrap()),
         token,
         trial: Trial::First,
+        patience: Duration::from_secs(600),
         model: "scripted/test".into(),
         request,
         deltas,
         pulse: Arc::default(),
+        flight: Arc::default(),
     };
     (Box::new(ticket), pieces)
 }

@@ -1,10 +1,10 @@
 //! `oracle doctor`: tries what a question would need, from the key to the signal, and says what to do
 //! about what does not work.
 //!
-//! Each model of the chain is asked three short questions through its [`Backend`], within a deadline;
+//! Each model of the chain is asked a few short questions through its [`Backend`], within a deadline;
 //! that is little, but it costs. What is local is looked at without asking anybody.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout};
 
@@ -19,7 +19,6 @@ use crate::{
     config::{Config, Loaded, Provider},
     llm::{Backend, Remote, scripted::Scripts},
     model::{Fault, Price},
-    prompt::Variables,
 };
 
 mod local;
@@ -45,14 +44,15 @@ pub(super) fn doctor(
     let mut report = Report::new(args.options.json, terminal);
     report.about("here")?;
     local::check(args, loaded, file, environment, &mut report)?;
-    let facts = app::prices(config)?;
+    // Before anybody is asked, for that costs. What is wrong with them was told.
+    let (Ok(facts), Ok(prompt)) = (app::prices(config), prompt(args, config)) else {
+        return report.finish();
+    };
     let providers = Providers::new(config, environment, &facts);
-    let name = app::project_name(&args.options.project);
-    let variables = app::variables(config, name, std::iter::empty())?;
     let mut patient = Patient {
         config,
         providers: &providers,
-        variables,
+        prompt,
         report,
     };
     on_runtime(Box::pin(async {
@@ -64,11 +64,19 @@ pub(super) fn doctor(
     }))
 }
 
+/// Oracle's own prompt for a question as short as those that are asked here.
+fn prompt(args: &Args, config: &Config) -> Result<Arc<str>, BuildError> {
+    let name = app::project_name(&args.options.project);
+    let variables = app::variables(config, name, std::iter::empty())?;
+    let prompt = app::composer(config)?.compose(&probe::small_talk(&variables))?;
+    Ok(prompt.content)
+}
+
 /// What models are looked at with.
 struct Patient<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
-    variables: Variables,
+    prompt: Arc<str>,
     report: Report<'a>,
 }
 
@@ -93,6 +101,8 @@ impl Patient<'_> {
         };
         let server = self.providers.server(&provider);
         self.report.add(Finding::ok("key", server.key.told()))?;
+        // A server that wants a key after all says so, and then it matters where it would be.
+        let provider = self.providers.with_usual_key(provider);
         if !self.connect(&remote, &provider, model).await? {
             return Ok(());
         }
@@ -173,7 +183,7 @@ impl Patient<'_> {
         }
     }
 
-    /// Three short questions.
+    /// A few short questions.
     async fn talk(
         &mut self,
         backend: &dyn Backend,
@@ -198,16 +208,15 @@ impl Patient<'_> {
         let heard = probe::call(backend, probe::calling(model), longest, price).await;
         self.report.used(heard.used);
         self.report.add(probe::of_call(&heard, provider))?;
+        if let Some(request) = probe::answering(model, &heard) {
+            self.report.waiting("the tool's result");
+            let heard = probe::call(backend, request, longest, price).await;
+            self.report.used(heard.used);
+            self.report.add(probe::of_answer(&heard, provider))?;
+        }
         self.report.waiting("the signal protocol");
-        let prompt = app::composer(self.config)?.compose(&probe::small_talk(&self.variables));
-        let prompt = prompt.map_err(BuildError::from)?;
-        let heard = probe::call(
-            backend,
-            probe::asking(model, prompt.content),
-            longest,
-            price,
-        )
-        .await;
+        let asking = probe::asking(model, Arc::clone(&self.prompt));
+        let heard = probe::call(backend, asking, longest, price).await;
         self.report.used(heard.used);
         self.report.add(probe::of_signal(&heard, provider))
     }

@@ -72,7 +72,7 @@ impl Asking<'_> {
     /// Whether there is anything to say of a provider: somebody set it up, or it may be there.
     fn concerns(&self, name: &str) -> bool {
         self.is_chosen(name)
-            || self.providers.is_configured(name)
+            || self.providers.is_addressed(name)
             || self.providers.has_key(name)
             || name == LOCAL
     }
@@ -94,7 +94,7 @@ impl Asking<'_> {
         };
         listed.server = Some(self.providers.server(&provider));
         let told = self.ask(&provider).await;
-        let wanted = self.is_chosen(name) || self.providers.is_configured(name);
+        let wanted = self.is_chosen(name) || self.providers.is_addressed(name);
         let told = match told {
             Ok(told) => told,
             Err(_) if name == LOCAL && !wanted => return None,
@@ -180,7 +180,7 @@ fn advice() -> Vec<String> {
     vec![
         "No provider can be asked but the built-in model. To ask another one:".to_owned(),
         format!("  set one of {};", keys.join(", ")),
-        "  or start Ollama and choose one of its models: --model ollama/NAME;".to_owned(),
+        "  or start Ollama, or choose one of its models: --model ollama/NAME;".to_owned(),
         "  or name any compatible server under [[providers]] in the configuration file.".to_owned(),
     ]
 }

@@ -122,18 +122,44 @@ fn presets_take_addresses_and_keys_from_the_environment() {
     }
 }
 
+/// An Ollama that is not there is left out of `oracle models` unless somebody said where it is.
+#[test]
+fn an_address_is_told_by_the_file_or_by_its_variable() {
+    let own = "[[providers]]\nname = 'ollama'\ndialect = 'openai'\nbase_url = 'http://h'\n";
+    for (what, file, variables, told) in [
+        ("nothing", "", &[][..], false),
+        ("an empty variable", "", &[("OLLAMA_HOST", " ")], false),
+        ("another variable", "", &[("OPENAI_BASE_URL", "h")], false),
+        ("the variable", "", &[("OLLAMA_HOST", "gpu")], true),
+        ("the file", own, &[], true),
+    ] {
+        let config = config(file);
+        let pair = |&(name, value): &(&str, &str)| (name.into(), value.into());
+        let environment = Environment::new(variables.iter().map(pair));
+        let facts = Prices::builtin().unwrap();
+        let providers = Providers::new(&config, &environment, &facts);
+        assert_eq!(providers.is_addressed("ollama"), told, "{what}");
+    }
+}
+
 #[test]
 fn the_address_of_ollama_is_that_for_clients() {
     for (host, url) in [
         ("box", "http://box:11434/v1"),
         ("box:80", "http://box:80/v1"),
-        ("http://box", "http://box:11434/v1"),
+        ("http://box", "http://box:80/v1"),
+        (" 'box' ", "http://box:11434/v1"),
+        ("ollama.com", "https://ollama.com:443/v1"),
+        ("http://gw/ollama", "http://gw:80/ollama/v1"),
+        ("https://gw:1/a/b/", "https://gw:1/a/b/v1"),
         ("https://box", "https://box:443/v1"),
         ("http://box:80/", "http://box:80/v1"),
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
         (":1", "http://127.0.0.1:1/v1"),
         ("[::]:1", "http://127.0.0.1:1/v1"),
         ("[::1]", "http://[::1]:11434/v1"),
+        ("::1", "http://[::1]:11434/v1"),
+        ("http://[::1]:9/", "http://[::1]:9/v1"),
     ] {
         assert_eq!(ollama(host), url, "{host}");
     }

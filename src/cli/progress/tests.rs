@@ -158,11 +158,7 @@ fn a_failure_says_what_happened_and_where_to_look() {
             "the provider answered 401",
             "the provider answered 401 (unauthorized); `oracle doctor` says which key was used",
         ),
-        (
-            "empty_answer",
-            "no text\u{1b}[2J",
-            "no text\u{fffd}[2J (empty_answer)",
-        ),
+        ("empty_answer", "no text", "no text (empty_answer)"),
     ] {
         assert_eq!(failure(code, detail), said, "{code}");
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{One, Stop, Terminal, known, log::Log};
 use crate::{
     actor::{Oracle, SessionView},
-    cli::progress::harmless,
+    cli::terminal::harmless,
     journal::{Journal, Known},
     model::{
         QueryId, Seq, SessionKey, SessionName, Timestamp, Usage,

@@ -51,6 +51,42 @@ fn prompts_and_status_lines_are_for_people() {
     }
 }
 
+/// Texts of models and servers reach standard error in notes, status lines and errors.
+#[test]
+fn nothing_on_standard_error_commands_the_terminal() {
+    const HOSTILE: &str = "a\x1b]52;c;cm0=\x07b\r\u{9b}2J\nc";
+    let device = |width| Device::Terminal {
+        width,
+        style: Style::Plain,
+    };
+    type Tell = fn(&mut Terminal);
+    let tell: [(&str, Tell, &str); 3] = [
+        (
+            "a note",
+            |terminal| terminal.note(HOSTILE),
+            "a\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\nc\n",
+        ),
+        (
+            "an error",
+            |terminal| terminal.err.say(HOSTILE),
+            "oracle: a\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\nc\n",
+        ),
+        (
+            "a status line",
+            |terminal| terminal.status(HOSTILE),
+            "\r\x1b[Ka\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J c",
+        ),
+    ];
+    for device in [Device::Other, device(80)] {
+        for (name, tell, said) in tell {
+            let (mut terminal, recording) = Recording::terminal("", device);
+            tell(&mut terminal);
+            let shown = device.is_terminal() || name != "a status line";
+            assert_eq!(recording.err(), if shown { said } else { "" }, "{name}");
+        }
+    }
+}
+
 #[test]
 fn nobody_is_prompted_whose_input_is_a_file() {
     let (mut terminal, recording) = Recording::terminal("", PERSON);

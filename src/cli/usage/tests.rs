@@ -10,8 +10,8 @@ use crate::{
         Attempt, Fault, Message, NanoUsd, Outcome, QueryId, Role, SessionKey, SessionName,
         StopReason, Timestamp, Turn,
         record::{
-            AgentFact, ChildEnd, Compacted, CompactedPart, FailedOver, MessageRange, Replied,
-            SignalPresence,
+            AgentFact, ChildEnd, Compacted, CompactedPart, Failed, FailedOver, MessageRange,
+            Replied, SignalPresence,
         },
     },
 };
@@ -23,6 +23,7 @@ fn usage_of(input_tokens: u64, output_tokens: u64, nano: u64) -> Usage {
     Usage {
         input_tokens,
         cached_tokens: input_tokens / 10,
+        cache_write_tokens: 0,
         output_tokens,
         cost: NanoUsd(nano),
     }
@@ -45,13 +46,21 @@ fn replied(day: i64, model: &str, usage: Usage) -> Arc<Record> {
         signal: SignalPresence::Absent,
         stop: StopReason::EndTurn,
         usage,
+        estimated: false,
         model: model.into(),
     });
     record(day, fact)
 }
 
 async fn keep(journal: &Memory, name: &str, records: Vec<Arc<Record>>) {
-    let key = SessionKey::local(SessionName::new(name).unwrap());
+    keep_for("default", journal, name, records).await;
+}
+
+async fn keep_for(tenant: &str, journal: &Memory, name: &str, records: Vec<Arc<Record>>) {
+    let key = SessionKey {
+        tenant: tenant.parse().unwrap(),
+        name: SessionName::new(name).unwrap(),
+    };
     let claim = journal.claim(key).await.unwrap();
     let append = Append {
         sid: claim.sid,
@@ -166,6 +175,38 @@ async fn a_person_gets_columns_and_the_whole_and_a_program_objects() {
             r#"{"by":"model","of":"p/one","turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"output_tokens":157,"cost":2005700}}"#
         )
     );
+}
+
+#[tokio::test]
+async fn all_tenants_are_told_apart_and_nobody_elses_sessions_are_shown() {
+    let (mut terminal, recording) = Recording::terminal("", Device::Other);
+    let journal = Memory::new();
+    let spent = LlmFact::Failed(Failed {
+        attempt: Attempt(2),
+        model: "p/two".into(),
+        fault: Fault::permanent("cut", "no"),
+        usage: usage_of(30, 0, 4),
+    });
+    let theirs = vec![replied(0, "p/one", usage_of(7, 1, 0)), record(0, spent)];
+    keep_for("acme", &journal, "x", theirs).await;
+    keep_for(
+        "zeta",
+        &journal,
+        "x",
+        vec![replied(0, "p/one", usage_of(5, 1, 0))],
+    )
+    .await;
+    keep(&journal, "a", vec![replied(0, "p/one", usage_of(9, 2, 0))]).await;
+    for by in [By::Tenant, By::Session] {
+        usage(&journal, &UsageArgs { by }, false, &mut terminal)
+            .await
+            .unwrap();
+    }
+    let rows = "acme\t1\t37\t3\t1\t$0.000000\n\
+                default\t1\t9\t0\t2\t$0.000000\n\
+                zeta\t1\t5\t0\t1\t$0.000000\n\
+                a\t1\t9\t0\t2\t$0.000000\n";
+    assert_eq!(recording.out(), rows);
 }
 
 #[tokio::test]

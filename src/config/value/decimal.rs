@@ -94,6 +94,16 @@ impl FromStr for Rate {
     }
 }
 
+impl fmt::Display for Rate {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "13 digits at most; a float holds 15"
+    )]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0 as f64 / 1_000_000.0).fmt(f)
+    }
+}
+
 impl Serialize for Rate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Usd(self.0).serialize(serializer)

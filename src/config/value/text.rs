@@ -167,7 +167,9 @@ fn is_url(text: &str) -> bool {
     let name = port.map_or(host, |(name, _)| name);
     let good_port = port.is_none_or(|(_, port)| port.parse::<u16>().is_ok());
     let good = |c: char| c.is_ascii_graphic() && !"@?#\\\"'<>`{}|^".contains(c);
-    !name.is_empty() && good_port && rest.chars().all(good)
+    // Without brackets nobody can tell the end of an IPv6 address from a port.
+    let good_name = !name.contains(':') || (name.starts_with('[') && name.ends_with(']'));
+    !name.is_empty() && good_name && good_port && rest.chars().all(good)
 }
 
 fn is_variable(text: &str) -> bool {
@@ -203,6 +205,8 @@ mod tests {
             ("https:///v1", false),
             ("https://:80", false),
             ("https://host:port", false),
+            ("http://::1/v1", false),
+            ("http://::1:80", false),
             ("https://host:99999", false),
             ("https://me:secret@host", false),
             ("https://host/v1?key=secret", false),

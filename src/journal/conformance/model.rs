@@ -15,6 +15,7 @@ pub(super) enum Call {
     Read(Sid, Seq, usize),
     Find(SessionKey),
     List(TenantId, Option<SessionName>, usize),
+    Tenants(Option<TenantId>, usize),
     Unfinished(Sid, usize),
     Save(Sid, Epoch, Snapshot),
     Snapshot(Sid),
@@ -30,6 +31,7 @@ pub(super) enum Answer {
     Read(Result<Vec<Entry>, Error>),
     Find(Result<Option<Known>, Error>),
     List(Result<Vec<Known>, Error>),
+    Tenants(Result<Vec<TenantId>, Error>),
     Unfinished(Result<Vec<Known>, Error>),
     Save(Result<(), Error>),
     Snapshot(Result<Option<Snapshot>, Error>),
@@ -47,6 +49,7 @@ impl Call {
             Self::List(tenant, after, limit) => {
                 Answer::List(journal.list(tenant, after, limit).await)
             }
+            Self::Tenants(after, limit) => Answer::Tenants(journal.tenants(after, limit).await),
             Self::Unfinished(after, limit) => {
                 Answer::Unfinished(journal.unfinished(after, limit).await)
             }
@@ -113,6 +116,9 @@ impl Model {
             }
             Call::List(tenant, after, limit) => {
                 Answer::List(Ok(self.list(tenant, after.as_ref(), *limit)))
+            }
+            Call::Tenants(after, limit) => {
+                Answer::Tenants(Ok(self.tenants(after.as_ref(), *limit)))
             }
             Call::Unfinished(after, limit) => {
                 Answer::Unfinished(Ok(self.unfinished(*after, *limit)))
@@ -228,6 +234,16 @@ impl Model {
         let mut page: Vec<Known> = theirs.map(Session::known).collect();
         page.sort_by(|a, b| a.key.name.as_str().cmp(b.key.name.as_str()));
         page.retain(|known| after.is_none_or(|after| known.key.name.as_str() > after.as_str()));
+        page.truncate(limit);
+        page
+    }
+
+    fn tenants(&self, after: Option<&TenantId>, limit: usize) -> Vec<TenantId> {
+        let tenants = self.sessions.iter().map(|session| &session.key.tenant);
+        let mut page: Vec<TenantId> = tenants.cloned().collect();
+        page.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        page.dedup();
+        page.retain(|tenant| after.is_none_or(|after| tenant.as_str() > after.as_str()));
         page.truncate(limit);
         page
     }

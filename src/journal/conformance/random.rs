@@ -105,6 +105,10 @@ impl Draw {
                 Call::Read(sid, Seq(self.below(12)), self.below(6) as usize)
             }
             38..41 => Call::Find(self.key()),
+            58 => {
+                let after = (self.below(2) == 0).then(|| self.key().tenant);
+                Call::Tenants(after, self.below(4) as usize)
+            }
             41..44 => {
                 let after = (self.below(2) == 0).then(|| self.key().name);
                 Call::List(self.key().tenant, after, self.below(6) as usize)

@@ -47,10 +47,13 @@ enum Defect {
     SearchIsBackwards,
     SearchIgnoresTheLimit,
     SearchIgnoresTheTenant,
+    TenantsIgnoreTheLimit,
+    TenantsRepeatTheName,
+    TenantsAreBackwards,
 }
 
 impl Defect {
-    const ALL: [Self; 34] = [
+    const ALL: [Self; 37] = [
         Self::StaleEpochsMayAppend,
         Self::RepetitionsAreConflicts,
         Self::RepetitionsAreNotCompared,
@@ -85,6 +88,9 @@ impl Defect {
         Self::SearchIsBackwards,
         Self::SearchIgnoresTheLimit,
         Self::SearchIgnoresTheTenant,
+        Self::TenantsIgnoreTheLimit,
+        Self::TenantsRepeatTheName,
+        Self::TenantsAreBackwards,
     ];
 }
 
@@ -340,6 +346,27 @@ impl Journal for Defective {
             }
             if let (true, Some(name)) = (self.is(Defect::ListsRepeatTheName), after) {
                 page.splice(0..0, self.inner.find(SessionKey { tenant, name }).await?);
+            }
+            Ok(page)
+        }
+        .boxed()
+    }
+
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        mut limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        if self.is(Defect::TenantsIgnoreTheLimit) {
+            limit = usize::MAX;
+        }
+        async move {
+            let mut page = self.inner.tenants(after.clone(), limit).await?;
+            if let (true, Some(after)) = (self.is(Defect::TenantsRepeatTheName), &after) {
+                page.insert(0, after.clone());
+            }
+            if self.is(Defect::TenantsAreBackwards) {
+                page.reverse();
             }
             Ok(page)
         }

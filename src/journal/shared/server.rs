@@ -296,6 +296,7 @@ async fn answer(served: &Served, guest: u64, call: Call) -> Result<Answer, Error
             after,
             limit,
         } => Answer::Listed(journal.list(tenant, after, limit).await?),
+        Call::Tenants { after, limit } => Answer::Tenants(journal.tenants(after, limit).await?),
         Call::Unfinished { after, limit } => {
             Answer::Listed(journal.unfinished(after, limit).await?)
         }

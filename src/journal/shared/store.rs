@@ -290,6 +290,15 @@ impl Journal for Shared {
             .boxed()
     }
 
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        self.call(move |journal| journal.tenants(after.clone(), limit))
+            .boxed()
+    }
+
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         self.call(move |journal| journal.unfinished(after, limit))
             .boxed()

@@ -122,7 +122,7 @@ async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
     let listener = UnixListener::bind(&path).unwrap();
     let dies = async {
         let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = br#"{"protocol":4,"pid":7}"#;
+        let hello = br#"{"protocol":5,"pid":7}"#;
         let length = u32::try_from(hello.len()).unwrap();
         stream.write_all(&length.to_be_bytes()).await.unwrap();
         stream.write_all(hello).await.unwrap();
@@ -190,7 +190,7 @@ async fn another_protocol_is_refused_by_name() {
     let (_stream, refused) = tokio::join!(answers(listener), Remote::connect(&path));
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "process 7 shares its journal by protocol 99, this program speaks 4: end it, or use the same version"
+        "process 7 shares its journal by protocol 99, this program speaks 5: end it, or use the same version"
     );
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The protocol that this program speaks.
-pub(super) const PROTOCOL: u32 = 4;
+pub(super) const PROTOCOL: u32 = 5;
 /// The longest frame. An append holds what one step of a session records, of which each text is bounded.
 pub(super) const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -62,6 +62,10 @@ pub(super) enum Call {
     List {
         tenant: TenantId,
         after: Option<SessionName>,
+        limit: usize,
+    },
+    Tenants {
+        after: Option<TenantId>,
         limit: usize,
     },
     Unfinished {
@@ -131,6 +135,7 @@ pub(super) enum Answer {
     },
     Found(Option<Known>),
     Listed(Vec<Known>),
+    Tenants(Vec<TenantId>),
     Hits(Vec<Hit>),
     Snapshot(Option<(Seq, Body)>),
     Posted(Post),

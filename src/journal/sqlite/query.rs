@@ -24,6 +24,7 @@ statements! {
     find: "SELECT sid, tenant, name, last, at, busy FROM session WHERE tenant = ?1 AND name = ?2",
     list: "SELECT sid, tenant, name, last, at, busy FROM session
         WHERE tenant = ?1 AND name > ?2 ORDER BY name LIMIT ?3",
+    tenant: "SELECT min(tenant) FROM session WHERE tenant > ?1",
     busy: "SELECT sid, tenant, name, last, at, busy FROM session
         WHERE busy = 1 AND sid > ?1 ORDER BY sid LIMIT ?2",
     last: "SELECT last FROM session WHERE sid = ?1",
@@ -82,6 +83,29 @@ impl<'c> Reader<'c> {
         Ok(found
             .filter_map(Result::transpose)
             .collect::<Result<_, _>>()?)
+    }
+
+    /// One after the other by the index: to have them parted from one another by SQLite takes as long as
+    /// there are sessions.
+    pub(super) fn tenants(
+        &mut self,
+        after: Option<&TenantId>,
+        rows: usize,
+    ) -> Result<Vec<TenantId>, Failed> {
+        self.at_one_time(|reader| {
+            let mut found = Vec::new();
+            let mut after = after.map_or("", TenantId::as_str).to_owned();
+            while found.len() < rows {
+                let next = |row: &Row<'_>| row.get::<_, Option<String>>(0);
+                let Some(next) = reader.sql.tenant.query_row([&after], next)? else {
+                    break;
+                };
+                // What is no name of a tenant has no sessions that can be read either.
+                found.extend(TenantId::new(&next).ok());
+                after = next;
+            }
+            Ok(found)
+        })
     }
 
     pub(super) fn unfinished(&mut self, after: Sid, rows: usize) -> Result<Vec<Known>, Failed> {

@@ -92,7 +92,8 @@ pub(super) fn word_of_tenant(tenant: &str) -> String {
 }
 
 fn distinct(text: &str) -> String {
-    let mut words = String::new();
+    // Seldom more than there is of the text.
+    let mut words = String::with_capacity(text.len());
     for word in search::distinct(text) {
         if !words.is_empty() {
             words.push(' ');

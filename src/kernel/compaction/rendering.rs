@@ -40,14 +40,27 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// All characters but those of the text itself.
+    /// All characters but those of the text and what each of its lines costs.
     fn frame(&self) -> usize {
-        self.label.chars().count() + 2 + self.text.lines().count().max(1) * (QUOTE.len() + 1)
+        self.label.chars().count() + 2 + QUOTE.len()
+    }
+
+    /// Characters of the text, quoted.
+    fn length(&self) -> usize {
+        self.text.chars().map(quoted_length).sum()
     }
 
     fn written(&self, most: usize) -> String {
-        let clipped = clipped(&self.text, most);
+        let clipped = clipped_by(&self.text, most, quoted_length);
         format!("{}\n{}\n", self.label, quoted(&clipped))
+    }
+}
+
+/// What a character comes to where each line is quoted.
+const fn quoted_length(c: char) -> usize {
+    match c {
+        '\n' => 1 + QUOTE.len(),
+        _ => 1,
     }
 }
 
@@ -56,7 +69,7 @@ impl Piece<'_> {
 pub(super) fn rendered(messages: &[Arc<Message>], summary: usize, room: usize) -> String {
     let pieces = pieces(messages);
     let frames: usize = pieces.iter().map(Piece::frame).sum();
-    let lengths = pieces.iter().map(|piece| piece.text.chars().count());
+    let lengths = pieces.iter().map(Piece::length);
     let most = level(lengths.collect(), room.saturating_sub(frames)).max(LEAST);
     let mut newest_first = Vec::new();
     let mut held = 0;
@@ -163,20 +176,39 @@ fn level(mut lengths: Vec<usize>, room: usize) -> usize {
 
 /// Beginning and end of a text that is too long, together in that many characters.
 fn clipped(text: &str, most: usize) -> Cow<'_, str> {
-    let length = text.chars().count();
-    if length <= most {
+    clipped_by(text, most, |_| 1)
+}
+
+/// The same where characters count for different lengths.
+fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_, str> {
+    if text.chars().map(&length).sum::<usize>() <= most {
         return Cow::Borrowed(text);
     }
+    // Whether a character is the first that does not fit any more.
+    let beyond = |room: usize| {
+        let (mut held, length) = (0, &length);
+        move |&(_, c): &(usize, char)| {
+            held += length(c);
+            held > room
+        }
+    };
+    let head = |room| {
+        let first = text.char_indices().find(beyond(room));
+        first.map_or(text.len(), |(at, _)| at)
+    };
     if most <= 2 * MARK {
-        let beginning: String = text.chars().take(most.saturating_sub(1)).collect();
-        return Cow::Owned(beginning + "…");
+        return Cow::Owned(format!("{}…", &text[..head(most.saturating_sub(1))]));
     }
     let kept = most - MARK;
-    let (head, tail) = (kept - kept / 3, kept / 3);
-    let beginning: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(length - tail).collect();
-    let gone = length - kept;
-    Cow::Owned(format!("{beginning} [… {gone} characters …] {end}"))
+    let head = head(kept - kept / 3);
+    let last = text.char_indices().rev().find(beyond(kept / 3));
+    let tail = last.map_or(0, |(at, c)| at + c.len_utf8()).max(head);
+    let gone = text[head..tail].chars().count();
+    Cow::Owned(format!(
+        "{} [… {gone} characters …] {}",
+        &text[..head],
+        &text[tail..]
+    ))
 }
 
 fn quoted(text: &str) -> String {

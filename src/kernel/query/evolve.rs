@@ -7,16 +7,15 @@ use crate::{
     kernel::{
         compaction::TOO_LONG,
         effect::Trial,
-        phase::{CallState, Pause, Step, ToolSlot},
+        phase::{CallState, Step, ToolSlot},
         repetition::TurnDigest,
     },
     model::{
-        CallId, FaultClass, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
+        CallId, Record, Signal, SignalType, Timestamp, ToolResult, ToolStatus, Turn,
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
-            FallbackAction, FallbackCause, FallbackTriggered, LlmFact, QueryFact, Replied,
-            RestartCause, SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact,
-            TurnRestartCause,
+            FallbackAction, FallbackCause, FallbackTriggered, QueryFact, Replied, RestartCause,
+            SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact, TurnRestartCause,
         },
         signal::SignalClass,
     },
@@ -62,6 +61,7 @@ impl Query {
                 self.child = None;
                 self.notes.clear();
                 self.sent = started.token_estimate;
+                self.begins_anew();
                 self.final_mark = false;
                 self.step = Step::Calling {
                     attempt: started.attempt,
@@ -214,6 +214,9 @@ impl Query {
                     Some(TurnRestartCause::Recovery) => self.tries(),
                     Some(TurnRestartCause::Fault { .. }) => self.tries() + 1,
                 };
+                if fact.again.is_none() {
+                    self.begins_anew();
+                }
                 self.compactions = fact.number;
                 self.compaction_attempt = fact.attempt;
                 self.notes.clone_from(&fact.guidance);
@@ -310,76 +313,10 @@ impl Query {
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
     }
 
-    fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
-        self.usage += match fact {
-            LlmFact::Retried(retried) => retried.usage,
-            LlmFact::FailedOver(failed) => failed.usage,
-            // Of a provider, not of a query.
-            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
-        };
-        if let Step::Compacting { what, tries, pause } = &mut self.step {
-            let (until, fault) = match fact {
-                LlmFact::Retried(retried) => (retried.not_before, &retried.fault),
-                LlmFact::FailedOver(failed) => {
-                    Arc::make_mut(what).model.clone_from(&failed.to);
-                    *tries = 0;
-                    (at, &failed.fault)
-                }
-                LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
-            };
-            let code = fault.code.as_str().into();
-            *pause = Some(Pause { until, code });
-            return;
-        }
-        match fact {
-            LlmFact::Retried(retried) => {
-                self.step = Step::BackingOff {
-                    attempt: retried.attempt,
-                    tries: self.tries(),
-                    until: retried.not_before,
-                    code: retried.fault.code.as_str().into(),
-                    trial: match retried.fault.class {
-                        // Nothing was sent.
-                        FaultClass::Overloaded { .. } => Trial::First,
-                        FaultClass::Retryable { .. }
-                        | FaultClass::Permanent
-                        | FaultClass::Cancelled
-                        | FaultClass::Bug => Trial::Retry,
-                    },
-                };
-            }
-            // The next model is asked at once, or when the pause of the session ends.
-            LlmFact::FailedOver(failed) => {
-                self.set_model(&failed.to);
-                self.step = Step::BackingOff {
-                    attempt: failed.attempt,
-                    tries: 0,
-                    until: at,
-                    code: failed.fault.code.as_str().into(),
-                    trial: Trial::First,
-                };
-            }
-            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
-        }
-    }
-
     /// Most turns go to the model of the turn before.
-    fn set_model(&mut self, name: &str) {
+    pub(super) fn set_model(&mut self, name: &str) {
         if *self.model != *name {
             self.model = name.into();
-        }
-    }
-
-    fn tries(&self) -> u32 {
-        match self.step {
-            Step::Calling { tries, .. }
-            | Step::BackingOff { tries, .. }
-            | Step::Compacting { tries, .. } => tries,
-            Step::Preparing
-            | Step::Ready
-            | Step::Tools { .. }
-            | Step::Delegating { .. }
-            | Step::Ending { .. } => 0,
         }
     }
 }

@@ -73,7 +73,7 @@ impl Session {
         }
         if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact {
             // What was sent is known until the reply is a part of it.
-            if let Some(sent) = query.sent {
+            if let Some(sent) = query.sent.filter(|_| !replied.estimated) {
                 self.calibration.learn(sent, replied.usage.input_tokens);
             }
             self.transcript.reply(replied);

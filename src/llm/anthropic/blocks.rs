@@ -64,6 +64,8 @@ pub(super) enum Block {
 pub(super) enum News {
     Text(String),
     Thinking(String),
+    /// There is more, and nothing to show of it.
+    Hidden,
 }
 
 /// More blocks than anybody reads.
@@ -115,7 +117,7 @@ impl Blocks {
         let news = match &block {
             Block::Text(text) => some_text(text),
             Block::Thinking { text, .. } => some_thinking(text),
-            Block::Call { .. } | Block::Opaque(_) => None,
+            Block::Call { .. } | Block::Opaque(_) => Some(News::Hidden),
         };
         self.push(index, block)?;
         Ok(news)
@@ -159,7 +161,7 @@ impl Blocks {
                 if let Some(Block::Thinking { signature, .. }) = self.thinking(index)? {
                     signature.push_str(&piece.signature.0);
                 }
-                Ok(None)
+                Ok(hidden(&piece.signature.0))
             }
             "input_json_delta" => {
                 let more = &*piece.partial_json.0;
@@ -176,7 +178,7 @@ impl Blocks {
                         },
                     )?,
                 }
-                Ok(None)
+                Ok(hidden(more))
             }
             _ => Ok(None),
         }
@@ -206,6 +208,21 @@ impl Blocks {
         fits(&found.block).then_some(&mut found.block)
     }
 
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let held = |placed: &Placed| match &placed.block {
+            Block::Text(text) | Block::Opaque(text) => text.len(),
+            Block::Thinking { text, signature } => text.len() + signature.len(),
+            Block::Call {
+                id,
+                name,
+                arguments,
+                input,
+            } => id.len() + name.len() + arguments.len() + input.len(),
+        };
+        self.0.iter().map(held).sum()
+    }
+
     /// All of them, in the order in which they began.
     pub(super) fn take(&mut self) -> Vec<Block> {
         let blocks = std::mem::take(&mut self.0);
@@ -222,6 +239,10 @@ fn same_call(one: &Block, other: &Block) -> bool {
 
 fn some_text(text: &str) -> Option<News> {
     (!text.is_empty()).then(|| News::Text(text.to_owned()))
+}
+
+fn hidden(text: &str) -> Option<News> {
+    (!text.is_empty()).then_some(News::Hidden)
 }
 
 fn some_thinking(text: &str) -> Option<News> {

@@ -11,7 +11,8 @@ use crate::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, Text},
+        lenient::{Count, Few, Object, Text},
+        surrogates::mended,
     },
     model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
 };
@@ -30,7 +31,7 @@ struct Event<'a> {
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
     #[serde(default)]
-    usage: Option<Used>,
+    usage: Object<Used>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -45,7 +46,7 @@ struct Message<'a> {
     #[serde(borrow, default)]
     stop_reason: Text<'a>,
     #[serde(default)]
-    usage: Option<Used>,
+    usage: Object<Used>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -94,15 +95,16 @@ impl Decoder {
     }
 
     fn take(&mut self, event: &Event<'_>, json: &str, out: &mut Vec<Delta>) -> Result<Flow, Fault> {
-        if let Some(used) = event.usage {
-            self.used.update(used);
+        if let Some(used) = event.usage.0 {
+            self.used(used, out);
         }
         match &*event.kind.0 {
             "message_start" => {
                 self.begun = true;
                 if let Some(raw) = event.message {
-                    let message: Message<'_> = parsed(raw.get())?;
-                    self.used.update(message.usage.unwrap_or_default());
+                    let message: Object<Message<'_>> = parsed(raw.get())?;
+                    let used = message.0.and_then(|message| message.usage.0);
+                    self.used(used.unwrap_or_default(), out);
                 }
             }
             "content_block_start" => {
@@ -114,16 +116,20 @@ impl Decoder {
             "content_block_delta" => {
                 self.begun = true;
                 if let Some(raw) = event.delta {
-                    let piece: Piece<'_> = parsed(raw.get())?;
-                    let news = self.blocks.piece(event.index.0, &piece);
-                    tell(news.map_err(too_many)?, out);
+                    let piece: Object<Piece<'_>> = parsed(raw.get())?;
+                    if let Some(piece) = piece.0 {
+                        let news = self.blocks.piece(event.index.0, &piece);
+                        tell(news.map_err(too_many)?, out);
+                    }
                 }
             }
             "content_block_stop" => self.blocks.close(event.index.0),
             "message_delta" => {
                 if let Some(raw) = event.delta {
-                    let ending: Ending<'_> = parsed(raw.get())?;
-                    self.stopped(&ending.stop_reason);
+                    let ending: Object<Ending<'_>> = parsed(raw.get())?;
+                    if let Some(ending) = ending.0 {
+                        self.stopped(&ending.stop_reason);
+                    }
                 }
             }
             "message_stop" => {
@@ -149,10 +155,21 @@ impl Decoder {
         raw: &RawValue,
         out: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
-        let start: Start<'_> = parsed(raw.get())?;
-        let news = self.blocks.start(index, &start, raw.get());
-        tell(news.map_err(too_many)?, out);
+        let start: Object<Start<'_>> = parsed(raw.get())?;
+        if let Some(start) = start.0 {
+            let news = self.blocks.start(index, &start, raw.get());
+            tell(news.map_err(too_many)?, out);
+        }
         Ok(())
+    }
+
+    fn used(&mut self, told: Used, out: &mut Vec<Delta>) {
+        let before = self.used.tokens();
+        self.used.update(told);
+        let now = self.used.tokens();
+        if now != before {
+            out.extend(now.so_far());
+        }
     }
 
     fn stopped(&mut self, reason: &Text<'_>) {
@@ -214,6 +231,7 @@ fn tell(news: Option<News>, out: &mut Vec<Delta>) {
     out.extend(news.map(|news| match news {
         News::Text(text) => Delta::Text(text),
         News::Thinking(text) => Delta::Reasoning(text),
+        News::Hidden => Delta::Progress,
     }));
 }
 
@@ -258,6 +276,7 @@ impl Used {
         Tokens {
             input: told.then_some(sum),
             cached,
+            kept: self.cache_creation_input_tokens.0,
             output: self.output_tokens.0,
         }
     }
@@ -273,6 +292,7 @@ impl Decode for Decoder {
         if name == "error" && !data.starts_with('{') {
             return Err(fault::in_reply(data));
         }
+        let data = &*mended(data);
         let event: Event<'_> = parsed(data)?;
         if name == "error" {
             return Err(fault::in_reply(event.error.map_or(data, RawValue::get)));
@@ -281,6 +301,7 @@ impl Decode for Decoder {
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let body = &*mended(body);
         let message: Message<'_> = parsed(body)?;
         if let Some(error) = message.error {
             return Err(fault::in_reply(error.get()));
@@ -293,8 +314,8 @@ impl Decode for Decoder {
             self.start(None, raw, out)?;
         }
         self.stopped(&message.stop_reason);
-        if let Some(used) = message.usage {
-            self.used.update(used);
+        if let Some(used) = message.usage.0 {
+            self.used(used, out);
         }
         self.marked = true;
         Ok(())
@@ -316,6 +337,11 @@ impl Decode for Decoder {
             _ => StopReason::EndTurn,
         };
         Ok(self.context.finish(parts, stop, self.used.tokens()))
+    }
+
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.stop.len() + self.blocks.held()
     }
 }
 

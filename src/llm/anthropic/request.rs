@@ -10,6 +10,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     llm::{
         Request, ToolChoice,
+        kept::Common,
         wire::{self, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus},
@@ -27,18 +28,24 @@ const BEGIN: &str = "(The conversation goes on.)";
 /// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
+    kept: &Common,
     provider: &str,
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
+    let prompt = kept.prompt(&request.system)?;
+    let tools = kept.tools(&request.tools, |tools| {
+        tools.iter().map(Tool::of).collect::<Vec<_>>()
+    })?;
     let system = (!request.system.trim().is_empty()).then_some(Block {
-        content: Content::Said(Voice::Plain(&request.system)),
+        content: Content::Prompt(&prompt),
         marked: true,
     });
-    serde_json::to_vec(&Body {
+    let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
+    let written = Body {
         model: &request.model,
         max_tokens: max_output.unwrap_or(MAX_TOKENS),
-        tools: request.tools.iter().map(Tool::of).collect(),
+        tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some(json!({"type": "none"})),
             ToolChoice::None | ToolChoice::Auto => None,
@@ -46,15 +53,17 @@ pub(in crate::llm) fn body(
         system: system.into_iter().collect(),
         messages: messages(request, provider),
         stream,
-    })
+    };
+    serde_json::to_writer(&mut body, &written)?;
+    Ok(body)
 }
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
     max_tokens: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +110,7 @@ struct Block<'a> {
 }
 
 enum Content<'a> {
+    Prompt(&'a RawValue),
     Said(Voice<'a>),
     Result(&'a ToolResult),
     Call(&'a ToolCall),
@@ -150,7 +160,7 @@ fn messages<'a>(request: &'a Request, provider: &str) -> Vec<Turn<'a>> {
 fn mark_the_end(turns: &mut [Turn<'_>]) {
     let stays = |block: &&mut Block<'_>| match block.content {
         Content::Said(Voice::Plain(_)) | Content::Result(_) | Content::Call(_) => true,
-        Content::Said(Voice::Runtime(_)) | Content::Opaque(_) => false,
+        Content::Prompt(_) | Content::Said(Voice::Runtime(_)) | Content::Opaque(_) => false,
     };
     let blocks = turns.iter_mut().flat_map(|turn| &mut turn.content);
     if let Some(last) = blocks.rev().find(stays) {
@@ -195,6 +205,10 @@ impl Serialize for Block<'_> {
         }
         let mut map = serializer.serialize_map(None)?;
         match &self.content {
+            Content::Prompt(text) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", text)?;
+            }
             Content::Said(voice) => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", &Shown(voice))?;

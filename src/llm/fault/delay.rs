@@ -48,6 +48,11 @@ pub(super) fn asked(headers: &HeaderMap, status: u16) -> Option<u64> {
 
 /// What the provider says of its limits, if anything.
 pub(in crate::llm) fn limits(headers: &HeaderMap) -> Option<RateLimits> {
+    // Most answers of servers that have none say nothing, and fifteen names are not looked up for it.
+    let mut names = headers.keys();
+    if !names.any(|name| name.as_str().contains("ratelimit-")) {
+        return None;
+    }
     let openai = |what: &str| allowance(headers, |field| format!("x-ratelimit-{field}-{what}"));
     let anthropic = |what: &str| {
         allowance(headers, |field| {

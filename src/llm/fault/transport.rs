@@ -50,12 +50,31 @@ fn cause(error: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// The usual reasons in words that say what to do.
+fn told(error: &rustls::Error) -> String {
+    use rustls::{CertificateError as Bad, Error::InvalidCertificate};
+    match error {
+        InvalidCertificate(Bad::UnknownIssuer) => {
+            "its certificate is from an authority that is not trusted here; one of your own goes into \
+             `ca_file`"
+        }
+        InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "its certificate is for another name"
+        }
+        InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            "its certificate has expired, or the clock here is wrong"
+        }
+        other => return other.to_string(),
+    }
+    .to_owned()
+}
+
 /// What rustls says, if it was that. An I/O error hides what it holds from `source`.
 fn tls(error: &(dyn Error + 'static)) -> Option<String> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Some(tls.to_string());
+            return Some(told(tls));
         }
         let held = error
             .downcast_ref::<io::Error>()

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::llm::lenient::{Count, MOST, Text};
+use crate::llm::lenient::{Count, MOST, Object, Text};
 
 /// A piece of a call as it comes.
 #[derive(Debug, Deserialize)]
@@ -17,7 +17,7 @@ pub(super) struct Piece<'a> {
     #[serde(borrow, default)]
     id: Text<'a>,
     #[serde(borrow, default)]
-    function: Option<Function<'a>>,
+    function: Object<Function<'a>>,
     /// What Google's models want back with their call.
     #[serde(borrow, default)]
     extra_content: Option<&'a RawValue>,
@@ -42,6 +42,15 @@ pub(super) struct Call {
     braces: Braces,
 }
 
+/// What a piece came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// A new call, or more of one.
+    News,
+    /// Nothing that was not there.
+    Nothing,
+}
+
 /// More calls than anybody reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooMany;
@@ -56,20 +65,24 @@ impl Calls {
     }
 
     /// Puts a piece where it belongs.
-    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<(), TooMany> {
+    pub(super) fn add(&mut self, piece: &Piece<'_>) -> Result<Added, TooMany> {
         let nothing = Function::default();
-        let function = piece.function.as_ref().unwrap_or(&nothing);
+        let function = piece.function.0.as_ref().unwrap_or(&nothing);
         let (id, name) = (&*piece.id.0, &*function.name.0);
         let fragment = function.arguments.map_or_else(String::new, received);
         let place = match self.place(piece.index.0, id, name) {
             // The same once more, or the next call of a server that tells them apart by nothing.
             Some(at) if self.0[at].is_followed(name, &fragment) => {
                 if self.0[at].arguments == fragment {
-                    return Ok(());
+                    return Ok(Added::Nothing);
                 }
                 None
             }
             place => place,
+        };
+        let added = match place {
+            Some(_) if fragment.is_empty() => Added::Nothing,
+            Some(_) | None => Added::News,
         };
         let call = match place {
             Some(at) => &mut self.0[at],
@@ -93,7 +106,7 @@ impl Calls {
         if let Some(extra) = piece.extra_content {
             call.extra = Some(extra.get().to_owned());
         }
-        Ok(())
+        Ok(added)
     }
 
     /// The call that a piece goes on with, if it does not begin one.
@@ -113,6 +126,14 @@ impl Calls {
         // A new id without a name is one that changes from piece to piece.
         let begins = !name.is_empty() && (other(&call.id, id) || other(&call.name, name));
         (!begins).then_some(at)
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        let extra = |call: &Call| call.extra.as_ref().map_or(0, String::len);
+        let held = |call: &Call| call.id.len() + call.name.len() + call.arguments.len();
+        let calls = self.0.iter();
+        calls.map(|call| held(call) + extra(call)).sum()
     }
 
     /// The calls, by their index where all have one, else as they came.

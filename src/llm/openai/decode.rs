@@ -5,13 +5,17 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{Call, Calls, Piece, TooMany};
+use super::{
+    calls::{Added, Call, Calls, Piece, TooMany},
+    thoughts::{self, Thoughts},
+};
 use crate::{
     llm::{
         Delta,
         decode::{Context, Decode, Flow, Tokens},
         fault,
-        lenient::{Count, Few, First, Text},
+        lenient::{Count, Few, First, Object, Text},
+        surrogates::mended,
     },
     model::{Fault, OpaquePart, Part, Reply, StopReason, ToolCall},
 };
@@ -19,22 +23,22 @@ use crate::{
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    choices: First<Choice<'a>>,
+    choices: First<Object<Choice<'a>>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     /// `error` where a server's whole answer is one.
     #[serde(borrow, default)]
     object: Text<'a>,
     #[serde(default)]
-    usage: Option<Used>,
+    usage: Object<Used>,
 }
 
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow, default)]
-    delta: Option<Said<'a>>,
+    delta: Object<Said<'a>>,
     #[serde(borrow, default)]
-    message: Option<Said<'a>>,
+    message: Object<Said<'a>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     #[serde(borrow, default)]
@@ -51,9 +55,11 @@ struct Said<'a> {
     #[serde(borrow, default)]
     reasoning: Text<'a>,
     #[serde(borrow, default)]
+    reasoning_details: Few<&'a RawValue>,
+    #[serde(borrow, default)]
     refusal: Text<'a>,
     #[serde(borrow, default)]
-    tool_calls: Few<Piece<'a>>,
+    tool_calls: Few<Object<Piece<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +69,9 @@ struct Used {
     #[serde(default)]
     completion_tokens: Count,
     #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
+    total_tokens: Count,
+    #[serde(default)]
+    prompt_tokens_details: Object<PromptDetails>,
     /// The name at DeepSeek.
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
@@ -79,6 +87,7 @@ struct PromptDetails {
 pub(in crate::llm) struct Decoder {
     context: Context,
     text: String,
+    thoughts: Thoughts,
     calls: Calls,
     /// Whether any choice came, however empty.
     chosen: bool,
@@ -94,6 +103,7 @@ impl Decoder {
         Self {
             context,
             text: String::new(),
+            thoughts: Thoughts::default(),
             calls: Calls::default(),
             chosen: false,
             refused: false,
@@ -110,17 +120,17 @@ impl Decoder {
         if chunk.object.0 == "error" {
             return Err(fault::in_reply(json));
         }
-        if let Some(used) = chunk.usage {
-            self.used(&used);
+        if let Some(used) = chunk.usage.0 {
+            self.used(&used, out);
         }
-        let Some(choice) = chunk.choices.0 else {
+        let Some(choice) = chunk.choices.0.and_then(|choice| choice.0) else {
             return Ok(());
         };
         self.chosen = true;
         if let Some(error) = choice.error.filter(|raw| is_error(raw)) {
             return Err(fault::in_reply(error.get()));
         }
-        if let Some(said) = choice.delta.or(choice.message) {
+        if let Some(said) = choice.delta.0.or(choice.message.0) {
             self.said(said, out)?;
         }
         if !choice.finish_reason.is_empty() {
@@ -136,8 +146,18 @@ impl Decoder {
     fn said(&mut self, said: Said<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
         // Servers that send both send the same twice.
         let reasoning = [said.reasoning_content, said.reasoning];
-        if let Some(reasoning) = reasoning.into_iter().find(|text| !text.is_empty()) {
-            out.push(Delta::Reasoning(reasoning.0.into_owned()));
+        let told = reasoning.into_iter().find(|text| !text.is_empty());
+        let mut detailed = String::new();
+        for block in &said.reasoning_details.0 {
+            let added = self.thoughts.add(block);
+            let text = added.map_err(|thoughts::TooMany| {
+                fault::too_much("the reply has too many blocks of reasoning")
+            })?;
+            detailed.push_str(&text);
+        }
+        let reasoning = told.map_or(detailed, |told| told.0.into_owned());
+        if !reasoning.is_empty() {
+            out.push(Delta::Reasoning(reasoning));
         }
         self.refused |= !said.refusal.is_empty();
         for text in [said.content, said.refusal] {
@@ -146,24 +166,39 @@ impl Decoder {
                 out.push(Delta::Text(text.0.into_owned()));
             }
         }
-        for piece in &said.tool_calls.0 {
+        let mut news = false;
+        let pieces = said.tool_calls.0.iter();
+        for piece in pieces.filter_map(|piece| piece.0.as_ref()) {
             let added = self.calls.add(piece);
-            added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            let added =
+                added.map_err(|TooMany| fault::too_much("the reply has too many tool calls"))?;
+            news |= added == Added::News;
         }
+        out.extend(news.then_some(Delta::Progress));
         Ok(())
     }
 
-    /// Some servers tell it with each chunk, as a running sum: the last one counts.
-    fn used(&mut self, used: &Used) {
-        let details = used.prompt_tokens_details.as_ref();
+    /// Some servers tell it with each chunk, as a running sum: the last one counts. What Gemini's models
+    /// think is in the total alone.
+    fn used(&mut self, used: &Used, out: &mut Vec<Delta>) {
+        let sent = used.prompt_tokens.0.filter(|sent| *sent > 0);
+        let rest = used.total_tokens.0.zip(sent);
+        let rest = rest.map(|(total, sent)| total.saturating_sub(sent));
+        let details = used.prompt_tokens_details.0.as_ref();
         let cached = details.and_then(|details| details.cached_tokens.0);
+        let before = self.tokens;
         self.tokens = Tokens {
             input: used.prompt_tokens.0.or(self.tokens.input),
             cached: cached
                 .or(used.prompt_cache_hit_tokens.0)
                 .or(self.tokens.cached),
-            output: used.completion_tokens.0.or(self.tokens.output),
+            kept: None,
+            // `None` is less than any number.
+            output: used.completion_tokens.0.max(rest).or(self.tokens.output),
         };
+        if self.tokens != before {
+            out.extend(self.tokens.so_far());
+        }
     }
 
     fn stop(&self) -> StopReason {
@@ -180,6 +215,14 @@ impl Decoder {
 
     fn parts(&mut self) -> Vec<Part> {
         let mut parts = Vec::new();
+        if let Some(details) = self.thoughts.take() {
+            // Signatures of one model mean nothing to another.
+            let model = serde_json::Value::from(&*self.context.request.model);
+            parts.push(Part::Opaque(OpaquePart {
+                provider: self.context.provider.to_string(),
+                body: format!("{{\"model\":{model},\"reasoning_details\":{details}}}"),
+            }));
+        }
         if !self.text.is_empty() {
             parts.push(Part::text(std::mem::take(&mut self.text)));
         }
@@ -229,12 +272,14 @@ impl Decode for Decoder {
         if data.is_empty() {
             return Ok(Flow::More);
         }
-        let chunk = serde_json::from_str(data).map_err(|error| fault::bad_stream(&error))?;
-        self.chunk(chunk, data, out)?;
+        let data = mended(data);
+        let chunk = serde_json::from_str(&data).map_err(|error| fault::bad_stream(&error))?;
+        self.chunk(chunk, &data, out)?;
         Ok(Flow::More)
     }
 
     fn whole(&mut self, body: &str, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let body = &*mended(body);
         // Google's endpoint wraps an error in a list.
         let parsed = if body.trim_start().starts_with('[') {
             serde_json::from_str::<First<Chunk<'_>>>(body).map(|list| list.0)
@@ -259,6 +304,11 @@ impl Decode for Decoder {
         let stop = self.stop();
         let parts = self.parts();
         Ok(self.context.finish(parts, stop, self.tokens))
+    }
+
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.text.len() + self.finish.len() + self.calls.held()
     }
 }
 

@@ -1,6 +1,8 @@
 //! Where servers of this dialect want to be asked in other words. By host: there is nothing else to
 //! know them by before they are asked.
 
+use crate::llm::wire::Ids;
+
 /// How a server wants to be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::llm) struct Manners {
@@ -10,6 +12,8 @@ pub(in crate::llm) struct Manners {
     pub(super) limit: Limit,
     /// Whether usage in streams has to be asked for.
     pub(super) stream_options: bool,
+    /// What ids of calls it takes.
+    pub(super) ids: Ids,
 }
 
 /// The parameter that limits a reply.
@@ -29,6 +33,7 @@ impl Manners {
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         let own = under("openai.com") || under("openai.azure.com");
+        let mistral = under("mistral.ai");
         Self {
             system_anywhere: own,
             limit: if own {
@@ -37,7 +42,12 @@ impl Manners {
                 Limit::Tokens
             },
             // Mistral tells usage anyway, and has refused bodies with fields that it does not know.
-            stream_options: !under("mistral.ai"),
+            stream_options: !mistral,
+            ids: match (own, mistral) {
+                (true, _) => Ids::Short,
+                (false, true) => Ids::Nine,
+                (false, false) => Ids::Any,
+            },
         }
     }
 }
@@ -48,20 +58,39 @@ mod tests {
 
     #[test]
     fn servers_are_known_by_their_host() {
-        for (host, system_anywhere, limit, stream_options) in [
-            ("api.openai.com", true, Limit::Completion, true),
-            ("eu.api.openai.com", true, Limit::Completion, true),
-            ("x.openai.azure.com", true, Limit::Completion, true),
-            ("notopenai.com", false, Limit::Tokens, true),
-            ("openai.com.example.org", false, Limit::Tokens, true),
-            ("openrouter.ai", false, Limit::Tokens, true),
-            ("api.mistral.ai", false, Limit::Tokens, false),
-            ("localhost", false, Limit::Tokens, true),
+        for (host, system_anywhere, limit, stream_options, ids) in [
+            ("api.openai.com", true, Limit::Completion, true, Ids::Short),
+            (
+                "eu.api.openai.com",
+                true,
+                Limit::Completion,
+                true,
+                Ids::Short,
+            ),
+            (
+                "x.openai.azure.com",
+                true,
+                Limit::Completion,
+                true,
+                Ids::Short,
+            ),
+            ("notopenai.com", false, Limit::Tokens, true, Ids::Any),
+            (
+                "openai.com.example.org",
+                false,
+                Limit::Tokens,
+                true,
+                Ids::Any,
+            ),
+            ("openrouter.ai", false, Limit::Tokens, true, Ids::Any),
+            ("api.mistral.ai", false, Limit::Tokens, false, Ids::Nine),
+            ("localhost", false, Limit::Tokens, true, Ids::Any),
         ] {
             let expected = Manners {
                 system_anywhere,
                 limit,
                 stream_options,
+                ids,
             };
             assert_eq!(Manners::of(host), expected, "{host}");
         }

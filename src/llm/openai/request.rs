@@ -10,7 +10,8 @@ use super::manners::{Limit, Manners};
 use crate::{
     llm::{
         Request, ToolChoice,
-        wire::{self, Joined, Shown, Voice},
+        kept::Common,
+        wire::{self, Ids, Joined, Shown, Voice},
     },
     model::{Message, Part, Role, ToolCall, ToolResult, ToolSpec},
 };
@@ -18,16 +19,22 @@ use crate::{
 /// The body of a call.
 pub(in crate::llm) fn body(
     request: &Request,
+    kept: &Common,
     provider: &str,
     manners: Manners,
     max_output: Option<u64>,
     stream: bool,
 ) -> serde_json::Result<Vec<u8>> {
     let limit = |kind: Limit| max_output.filter(|_| manners.limit == kind);
-    serde_json::to_vec(&Body {
+    let prompt = kept.prompt(&request.system)?;
+    let tools = kept.tools(&request.tools, |tools| {
+        tools.iter().map(Tool::of).collect::<Vec<_>>()
+    })?;
+    let mut body = Vec::with_capacity(wire::room(&request.messages, &[&prompt, &tools]));
+    let written = Body {
         model: &request.model,
-        messages: entries(request, provider, manners),
-        tools: request.tools.iter().map(Tool::of).collect(),
+        messages: entries(request, &prompt, provider, manners),
+        tools: (!request.tools.is_empty()).then_some(&*tools),
         tool_choice: match request.tool_choice {
             ToolChoice::None if !request.tools.is_empty() => Some("none"),
             ToolChoice::None | ToolChoice::Auto => None,
@@ -38,15 +45,17 @@ pub(in crate::llm) fn body(
         stream_options: (stream && manners.stream_options).then_some(StreamOptions {
             include_usage: true,
         }),
-    })
+    };
+    serde_json::to_writer(&mut body, &written)?;
+    Ok(body)
 }
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
     messages: Vec<Entry<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,30 +100,50 @@ impl<'a> Tool<'a> {
 
 /// One message on the wire.
 enum Entry<'a> {
+    Prompt(&'a RawValue),
     System(&'a str),
     User(Vec<Voice<'a>>),
-    Assistant(Vec<&'a str>, Vec<Asked<'a>>),
-    Result(&'a ToolResult),
+    Assistant(Spoken<'a>),
+    Result(&'a ToolResult, Ids),
+}
+
+/// What the model said.
+struct Spoken<'a> {
+    texts: Vec<&'a str>,
+    calls: Vec<Asked<'a>>,
+    /// How it came to that, for it alone.
+    reasoning: Option<&'a RawValue>,
 }
 
 /// A call, with what its provider wants back with it.
 struct Asked<'a> {
     call: &'a ToolCall,
+    ids: Ids,
     extra: Option<&'a RawValue>,
 }
 
-/// An opaque part of this dialect.
+/// An opaque part of this dialect: what belongs to a call, or what belongs to a model.
 #[derive(Deserialize)]
-struct Extra<'a> {
+struct Kept<'a> {
+    #[serde(default)]
     call: String,
-    #[serde(borrow)]
-    extra_content: &'a RawValue,
+    #[serde(borrow, default)]
+    extra_content: Option<&'a RawValue>,
+    #[serde(default)]
+    model: String,
+    #[serde(borrow, default)]
+    reasoning_details: Option<&'a RawValue>,
 }
 
-fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<Entry<'a>> {
+fn entries<'a>(
+    request: &'a Request,
+    prompt: &'a RawValue,
+    provider: &str,
+    manners: Manners,
+) -> Vec<Entry<'a>> {
     let mut entries = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
-        entries.push(Entry::System(&request.system));
+        entries.push(Entry::Prompt(prompt));
     }
     for message in request.messages.iter() {
         match message.role {
@@ -125,8 +154,13 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
                 say(&mut entries, message.texts().map(Voice::Runtime));
             }
             Role::User => say(&mut entries, message.texts().map(Voice::Plain)),
-            Role::Assistant => entries.extend(assistant(message, provider)),
-            Role::Tool => entries.extend(message.results().map(Entry::Result)),
+            Role::Assistant => {
+                entries.extend(assistant(message, provider, &request.model, manners.ids));
+            }
+            Role::Tool => {
+                let results = message.results();
+                entries.extend(results.map(|result| Entry::Result(result, manners.ids)));
+            }
         }
     }
     entries
@@ -136,7 +170,8 @@ fn entries<'a>(request: &'a Request, provider: &str, manners: Manners) -> Vec<En
 fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>) {
     match entries.last_mut() {
         Some(Entry::User(said)) => said.extend(voices),
-        Some(Entry::System(_) | Entry::Assistant(..) | Entry::Result(_)) | None => {
+        Some(Entry::Prompt(_) | Entry::System(_) | Entry::Assistant(..) | Entry::Result(..))
+        | None => {
             let said: Vec<Voice<'_>> = voices.collect();
             if !said.is_empty() {
                 entries.push(Entry::User(said));
@@ -146,30 +181,43 @@ fn say<'a>(entries: &mut Vec<Entry<'a>>, voices: impl Iterator<Item = Voice<'a>>
 }
 
 /// Nothing where nothing was said: servers refuse an empty message.
-fn assistant<'a>(message: &'a Message, provider: &str) -> Option<Entry<'a>> {
+fn assistant<'a>(message: &'a Message, provider: &str, model: &str, ids: Ids) -> Option<Entry<'a>> {
     let own = message.parts.iter().filter_map(|part| match part {
         Part::Opaque(opaque) if opaque.provider == provider => {
-            serde_json::from_str::<Extra<'_>>(&opaque.body).ok()
+            serde_json::from_str::<Kept<'_>>(&opaque.body).ok()
         }
         Part::Opaque(_) | Part::Text { .. } | Part::ToolCall(_) | Part::ToolResult(_) => None,
     });
-    let extras: Vec<Extra<'_>> = own.collect();
+    let kept: Vec<Kept<'_>> = own.collect();
     let calls = message.calls().map(|call| {
-        let extra = extras.iter().find(|extra| *extra.call == *call.id.0);
+        let extra = kept.iter().find(|kept| *kept.call == *call.id.0);
         Asked {
             call,
-            extra: extra.map(|extra| extra.extra_content),
+            ids,
+            extra: extra.and_then(|kept| kept.extra_content),
         }
     });
     let calls: Vec<Asked<'_>> = calls.collect();
     let texts: Vec<&str> = message.texts().filter(|text| !text.is_empty()).collect();
-    (!texts.is_empty() || !calls.is_empty()).then_some(Entry::Assistant(texts, calls))
+    let reasoning = kept.iter().find_map(|kept| {
+        let details = kept.reasoning_details?;
+        (kept.model == model).then_some(details)
+    });
+    (!texts.is_empty() || !calls.is_empty()).then_some(Entry::Assistant(Spoken {
+        texts,
+        calls,
+        reasoning,
+    }))
 }
 
 impl Serialize for Entry<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self {
+            Self::Prompt(text) => {
+                map.serialize_entry("role", "system")?;
+                map.serialize_entry("content", text)?;
+            }
             Self::System(text) => {
                 map.serialize_entry("role", "system")?;
                 map.serialize_entry("content", text)?;
@@ -182,7 +230,11 @@ impl Serialize for Entry<'_> {
                 };
                 map.serialize_entry("content", &Shown(texts))?;
             }
-            Self::Assistant(texts, calls) => {
+            Self::Assistant(Spoken {
+                texts,
+                calls,
+                reasoning,
+            }) => {
                 map.serialize_entry("role", "assistant")?;
                 let joined = Joined { texts, between: "" };
                 let content = (!texts.is_empty()).then_some(Shown(joined));
@@ -190,10 +242,13 @@ impl Serialize for Entry<'_> {
                 if !calls.is_empty() {
                     map.serialize_entry("tool_calls", calls)?;
                 }
+                if let Some(reasoning) = reasoning {
+                    map.serialize_entry("reasoning_details", reasoning)?;
+                }
             }
-            Self::Result(result) => {
+            Self::Result(result, ids) => {
                 map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", &*result.call.0)?;
+                map.serialize_entry("tool_call_id", &ids.of(&result.call.0))?;
                 map.serialize_entry("content", &result.content)?;
             }
         }
@@ -210,7 +265,7 @@ struct AskedFunction<'a> {
 impl Serialize for Asked<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &*self.call.id.0)?;
+        map.serialize_entry("id", &self.ids.of(&self.call.id.0))?;
         map.serialize_entry("type", "function")?;
         let function = AskedFunction {
             name: &wire::name(&self.call.name),

@@ -30,7 +30,9 @@ fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds
     let mut reading = Reading::new(decoder(dialect), bounds);
     let mut deltas = Vec::new();
     for chunk in chunks {
-        match reading.feed(chunk, &mut deltas) {
+        let fed = reading.feed(chunk, &mut deltas);
+        is_bounded(&reading, bounds);
+        match fed {
             Ok(Flow::More) => {}
             Ok(Flow::End) => {
                 let reply = reading.end(Flow::End, &mut deltas);
@@ -43,6 +45,28 @@ fn read<'a>(dialect: Dialect, chunks: impl IntoIterator<Item = &'a [u8]>, bounds
     (deltas, reply)
 }
 
+/// What has begun is an event or a whole answer, in memory that grows by doubling (`line` and `data` of the
+/// parser, each by itself); what was made of the rest is as long as that was. A byte that is no UTF-8
+/// becomes a character of three.
+fn is_bounded(reading: &Reading, bounds: Bounds) {
+    let (begun, made) = reading.held();
+    let limit = match reading.form {
+        Form::Unknown => 0,
+        Form::Events(_) => 4 * bounds.event + 64,
+        Form::Whole(_) => 2 * bounds.reply + 64,
+    };
+    assert!(
+        begun <= limit.min(6 * reading.bytes + 64),
+        "{begun} bytes of {}",
+        reading.bytes
+    );
+    assert!(
+        made <= 3 * reading.bytes,
+        "{made} bytes of {}",
+        reading.bytes
+    );
+}
+
 /// Streams and whole answers of both dialects, good and bad.
 const CORPUS: &[(Dialect, &str)] = &[
     (
@@ -50,6 +74,8 @@ const CORPUS: &[(Dialect, &str)] = &[
         "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n: keep-alive\n\n\
          data: {\"choices\":[{\"delta\":{\"content\":\"Grüße 🦀\"}}]}\r\n\r\n\
          data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"a\",\"index\":0}]}}]}\n\n\
+         data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"signature\":\"s\",\"index\":0}]}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"q\\\"\"}}]}}]}\n\n\
          data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n\
          data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
@@ -196,7 +222,7 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
         .iter()
         .filter_map(|delta| match delta {
             Delta::Text(text) => Some(text.as_str()),
-            Delta::Reasoning(_) => None,
+            Delta::Reasoning(_) | Delta::Progress | Delta::Used(_) => None,
             Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
         })
         .collect();
@@ -226,28 +252,83 @@ fn check(bytes: &[u8], (deltas, reply): &Read) {
     }
 }
 
-/// 20,000 streams; a million with `ORACLE_LONG_TESTS=1`.
+#[test]
+fn pieces_of_calls_and_of_signatures_are_progress_that_nobody_is_shown() {
+    for (dialect, bytes) in CORPUS {
+        let (deltas, _) = read(*dialect, [bytes.as_bytes()], Bounds::default());
+        let shown: Vec<&str> = deltas
+            .iter()
+            .filter_map(|delta| match delta {
+                Delta::Text(_) => Some("text"),
+                Delta::Reasoning(_) => Some("reasoning"),
+                Delta::Progress => Some("progress"),
+                Delta::Used(_) => None,
+                Delta::Alive | Delta::Limits(_) | Delta::Done(_) => panic!("not of the decoder"),
+            })
+            .collect();
+        let calls = bytes.matches("\"name\"").count();
+        let expected = match (dialect, bytes.contains("data: "), calls) {
+            (Dialect::OpenAi, true, 1) => "text reasoning reasoning progress progress",
+            (Dialect::Anthropic, true, 1) => "reasoning progress text progress progress",
+            (_, false, 1) => "text progress",
+            (Dialect::OpenAi, _, _) => "text",
+            (Dialect::Anthropic, _, _) => "",
+        };
+        assert_eq!(shown.join(" "), expected, "{bytes}");
+    }
+}
+
+/// 20,000 streams; a million with `ORACLE_LONG_TESTS=1`. In shares, so that all cores have something to do.
 #[test]
 fn any_bytes_in_any_chunks_are_survived_and_read_alike() {
+    const SHARES: u64 = 8;
     let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
-    let mut random = Random(0x5EED_0F0A_C1E5_u64);
+    let each = if long { 1_000_000 } else { 20_000 } / SHARES;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let shares: Vec<u64> = (1..=SHARES).collect();
+    let counted = std::thread::scope(|scope| {
+        let run = |shares: &[u64]| shares.iter().map(|share| fuzzed(*share, each)).collect();
+        let part = shares.len().div_ceil(cores);
+        let threads: Vec<_> = shares
+            .chunks(part)
+            .map(|shares| scope.spawn(move || -> Vec<_> { run(shares) }))
+            .collect();
+        let counts = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap());
+        counts.collect::<Vec<(u64, u64)>>()
+    });
+    let good: u64 = counted.iter().map(|(good, _)| good).sum();
+    let bad: u64 = counted.iter().map(|(_, bad)| bad).sum();
+    assert_eq!(good + bad, each * SHARES);
+    assert!(
+        good > 1000 && bad > 1000,
+        "{good} good and {bad} bad: one-sided"
+    );
+}
+
+/// How many of so many streams came to a reply, and how many did not.
+fn fuzzed(share: u64, streams: u64) -> (u64, u64) {
+    let mut random = Random(0x5EED_0F0A_C1E5_u64.wrapping_mul(share));
     let (mut good, mut bad) = (0, 0);
-    for _ in 0..if long { 1_000_000 } else { 20_000 } {
+    for _ in 0..streams {
         let (dialect, bytes) = random.stream();
         let whole = read(dialect, [&bytes[..]], Bounds::default());
         let chunks = random.chunks(&bytes);
-        let in_chunks = read(dialect, chunks, Bounds::default());
+        let in_chunks = read(dialect, chunks.iter().copied(), Bounds::default());
         assert_eq!(in_chunks, whole, "{dialect:?}: {}", bytes.escape_ascii());
         check(&bytes, &whole);
+        let narrow = Bounds {
+            reply: 1 + random.below(4_000),
+            event: 1 + random.below(400),
+        };
+        check(&bytes, &read(dialect, chunks, narrow));
         match whole.1 {
             Ok(_) => good += 1,
             Err(_) => bad += 1,
         }
     }
-    assert!(
-        good > 1000 && bad > 1000,
-        "{good} good and {bad} bad: one-sided"
-    );
+    (good, bad)
 }
 
 proptest! {

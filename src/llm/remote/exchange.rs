@@ -5,7 +5,7 @@
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use reqwest::{Response, Version, header::ACCEPT};
+use reqwest::{Response, Version};
 use tokio::time::timeout;
 
 use super::Shared;
@@ -16,6 +16,10 @@ use crate::{
 
 /// Most bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 << 10;
+
+/// How long to wait for the words of an error: its status and headers say what matters, and must not be
+/// lost to a deadline of those who wait.
+const WORDS: Duration = Duration::from_secs(5);
 
 /// How long to wait, once the reply is whole, for the end of the bytes: a connection whose answer was
 /// read to its end is used again. Servers send it with the end mark.
@@ -71,24 +75,13 @@ impl Exchange {
 
     async fn ask(&mut self, request: Request) -> Result<Phase, Fault> {
         let shared = &self.shared;
-        let body = shared.body(&request).map_err(|error| Fault {
+        let asked = shared.ask(&request).map_err(|error| Fault {
             class: FaultClass::Bug,
             code: "bad_request".to_owned(),
             detail: format!("the request cannot be written: {error}"),
         })?;
-        let accept = if shared.streams() {
-            "text/event-stream"
-        } else {
-            "application/json"
-        };
         let connection = &shared.connection;
-        let asked = connection
-            .client
-            .post(shared.url())
-            .headers(connection.headers.clone())
-            .header(ACCEPT, accept)
-            .body(body)
-            .send();
+        let asked = connection.client.execute(asked);
         let answered = if shared.streams() {
             timeout(shared.patience, asked)
                 .await
@@ -153,7 +146,7 @@ pub(super) async fn refusal(mut response: Response, patience: Duration) -> Fault
         }
     };
     // What came until then is all there is.
-    let _ = timeout(patience, read).await;
+    let _ = timeout(patience.min(WORDS), read).await;
     body.truncate(ERROR_BODY);
     fault::of_answer(response.status().as_u16(), response.headers(), &body)
 }

@@ -26,6 +26,7 @@ fn settings(dialect: Dialect, base_url: &str) -> ProviderSettings {
         base_url: base_url.to_owned(),
         key: Some(SecretString::from("sk-canary")),
         headers: vec![("x-team".to_owned(), SecretString::from("team-canary"))],
+        authorities: None,
         streaming: Streaming::Always,
         models: Vec::new(),
         connect: Duration::from_secs(20),

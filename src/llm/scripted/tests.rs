@@ -207,6 +207,7 @@ async fn stop_usage_and_broken_arguments_are_played_as_written() {
     let usage = Usage {
         input_tokens: 9,
         cached_tokens: 8,
+        cache_write_tokens: 0,
         output_tokens: 7,
         cost: NanoUsd(6),
     };

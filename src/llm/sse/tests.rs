@@ -102,6 +102,11 @@ fn a_line_or_an_event_beyond_the_limit_is_refused() {
             [b"event:", &b"x".repeat(101)[..], b"\n"].concat(),
             false,
         ),
+        (
+            "a name that grows as it is read",
+            [b"event:", &b"\xFF"[..].repeat(40)[..], b"\n"].concat(),
+            false,
+        ),
     ] {
         let chunks: Vec<&[u8]> = bytes.chunks(7).collect();
         assert_eq!(read(&chunks, 100).is_ok(), fits, "{name}");

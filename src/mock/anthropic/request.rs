@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::mock::{
-    asked::{Asked, AskedTool, is_blank, note},
+    asked::{Asked, AskedTool, ending, is_blank, note, unanswered},
     breach::{Breach, Rule},
+    demands,
 };
 
 #[derive(Deserialize)]
@@ -54,6 +55,8 @@ struct Block<'a> {
     text: Option<&'a RawValue>,
     #[serde(borrow, default)]
     id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -71,6 +74,10 @@ pub(in crate::mock) fn read(bytes: &[u8]) -> Result<Asked<'_>, serde_json::Error
     if body.max_tokens.is_none_or(|most| most == 0) {
         breaches.push(Rule::Form.broken("`max_tokens` is missing"));
     }
+    for tool in body.tools.iter().flatten() {
+        demands::name(&mut breaches, &tool.name);
+    }
+    demands::marks(&mut breaches, bytes);
     let role = |role| move |message: &&Message| message.role == role;
     let none = body.tool_choice.is_some_and(|choice| choice.kind == "none");
     let tools = body.tools.filter(|_| !none).unwrap_or_default();
@@ -133,21 +140,8 @@ fn breaches(messages: &[Message], listed: usize) -> Vec<Breach> {
         open = asked;
     }
     unanswered(&mut found, messages.len() + 1, &mut open);
-    match messages.last() {
-        None => found.push(Rule::Form.broken("there are no messages")),
-        Some(last) if last.role == "assistant" => {
-            note(
-                &mut found,
-                Rule::Ending,
-                messages.len(),
-                "the assistant's is the last one",
-            );
-        }
-        Some(_) => {}
-    }
-    if called && listed == 0 {
-        found.push(Rule::Tools.broken("the history has calls, but no tools are listed"));
-    }
+    let last = messages.last().map(|message| &*message.role);
+    ending(&mut found, last, messages.len(), called, listed);
     found
 }
 
@@ -194,10 +188,12 @@ fn blocks(
                 }
             }
             "tool_use" => {
-                if block
-                    .input
-                    .is_none_or(|input| !input.get().starts_with('{'))
-                {
+                demands::plain_id(found, &block.id);
+                demands::name(found, &block.name);
+                let whole = |input: &&RawValue| {
+                    serde_json::from_str::<Map<String, Value>>(input.get()).is_ok()
+                };
+                if block.input.filter(whole).is_none() {
                     let what = format!("the input of the call `{}` is no object", block.id);
                     note(found, Rule::Arguments, at, &what);
                 }
@@ -211,16 +207,9 @@ fn blocks(
     asked
 }
 
-fn unanswered(found: &mut Vec<Breach>, at: usize, open: &mut Vec<String>) {
-    for id in open.drain(..) {
-        let what = format!("it has no result for the call `{id}`");
-        note(found, Rule::Unanswered, at, &what);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -293,7 +282,7 @@ mod tests {
                 json!([user("q"), calls(&["a", "b"]), results(&["a", "c"])]),
                 vec![
                     "unasked: message 3: the result `c` answers no call of the message before it",
-                    "unanswered: message 3: it has no result for the call `b`",
+                    "unanswered: message 3: the call `b` has no result before it",
                 ],
             ),
             (
@@ -304,6 +293,27 @@ mod tests {
             let body = json!({"messages": messages, "tools": [{"name": "t"}]});
             assert_eq!(broken(body), want);
         }
+    }
+
+    #[test]
+    fn ids_names_and_marks_are_looked_at() {
+        let mut call = calls(&["a.b"]);
+        call["content"][1]["name"] = "c.d".into();
+        let marked = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
+        let mut results = results(&["a.b"]);
+        for _ in 0..5 {
+            results["content"]
+                .as_array_mut()
+                .unwrap()
+                .push(marked.clone());
+        }
+        let body = json!({"messages": [user("q"), call, results], "tools": [{"name": "t"}]});
+        let broken = broken(body);
+        let rules: Vec<&str> = broken
+            .iter()
+            .filter_map(|told| told.split(':').next())
+            .collect();
+        assert_eq!(rules, ["ids", "names", "cache"]);
     }
 
     #[test]

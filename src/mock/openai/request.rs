@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::mock::{
-    asked::{Asked, AskedTool, is_blank, note},
+    asked::{Asked, AskedTool, ending, is_blank, note, unanswered},
     breach::{Breach, Rule},
+    demands,
 };
 
 #[derive(Deserialize)]
@@ -71,6 +72,8 @@ struct Call<'a> {
 
 #[derive(Deserialize)]
 struct CallFunction<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
     #[serde(borrow)]
     arguments: Cow<'a, str>,
 }
@@ -82,6 +85,9 @@ pub(in crate::mock) fn read(bytes: &[u8]) -> Result<Asked<'_>, serde_json::Error
     let mut breaches = breaches(&body.messages, listed);
     if body.model.is_empty() {
         breaches.push(Rule::Model.broken("no model is named"));
+    }
+    for tool in body.tools.iter().flatten() {
+        demands::name(&mut breaches, &tool.function.name);
     }
     let role = |role| move |message: &&Message| message.role == role;
     let none = body
@@ -130,7 +136,9 @@ fn breaches(messages: &[Message], listed: usize) -> Vec<Breach> {
                 for call in message.calls() {
                     called = true;
                     open.push(&call.id);
-                    if serde_json::from_str::<&RawValue>(&call.function.arguments).is_err() {
+                    demands::short_id(&mut found, &call.id);
+                    demands::name(&mut found, &call.function.name);
+                    if serde_json::from_str::<Value>(&call.function.arguments).is_err() {
                         let what = format!("the arguments of the call `{}` are no JSON", call.id);
                         note(&mut found, Rule::Arguments, at, &what);
                     }
@@ -159,34 +167,14 @@ fn breaches(messages: &[Message], listed: usize) -> Vec<Breach> {
         }
     }
     unanswered(&mut found, messages.len() + 1, &mut open);
-    match messages.last() {
-        None => found.push(Rule::Form.broken("there are no messages")),
-        Some(last) if last.role == "assistant" => {
-            note(
-                &mut found,
-                Rule::Ending,
-                messages.len(),
-                "the assistant's is the last one",
-            );
-        }
-        Some(_) => {}
-    }
-    if called && listed == 0 {
-        found.push(Rule::Tools.broken("the history has calls, but no tools are listed"));
-    }
+    let last = messages.last().map(|message| &*message.role);
+    ending(&mut found, last, messages.len(), called, listed);
     found
-}
-
-fn unanswered(found: &mut Vec<Breach>, at: usize, open: &mut Vec<&str>) {
-    for id in open.drain(..) {
-        let what = format!("the call `{id}` has no result before it");
-        note(found, Rule::Unanswered, at, &what);
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -273,6 +261,23 @@ mod tests {
             "model: no model is named",
         ];
         assert_eq!(broken(body), want);
+    }
+
+    #[test]
+    fn ids_names_and_half_characters_are_looked_at() {
+        let long = "x".repeat(41);
+        let mut call = calls(&[&long]);
+        let function = &mut call["tool_calls"][0]["function"];
+        function["arguments"] = r#"{"q":"\ud83d"}"#.into();
+        function["name"] = "a.b".into();
+        let tools = json!([{"type": "function", "function": {"name": ""}}]);
+        let body = json!({"messages": [user("q"), call, result(&long)], "tools": tools});
+        let broken = broken(body);
+        let rules: Vec<&str> = broken
+            .iter()
+            .filter_map(|told| told.split(':').next())
+            .collect();
+        assert_eq!(rules, ["ids", "names", "arguments", "names"]);
     }
 
     #[test]

@@ -35,6 +35,20 @@ pub struct FailedOver {
     pub usage: Usage,
 }
 
+/// `llm.failed`: a try failed that the provider counted all the same, and what follows it says no more of it:
+/// the query's end, or a summary in the place of what was too long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The try.
+    pub attempt: Attempt,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// How.
+    pub fault: Fault,
+    /// What it cost.
+    pub usage: Usage,
+}
+
 /// `llm.circuit_opened`: a provider, or one of its models, is not asked for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CircuitOpened {
@@ -66,6 +80,8 @@ facts! {
         Retried(Retried) = "llm.retried",
         /// See [`FailedOver`].
         FailedOver(FailedOver) = "llm.failed_over",
+        /// See [`Failed`].
+        Failed(Failed) = "llm.failed",
         /// See [`CircuitOpened`].
         CircuitOpened(CircuitOpened) = "llm.circuit_opened",
         /// See [`CircuitClosed`].

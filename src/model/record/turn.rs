@@ -95,6 +95,9 @@ pub struct Replied {
     pub stop: StopReason,
     /// What it used.
     pub usage: Usage,
+    /// The provider did not say what it used, so that is an estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// Which model answered.
     pub model: String,
 }

@@ -18,6 +18,7 @@ use super::{done, more};
 
 mod circuits;
 mod deadlines;
+mod holds;
 mod load;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -48,7 +49,7 @@ struct Seen {
     taken: VecDeque<(Instant, u64)>,
     /// Who was answered, in order, and when.
     answered: Vec<(String, Instant)>,
-    refused: Vec<String>,
+    refused: Vec<(String, Instant)>,
 }
 
 /// Tokens of one call.
@@ -70,6 +71,16 @@ impl Metered {
         self.seen.lock().unwrap().refused.len()
     }
 
+    /// Of these, those that came within a time from the first one on.
+    fn refused_within(&self, time: Duration) -> usize {
+        let refused = &self.seen.lock().unwrap().refused;
+        let Some((_, first)) = refused.first() else {
+            return 0;
+        };
+        let soon = refused.iter().filter(|(_, at)| *at < *first + time);
+        soon.count()
+    }
+
     fn answered(&self) -> Vec<(String, Instant)> {
         self.seen.lock().unwrap().answered.clone()
     }
@@ -78,7 +89,8 @@ impl Metered {
     fn answered_at_once(&self) -> Vec<(String, Instant)> {
         let mut answered = self.answered();
         let refused = &self.seen.lock().unwrap().refused;
-        answered.retain(|(who, _)| !refused.contains(who));
+        let was_refused = |who: &str| refused.iter().any(|(refused, _)| refused == who);
+        answered.retain(|(who, _)| !was_refused(who));
         answered
     }
 
@@ -104,7 +116,7 @@ impl Metered {
             seen.taken.push_back((now, EACH));
             seen.answered.push((who.to_owned(), now));
         } else {
-            seen.refused.push(who.to_owned());
+            seen.refused.push((who.to_owned(), now));
         }
         let left = |limit: u64, used: u64| Allowance {
             limit: (limit < u64::MAX).then_some(limit),
@@ -184,8 +196,8 @@ impl Backend for Metered {
 }
 
 /// How often each was served, at most and at least, as long as all of them want to be; it is even within a
-/// factor of two if nobody is twice as far as another that has begun, and nobody is at the third call
-/// before everybody has had the first.
+/// factor of two if nobody is twice as far as another, and nobody at the second call before everybody has had
+/// the first.
 fn is_even(served: &[(String, Instant)], turns: usize) -> Result<(), String> {
     let all: HashSet<&str> = served.iter().map(|(who, _)| who.as_str()).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -193,11 +205,11 @@ fn is_even(served: &[(String, Instant)], turns: usize) -> Result<(), String> {
         *counts.entry(who).or_default() += 1;
         let most = counts.values().copied().max().unwrap_or(0);
         let least = if counts.len() < all.len() {
-            1
+            0
         } else {
             counts.values().copied().min().unwrap_or(0)
         };
-        if most > 2 * least {
+        if most > (2 * least).max(1) {
             return Err(format!("{most} and {least} after {index} calls"));
         }
     }

@@ -194,7 +194,11 @@ async fn cancel_during_a_call_drops_the_stream() {
         session.cancel(None).await.unwrap();
     };
     let (answer, ()) = tokio::join!(asked.ask("how?"), cancelled);
-    assert_eq!(answer.unwrap().outcome.name(), "cancelled");
+    let answer = answer.unwrap();
+    assert_eq!(answer.outcome.name(), "cancelled");
+    // What was sent counts, whatever came back.
+    assert!(answer.usage.input_tokens > 100, "{:?}", answer.usage);
+    assert_eq!(counts(&session, ["llm.failed"]).await, [1]);
     while backend.open() > 0 {
         tokio::task::yield_now().await;
     }

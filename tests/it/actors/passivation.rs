@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
+    actor::{Filter, Notice, Subscription},
     journal::{Journal, Snapshot},
     kernel::Command,
     llm::Scripted,
-    model::{Seq, Submission, record::ApprovalVerdict},
+    model::{Seq, Submission, Timestamp, record::ApprovalVerdict},
     testkit::{Obstructed, TestOracle, TestTool, let_pass},
 };
 use serde_json::json;
@@ -164,6 +165,53 @@ async fn of_too_many_live_sessions_the_longest_idle_ones_leave() {
         left.push(counts(&session, ["session.passivated"]).await[0]);
     }
     assert_eq!(left, [1, 1, 1, 0, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_leaves_a_few_at_a_time_and_who_is_talked_to_meanwhile_stays() {
+    let script = (0..21).fold(Scripted::new(), |script, _| script.reply(done("Yes.")));
+    let oracle = forgetful(&script).settings(|settings| settings.shards = 1);
+    let oracle = oracle.start().await.unwrap();
+    let mut leaving = oracle.oracle().subscribe(Filter {
+        kinds: vec!["session.passivated".to_owned()],
+        ..Filter::default()
+    });
+    let names: Vec<String> = (0..20).map(|number| format!("s{number}")).collect();
+    for name in &names {
+        let session = oracle.session(name).unwrap();
+        session.ask("Is it blue?").await.unwrap();
+    }
+    let mut left = Vec::new();
+    for _ in 0..4 {
+        left.push(next(&mut leaving).await);
+    }
+    let soon = tokio::time::timeout(Duration::from_millis(100), leaving.next()).await;
+    assert!(soon.is_err(), "the next few wait: {soon:?}");
+    let stays = names
+        .iter()
+        .find(|name| left.iter().all(|(gone, _)| gone != *name));
+    let stays = stays.unwrap();
+    let session = oracle.session(stays).unwrap();
+    session.ask("And green?").await.unwrap();
+    for _ in 0..15 {
+        left.push(next(&mut leaving).await);
+    }
+    assert!(left.iter().all(|(gone, _)| gone != stays), "{left:?}");
+    let took = left[18].1.since(left[0].1);
+    assert!(
+        took < Duration::from_secs(1),
+        "before the next sweep: {took:?}"
+    );
+    let (last, _) = next(&mut leaving).await;
+    assert_eq!(last, *stays, "a minute later");
+}
+
+/// Who leaves next, and when.
+async fn next(leaving: &mut Subscription) -> (String, Timestamp) {
+    match leaving.next().await {
+        Some(Notice::Event(event)) => (event.session.to_string(), event.at),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -130,7 +130,11 @@ async fn a_back_off_is_no_stall() {
         detail: "come back in three hours".into(),
     };
     let script = Scripted::new().fault(later).reply(done("Fine."));
-    let oracle = TestOracle::new(script).start().await.unwrap();
+    let oracle = TestOracle::new(script)
+        .policy(|policy| policy.retry.patience = 4 * HOUR)
+        .start()
+        .await
+        .unwrap();
     let session = oracle.session("s").unwrap();
     assert_eq!(end(&session.ask("how?").await.unwrap()), answered("Fine."));
     assert_eq!(

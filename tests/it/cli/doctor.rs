@@ -1,5 +1,8 @@
 //! `oracle doctor`: what is said of models that work, work badly and do not work.
 
+use oracle_agent::mock::{Mock, Settings};
+use serde_json::Value;
+
 use super::{
     Place, Run,
     server::{KEY, Manner, NOWHERE, Server},
@@ -47,6 +50,33 @@ fn without_a_server_it_looks_at_what_is_here() {
     insta::assert_snapshot!("doctor_here", told(&server, &place, runs));
 }
 
+/// A question without a prompt is none, and one without prices costs nobody knows what.
+#[test]
+fn nobody_is_asked_where_prices_or_prompts_are_not_in_order() {
+    let server = Server::start(Manner::Good);
+    let place = Place::new(&[("o.toml", &server.config())]);
+    for (variable, value) in [
+        ("ORACLE_PROMPT__CONTEXT", "none"),
+        ("ORACLE_PROMPT__DIR", "none"),
+        ("ORACLE_PROMPT__TOKEN_BUDGET", "8"),
+        ("ORACLE_BUDGET__PRICES", "none"),
+    ] {
+        let run = place.oracle("doctor --json --config o.toml --model local/small");
+        let run = run.env("LOCAL_KEY", KEY).env("LOCAL_HEADER", "h");
+        let output = run.env(variable, value).output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{variable}: {said}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap();
+        let failed = findings
+            .iter()
+            .filter(|finding| finding["verdict"] == "fail");
+        let failed: Vec<_> = failed.map(|finding| &finding["check"]).collect();
+        assert_eq!(failed, ["parts"], "{variable}: {told}");
+        assert_eq!(server.heard(), "", "{variable}");
+    }
+}
+
 #[test]
 fn a_model_that_works_passes_every_check() {
     let server = Server::start(Manner::Good);
@@ -71,6 +101,44 @@ fn a_model_that_works_badly_is_told_with_what_helps() {
     insta::assert_snapshot!("doctor_poor", told(&server, &place, [run]));
 }
 
+/// Against the mock model, which keeps book on the rules that requests have to keep.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_tools_that_are_not_taken_or_not_used_are_told_with_what_helps() {
+    let refused = "fail  results     the provider answered 400: mock fault 400: refused as a bad request (invalid_request_error) (bad_request); it calls \
+                   tools and takes no results: update the server, or switch on all that it needs for tools";
+    let unused = "warn  results     the answer has nothing of what the tool returned; check the server's template";
+    let late = "warn  results     called again instead of answering; check the server's template";
+    for (fault, told, code) in [
+        (Some("400@3"), refused, 1),
+        (None, unused, 0),
+        (Some("calls@3"), late, 0),
+    ] {
+        for (dialect, base) in [("openai", "/v1"), ("anthropic", "")] {
+            let settings = Settings {
+                tools: true,
+                tool_arguments: Some("{\"number\":7}".into()),
+                faults: fault.iter().map(|fault| fault.parse().unwrap()).collect(),
+                ..Settings::default()
+            };
+            let mock = Mock::start(settings).await.unwrap();
+            let config = format!(
+                "[[providers]]\nname = 'local'\ndialect = '{dialect}'\nbase_url = '{}{base}'\n",
+                mock.url()
+            );
+            let place = Place::new(&[("o.toml", &config)]);
+            let output = place
+                .oracle("doctor --config o.toml --model local/mock-model")
+                .output();
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert!(said.contains("ok    tools       called as told"), "{said}");
+            assert!(said.contains(told), "{dialect}: {said}");
+            assert_eq!(output.status.code(), Some(code), "{said}");
+            let stats = mock.stats();
+            assert!(stats.breaches.is_empty(), "{stats:?}");
+        }
+    }
+}
+
 #[test]
 fn a_model_that_does_not_work_fails_with_how_to_mend_it() {
     let server = Server::start(Manner::Good);
@@ -82,6 +150,9 @@ fn a_model_that_does_not_work_fails_with_how_to_mend_it() {
             .oracle(line)
             .env("LOCAL_KEY", "wrong")
             .env("LOCAL_HEADER", "h"),
+        place
+            .oracle("doctor --model openai/gpt-4.1")
+            .env("OPENAI_BASE_URL", &server.url),
         place
             .oracle("doctor --model ollama/x,nobody/y")
             .env("OLLAMA_HOST", NOWHERE),

@@ -67,11 +67,20 @@ impl Running {
     /// The rest of what it prints on both streams, without the log, and its exit code.
     fn end(mut self) -> (String, String, Option<i32>) {
         drop(self.child.stdin.take());
-        let out: Vec<String> = self.out.map(Result::unwrap).collect();
-        let err = self.err.map(Result::unwrap);
+        let out: Vec<String> = self.out.by_ref().map(Result::unwrap).collect();
+        let err = self.err.by_ref().map(Result::unwrap);
         let err: Vec<String> = err.filter(|line| !line.contains(" INFO ")).collect();
         let status = self.child.wait().unwrap();
         (out.join("\n"), err.join("\n"), status.code())
+    }
+}
+
+/// A test that fails leaves nobody behind who waits for a model.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     server::{KEY, Manner, NOWHERE, Server},
 };
 
-/// With an Ollama that is not there, whatever runs on this machine.
+/// With an Ollama that is said to be where nothing is, whatever runs on this machine.
 fn run<'a>(place: &'a Place, line: &'a str) -> Run<'a> {
     place.oracle(line).env("OLLAMA_HOST", NOWHERE)
 }
@@ -53,6 +53,39 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
             .env("OPENAI_API_KEY", "k"),
     ];
     insta::assert_snapshot!("models_problems", server.hide(&super::transcripts(runs)));
+}
+
+#[test]
+fn an_ollama_that_runs_is_asked_where_nothing_is_chosen() {
+    let server = Server::start(Manner::Ollama);
+    let host = server.url.trim_end_matches("/v1");
+    let place = Place::new(&[]);
+    let ask = |line| {
+        let run = place.oracle(line).arg("How much is it?");
+        let output = run.env("OLLAMA_HOST", host).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (
+            answer["answer"].as_str().unwrap_or_default().to_owned(),
+            said,
+        )
+    };
+    let (answer, said) = ask("ask --json --model offline");
+    assert_ne!(answer, "It is 42.");
+    assert!(!said.contains("ollama"), "{said}");
+    assert_eq!(server.heard(), "", "it was not even looked for");
+    let (answer, said) = ask("ask --json");
+    assert_eq!(answer, "It is 42.", "{said}");
+    assert!(
+        said.contains("asking ollama/newest:8b, because ollama answers"),
+        "{said}"
+    );
+    assert!(server.heard().contains("\"model\":\"newest:8b\""));
+    let models = place.oracle("models --json");
+    let models = models.env("OLLAMA_HOST", host).output();
+    let told: Value = serde_json::from_slice(&models.stdout).unwrap();
+    let chain = serde_json::json!(["ollama/newest:8b", "offline/offline"]);
+    assert_eq!(told["chain"], chain, "{told}");
 }
 
 #[test]

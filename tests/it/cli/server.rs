@@ -4,7 +4,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{Arc, Condvar, Mutex},
     thread,
 };
 
@@ -20,6 +20,8 @@ pub(super) enum Manner {
     Good,
     /// Whole replies only, without usage, tool calls and signals; lists no models.
     Poor,
+    /// As an Ollama: without keys, and not all that it has can chat.
+    Ollama,
 }
 
 /// A server that runs until the test's process ends.
@@ -28,6 +30,21 @@ pub(super) struct Server {
     pub(super) url: String,
     /// What it was sent, heads and bodies.
     heard: Arc<Mutex<Vec<String>>>,
+    gate: Arc<Gate>,
+}
+
+/// What questions wait for: a test says when they are answered.
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let closed = self.closed.lock().unwrap();
+        drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
+    }
 }
 
 impl Server {
@@ -35,14 +52,25 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&heard);
+        let gate = Arc::new(Gate::default());
+        let (log, entry) = (Arc::clone(&heard), Arc::clone(&gate));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let log = Arc::clone(&log);
-                thread::spawn(move || answer(stream, manner, &log));
+                let (log, gate) = (Arc::clone(&log), Arc::clone(&entry));
+                thread::spawn(move || answer(stream, manner, &log, &gate));
             }
         });
-        Self { url, heard }
+        Self { url, heard, gate }
+    }
+
+    /// Answers nothing until it is released.
+    pub(super) fn hold(&self) {
+        *self.gate.closed.lock().unwrap() = true;
+    }
+
+    pub(super) fn release(&self) {
+        *self.gate.closed.lock().unwrap() = false;
+        self.gate.opened.notify_all();
     }
 
     /// All that it was sent.
@@ -71,7 +99,12 @@ impl Server {
 /// The address of a server that is not there.
 pub(super) const NOWHERE: &str = "http://127.0.0.1:1";
 
-fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<String>>) -> Option<()> {
+fn answer(
+    mut stream: TcpStream,
+    manner: Manner,
+    log: &Mutex<Vec<String>>,
+    gate: &Gate,
+) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -88,6 +121,7 @@ fn answer(mut stream: TcpStream, manner: Manner, log: &Mutex<Vec<String>>) -> Op
     reader.read_exact(&mut body).ok()?;
     let body = String::from_utf8(body).unwrap();
     log.lock().unwrap().push(format!("{head}{body}"));
+    gate.pass();
     let (status, kind, text) = reply(&head, &body, manner);
     let text = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
@@ -104,7 +138,13 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
         let bearer = value.strip_prefix("Bearer ")?;
         name.eq_ignore_ascii_case("authorization").then_some(bearer)
     });
-    if key != Some(KEY) {
+    let is_ollama = manner == Manner::Ollama;
+    if is_ollama && head.starts_with("GET /v1/models ") {
+        let models = ["nomic-embed-text:latest", "newest:8b", "older:1b"];
+        let models = models.map(|name| json!({ "id": name, "object": "model" }));
+        return ("200 OK", JSON, json!({ "data": models }).to_string());
+    }
+    if !is_ollama && key != Some(KEY) {
         // Like some real ones it repeats what it was given.
         let message = format!("no such key: {}; you sent {head}", key.unwrap_or("none"));
         let error = json!({ "error": { "message": message, "code": "invalid_api_key" } });
@@ -130,11 +170,15 @@ fn reply(head: &str, body: &str, manner: Manner) -> (&'static str, &'static str,
     ("200 OK", "text/event-stream", stream_of(body))
 }
 
-fn stream_of(body: &str) -> String {
+/// A reply as a stream of events, for what was asked.
+pub(super) fn stream_of(body: &str) -> String {
     let request: Value = serde_json::from_str(body).unwrap();
     let messages = request["messages"].to_string();
     let text = |text: &str| json!({ "content": text });
-    let (deltas, reason) = if messages.contains("Call the tool note_number") {
+    let returned = messages.contains("The code word is heron.");
+    let (deltas, reason) = if returned {
+        (vec![text("It is "), text("Heron.")], "stop")
+    } else if messages.contains("Call the tool note_number") {
         let function = json!({ "name": "note_number", "arguments": "{\"number\":7}" });
         let call = json!({ "index": 0, "id": "call_1", "type": "function", "function": function });
         (vec![json!({ "tool_calls": [call] })], "tool_calls")

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::Place;
+use super::{
+    Place, Run,
+    server::{KEY, Manner, Server},
+};
 
 const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
@@ -21,7 +24,11 @@ struct Running {
 
 impl Running {
     fn start(place: &Place, line: &str) -> Self {
-        let mut child = place.oracle(line).command().spawn().unwrap();
+        Self::of(&place.oracle(line))
+    }
+
+    fn of(run: &Run<'_>) -> Self {
+        let mut child = run.command().spawn().unwrap();
         drop(child.stdin.take());
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, out }
@@ -44,9 +51,19 @@ impl Running {
 
     /// The rest of what it tells, and its exit code.
     fn end(mut self) -> (Vec<Value>, Option<i32>) {
-        let rest = self.out.map(|line| serde_json::from_str(&line.unwrap()));
+        let rest = self.out.by_ref();
+        let rest = rest.map(|line| serde_json::from_str(&line.unwrap()));
         let rest = rest.collect::<Result<_, _>>().unwrap();
         (rest, self.child.wait().unwrap().code())
+    }
+}
+
+/// A test that fails leaves nobody behind who waits for a model.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -60,16 +77,14 @@ fn model_takes(place: &Place, delay_ms: u64) {
 
 /// Longer than any test.
 const FOR_EVER: u64 = 600_000;
-/// Long enough to ask something in another process meanwhile.
-const A_WHILE: u64 = 3_000;
 
 fn place() -> Place {
     Place::new(&[])
 }
 
-/// Asks something that takes the model this long; what is asked after that does not.
-fn asked(place: &Place, session: &str, delay_ms: u64) -> Running {
-    model_takes(place, delay_ms);
+/// Asks something that takes the model longer than any test; what is asked after that does not.
+fn asked(place: &Place, session: &str) -> Running {
+    model_takes(place, FOR_EVER);
     let mut asker = Running::start(place, &ask(session, "one"));
     asker.event("turn.started");
     model_takes(place, 0);
@@ -80,9 +95,24 @@ fn ask(session: &str, more: &str) -> String {
     format!("ask --events --model scripted/s.json --session {session} {more}")
 }
 
+/// Asks something that the model answers when the test releases it.
+fn held(place: &Place, server: &Server, session: &str) -> Running {
+    server.hold();
+    let mut asker = at(place, server, session, "one");
+    asker.event("turn.started");
+    asker
+}
+
+/// Asks the model at this server.
+fn at(place: &Place, server: &Server, session: &str, more: &str) -> Running {
+    let line = format!("ask --events --model openai/small --session {session} {more}");
+    let run = place.oracle(&line).env("OPENAI_API_KEY", KEY);
+    Running::of(&run.env("OPENAI_BASE_URL", &server.url))
+}
+
 /// A process that has the journal, if it is to be another than the asker.
 fn owner(place: &Place) -> Running {
-    asked(place, "o", FOR_EVER)
+    asked(place, "o")
 }
 
 fn log(place: &Place, session: &str) -> Vec<Value> {
@@ -109,11 +139,14 @@ fn arrangements(place: &Place, mut check: impl FnMut(&str, &Place)) {
 #[test]
 fn a_message_waits_for_the_query_that_runs_in_another_process() {
     arrangements(&place(), |session, place| {
-        let first = asked(place, session, A_WHILE);
-        let second = place.oracle(&ask(session, "two")).output();
-        assert_eq!(second.status.code(), Some(0), "{second:?}");
-        let told = String::from_utf8(second.stdout).unwrap();
-        assert!(told.contains("\"query.finished\""), "{told}");
+        let server = Server::start(Manner::Good);
+        let first = held(place, &server, session);
+        let mut second = at(place, &server, session, "two");
+        assert_eq!(second.event("query.accepted")["query"], 2);
+        server.release();
+        let (rest, code) = second.end();
+        assert_eq!(code, Some(0), "{rest:#?}");
+        assert_eq!(count(&rest, "query.finished"), 1, "{rest:#?}");
         assert_eq!(first.end().1, Some(0));
         let log = log(place, session);
         assert_eq!(count(&log, "query.accepted"), 2);
@@ -132,7 +165,7 @@ fn a_message_waits_for_the_query_that_runs_in_another_process() {
 #[test]
 fn a_busy_session_of_another_process_refuses_who_does_not_want_to_wait() {
     arrangements(&place(), |session, place| {
-        let first = asked(place, session, FOR_EVER);
+        let first = asked(place, session);
         let refused = place
             .oracle(&ask(session, "--busy reject --idempotency-key k two"))
             .output();
@@ -155,9 +188,13 @@ fn a_busy_session_of_another_process_refuses_who_does_not_want_to_wait() {
 #[test]
 fn words_reach_the_query_that_runs_in_another_process() {
     arrangements(&place(), |session, place| {
-        let first = asked(place, session, A_WHILE);
-        let steered = place.oracle(&ask(session, "--busy steer two")).output();
-        assert_eq!(steered.status.code(), Some(0), "{steered:?}");
+        let server = Server::start(Manner::Good);
+        let first = held(place, &server, session);
+        let mut steering = at(place, &server, session, "--busy steer two");
+        steering.event("control.steered");
+        server.release();
+        let (rest, code) = steering.end();
+        assert_eq!(code, Some(0), "{rest:#?}");
         assert_eq!(first.end().1, Some(0));
         let log = log(place, session);
         assert_eq!(count(&log, "control.steered"), 1, "{log:#?}");
@@ -168,7 +205,7 @@ fn words_reach_the_query_that_runs_in_another_process() {
 #[test]
 fn a_query_in_another_process_is_cancelled_by_who_interrupts_it() {
     arrangements(&place(), |session, place| {
-        let mut first = asked(place, session, FOR_EVER);
+        let mut first = asked(place, session);
         let second = place.oracle(&ask(session, "--busy interrupt two")).output();
         assert_eq!(second.status.code(), Some(0), "{second:?}");
         let finished = first.event("query.finished");
@@ -183,7 +220,7 @@ fn a_query_in_another_process_is_cancelled_by_who_interrupts_it() {
 #[test]
 fn a_query_whose_process_dies_goes_on_where_somebody_follows_it() {
     arrangements(&place(), |session, place| {
-        let first = asked(place, session, FOR_EVER);
+        let first = asked(place, session);
         let mut second = Running::start(place, &ask(session, "two"));
         let accepted = second.event("query.accepted");
         assert_eq!(accepted["query"], 2);
@@ -208,11 +245,13 @@ fn a_query_whose_process_dies_goes_on_where_somebody_follows_it() {
 fn while_the_owner_is_killed_nothing_is_lost_or_doubled() {
     let place = place();
     let owner = owner(&place);
-    let askers = ["a", "b", "c"].map(|session| asked(&place, session, A_WHILE));
+    let server = Server::start(Manner::Good);
+    let askers = ["a", "b", "c"].map(|session| held(&place, &server, session));
     // One whose letter is under way while the journal changes hands.
-    let queued = Running::start(&place, &ask("a", "two"));
+    let queued = at(&place, &server, "a", "two");
     owner.signal("KILL");
     owner.end();
+    server.release();
     for asker in askers.into_iter().chain([queued]) {
         let (rest, code) = asker.end();
         assert_eq!(code, Some(0), "{rest:#?}");

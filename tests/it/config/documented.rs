@@ -66,11 +66,11 @@ fn the_documented_providers_have_every_key_with_a_word_about_it() {
     let (own, of_models) = body.split_once("#[[providers.models]]").unwrap();
     // A wrong key is told with all that there are.
     for (head, text, keys) in [
-        ("[[providers]]\nname = 'x'", own, 13),
+        ("[[providers]]\nname = 'x'", own, 14),
         (
             "[[providers]]\nname = 'x'\n[[providers.models]]",
             of_models,
-            6,
+            7,
         ),
     ] {
         let file = format!("{head}\nxyzzy = 1\n");

@@ -136,7 +136,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
         (
             "the key itself",
             with("key = 'sk-canary'"),
-            "oracle.toml:5: `providers.key` is `…`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: `providers.key` is `…`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "a key almost right",
@@ -146,7 +146,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
         (
             "a number for no key",
             with("timeout = 5"),
-            "oracle.toml:5: `providers.timeout` is `5`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
+            "oracle.toml:5: `providers.timeout` is `5`, but there is no such key; `[[providers]]` has name, dialect, base_url, key_env, key_file, ca_file, stream, requests_per_minute, tokens_per_minute, concurrency, queue, headers, header_env, models",
         ),
         (
             "too many places for the key",
@@ -211,7 +211,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
         (
             "half a price",
             model("input = 1"),
-            "oracle.toml:6: `providers.models.name` is `m`, allowed is a model with both `input` and `output`, or with no price at all",
+            "oracle.toml:7: `providers.models.input` is `1`, allowed is only a price beside which both `input` and `output` are set",
         ),
         (
             "a key of a model almost right",
@@ -271,6 +271,35 @@ fn problems_of_all_providers_and_sections_are_told_at_once_in_their_order() {
             "oracle.toml:12",
             "oracle.toml:14",
             "environment variable ORACLE_MODEL__CHAIN",
+        ]
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_told_with_what_else_is_wrong() {
+    let file = format!(
+        "{SHORT}stream = 1\nkey_env = 'KEY'\nkey_file = 'f'\n\
+         [[providers.models]]\nname = ''\n[[providers.models]]\ncached = 2\n\
+         [[providers.models]]\nname = 'x'\ninput = 'free'\noutput = 1\n\
+         [[providers]]\ndialect = 'openai'\nbase_url = 'http://x'\n\
+         [[providers]]\nname = 'x'\ndialect = 'openai'\nbase_url = 'http://x'\n"
+    );
+    let lines = problems(&sources(&file, &[], &[]));
+    let told: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(", ").next().unwrap())
+        .collect();
+    // Neither names that are not there nor a price of which one half was refused clash with anything.
+    assert_eq!(
+        told,
+        [
+            "oracle.toml:5: `providers.stream` is `1`",
+            "oracle.toml:9: `providers.models.name` is `''`",
+            "oracle.toml:10: [[providers.models]] has no `name`",
+            "oracle.toml:14: `providers.models.input` is `…`",
+            "oracle.toml:16: [[providers]] has no `name`",
+            "oracle.toml:6: `providers.key_env` is `KEY`",
+            "oracle.toml:11: `providers.models.cached` is `2`",
         ]
     );
 }

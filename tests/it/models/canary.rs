@@ -49,7 +49,9 @@ fn say(no: No, mut stream: TcpStream) -> Option<String> {
         .take(length.parse().ok()?)
         .read_to_end(&mut Vec::new())
         .ok()?;
-    let values: Vec<_> = lines().map(|(_, value)| value).collect();
+    // What a server tells of `Bearer x` is often `x`.
+    let last = |(_, value): (_, &str)| value.trim().rsplit(' ').next().map(str::to_owned);
+    let values: Vec<_> = lines().filter_map(last).collect();
     let message = format!("you sent {head}, so {}", values.join(" and "));
     let error =
         json!({ "type": "error", "error": { "message": message, "type": values.join(" ") } });
@@ -95,7 +97,8 @@ async fn asked(dialect: Dialect, no: No) {
         dialect,
         base_url: format!("http://{address}/v1"),
         key: Some(format!("sk-{CANARY}-key").into()),
-        headers: vec![("x-team".into(), format!("{CANARY}-team").into())],
+        headers: vec![("x-team".into(), format!("Bearer {CANARY}-team").into())],
+        authorities: None,
         streaming: Streaming::Always,
         models: Vec::new(),
         connect: Duration::from_secs(60),

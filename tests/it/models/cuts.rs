@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream};
 use oracle_agent::llm::Dialect;
 use serde_json::Value;
 
-use super::play::{ARGUMENTS, Came, Play, SHORT, Says, play};
+use super::play::{ARGUMENTS, Came, Play, SHORT, Says, play, sent};
 
 /// More events than a reply has here.
 const EVENTS: u64 = 16;
@@ -47,6 +47,9 @@ async fn a_reply_cut_at_any_event_is_asked_for_again_and_nothing_of_it_stays() {
     }
     let cut = runs.iter().filter(|(_, came)| !came.codes().is_empty());
     assert!(cut.count() > 10, "most of these events come before the end");
+    // Anthropic's dialect says at the beginning what was sent, and that is paid for.
+    let counted = runs.iter().flat_map(|(_, came)| came.of("llm.retried"));
+    assert!(counted.filter(|event| sent(event) > 0).count() > 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

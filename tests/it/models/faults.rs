@@ -6,7 +6,6 @@
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    net::TcpListener,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
@@ -16,6 +15,7 @@ use oracle_agent::{
     llm::{Dialect, Streaming},
     mock::{Fault, FaultKind},
 };
+use tokio::net::TcpSocket;
 
 use super::play::{Came, Deadlines, Play, QUESTION, TRIES, play};
 
@@ -173,21 +173,26 @@ fn deadlines(fault: &str) -> Deadlines {
     }
 }
 
+/// A port at which nobody listens. Nobody else gets it as long as this lives.
+fn closed() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
+}
+
 /// Where a row's server is, if it is not the mock.
-fn address(fault: &str) -> Option<String> {
-    let closed = || {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().to_string()
-    };
+fn address(fault: &str, closed: &TcpSocket) -> Option<String> {
     match fault {
-        "refused" => Some(format!("http://{}", closed())),
-        "dns" => Some("http://name.invalid".to_owned()),
+        "refused" => Some(format!("http://{}", closed.local_addr().unwrap())),
+        // Longer than a name may be, so that no resolver has it.
+        "dns" => Some(format!("http://{}.invalid", "name".repeat(16))),
         _ => None,
     }
 }
 
 async fn come(fault: &str, dialect: Dialect, mode: Mode) -> Came {
-    let address = address(fault);
+    let closed = closed();
+    let address = address(fault, &closed);
     let faults = match (fault.parse::<Fault>(), mode) {
         (Err(_), _) => Vec::new(),
         (Ok(_), Mode::Once | Mode::Whole) => vec![format!("{fault}@1")],

@@ -39,6 +39,7 @@ async fn hangs_up(dialect: Dialect, streaming: Streaming, fault: &str) {
         base_url: format!("{}{base}", mock.url()),
         key: None,
         headers: Vec::new(),
+        authorities: None,
         streaming,
         models: Vec::new(),
         connect: 2 * PATIENCE,

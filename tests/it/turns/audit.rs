@@ -139,6 +139,7 @@ impl Audit {
             }
             Fact::Llm(LlmFact::Retried(retried)) => seen.usage += retried.usage,
             Fact::Llm(LlmFact::FailedOver(failed)) => seen.usage += failed.usage,
+            Fact::Llm(LlmFact::Failed(failed)) => seen.usage += failed.usage,
             Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_)) => {
                 panic!("of a provider, not of a session");
             }

@@ -366,6 +366,7 @@ fn a_call_costs_what_the_models_price_says_unless_the_reply_says_it_itself() {
     let price = Price {
         input: NanoUsd(2_000_000_000),
         cached: NanoUsd(1_000_000_000),
+        cache_write: NanoUsd(3_000_000_000),
         output: NanoUsd(10_000_000_000),
     };
     let priced = ModelChoice {

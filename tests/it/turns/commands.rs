@@ -1,9 +1,12 @@
 //! Commands while a query runs (spec 6, 8), in every step of it.
 
+use std::sync::Arc;
+
 use oracle_agent::{
-    kernel::{Command, Effect, Refusal, Reply as Heard, Report},
+    kernel::{Command, Effect, InFlight, ModelChoice, Refusal, Reply as Heard, Report},
     model::{
-        BusyPolicy, Limits, Outcome, QueryId, QueryType, Role, Submission, ToolStatus,
+        BusyPolicy, Limits, NanoUsd, Outcome, Price, QueryId, QueryType, Role, Submission,
+        ToolStatus, Usage,
         command::Author,
         record::{ApprovalVerdict, TurnMode},
     },
@@ -69,6 +72,52 @@ fn cancel_ends_the_query_in_every_step() {
         assert_eq!(play.outcome(), &Outcome::Cancelled, "{name}");
         is_usable(&mut play, name);
     }
+}
+
+#[test]
+fn a_call_that_is_dropped_counts_as_far_as_it_is_known_and_else_by_an_estimate() {
+    let told = |input_tokens, output_tokens| Usage {
+        input_tokens,
+        output_tokens,
+        ..Usage::default()
+    };
+    let sent = |told| InFlight::Sent {
+        tokens: 100,
+        received: 80,
+        told,
+    };
+    for (name, in_flight, used) in [
+        ("it waits", InFlight::Unsent, (0, 0)),
+        ("nothing told", sent(Usage::default()), (100, 20)),
+        ("what was sent is told", sent(told(70, 1)), (70, 20)),
+        ("all is told", sent(told(70, 30)), (70, 30)),
+    ] {
+        for command in [CANCEL, Command::FinishNow] {
+            let mut policy = policy();
+            let price = Price {
+                input: NanoUsd(2_000_000),
+                cached: NanoUsd(0),
+                cache_write: NanoUsd(2_000_000),
+                output: NanoUsd(3_000_000),
+            };
+            policy.models = Arc::from([ModelChoice {
+                price: Some(price),
+                ..ModelChoice::new("p/one")
+            }]);
+            let mut play = Play::asked(policy);
+            play.in_flight = in_flight;
+            play.command(command).unwrap();
+            let usage = play.finished().usage;
+            assert_eq!((usage.input_tokens, usage.output_tokens), used, "{name}");
+            assert_eq!(usage.cost.0, 2 * used.0 + 3 * used.1, "{name}");
+            assert_eq!(play.count("llm.failed"), usize::from(used.0 > 0), "{name}");
+        }
+    }
+    let mut play = steps::compacting();
+    play.in_flight = sent(Usage::default());
+    let before = play.session.query().unwrap().usage().total_tokens();
+    play.command(CANCEL).unwrap();
+    assert_eq!(play.finished().usage.total_tokens(), before + 120);
 }
 
 #[test]

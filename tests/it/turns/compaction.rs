@@ -1,7 +1,7 @@
 //! Compaction (spec 6, 8): when, of what, how often, and what becomes of it when it fails.
 
 use oracle_agent::{
-    kernel::{Command, Effect, ModelChoice, Policy, Report, Step},
+    kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step, Trial},
     model::{
         Fault, FaultClass, Limits, Part, Reply, Role, StopReason, Usage,
         message::SUMMARY_LABEL,
@@ -32,6 +32,22 @@ fn second_question(policy: Policy) -> Play {
     play.replies(uncounted(reply(&long, Vec::new())));
     play.ask(QUESTION);
     play
+}
+
+#[test]
+fn a_conversation_is_compacted_before_its_longest_reply_would_not_fit_besides() {
+    for (max_output, compacted) in [(None, 0), (Some(100), 0), (Some(1_000), 1)] {
+        let mut policy = windows(&[2_000]);
+        let models = policy.models.iter().cloned();
+        let models = models.map(|model| ModelChoice {
+            max_output,
+            ..model
+        });
+        policy.models = models.collect();
+        // About 950 tokens.
+        let play = second_question(policy);
+        assert_eq!(compactings(&play).len(), compacted, "{max_output:?}");
+    }
 }
 
 fn compactings(play: &Play) -> Vec<&Compacting> {
@@ -274,6 +290,70 @@ fn an_empty_summary_is_a_fault_that_costs() {
         play.session.query().unwrap().usage().total_tokens(),
         before + 200
     );
+}
+
+#[test]
+fn estimates_are_learned_from_nothing_but_what_the_first_model_s_provider_counts() {
+    let told = |input_tokens| InFlight::Sent {
+        tokens: 0,
+        received: 0,
+        told: Usage {
+            input_tokens,
+            ..Usage::default()
+        },
+    };
+    // Four times as many tokens as are estimated, if that is believed.
+    let counted = || Reply {
+        usage: usage(2_400, 10, 0),
+        ..reply(&format!("{} {}", "word ".repeat(400), done()), Vec::new())
+    };
+    for (name, in_flight, over, compacted) in [
+        ("counted", told(2_400), false, 1),
+        ("our own estimate", told(0), false, 0),
+        ("of another model", told(2_400), true, 0),
+    ] {
+        let mut play = Play::asked(windows(&[2_500, 9_000]));
+        if over {
+            play.fails(Fault::permanent("http_401", "no key"));
+        }
+        play.in_flight = in_flight;
+        play.replies(counted());
+        play.ask(QUESTION);
+        assert_eq!(compactings(&play).len(), compacted, "{name}");
+    }
+}
+
+#[test]
+fn a_call_for_a_summary_repeats_one_that_failed_or_it_does_not() {
+    let trial = |play: &Play| {
+        let mut effects = play.effects.iter();
+        effects.find_map(|effect| match effect {
+            Effect::Compact { trial, .. } => Some(*trial),
+            _ => None,
+        })
+    };
+    let due = |play: &mut Play| {
+        let token = play.compaction_token();
+        play.report(Report::RetryDue { token });
+    };
+    let mut play = second_question(windows(&[1_000, 9_000]));
+    assert_eq!(trial(&play), Some(Trial::First));
+    play.no_summary(Fault::retryable("http_503", "busy"));
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::Retry), "it had been sent");
+    play.no_summary(Fault::permanent("http_401", "no key"));
+    assert_eq!(play.compaction().0, "p/two");
+    assert_eq!(trial(&play), Some(Trial::First), "the next model");
+    let full = Fault {
+        class: FaultClass::Overloaded { after_ms: None },
+        ..Fault::permanent("queue_full", "no room")
+    };
+    play.no_summary(full);
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::First), "it was refused unsent");
+    play.no_summary(Fault::retryable("rate_limited", "too many"));
+    due(&mut play);
+    assert_eq!(trial(&play), Some(Trial::Excused));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use oracle_agent::{
     kernel::{Effect, ModelChoice, Policy, Report, Trial},
     model::{
-        Fault, FaultClass, Timestamp,
-        record::{Fact, TurnFact, TurnRestartCause},
+        Fault, FaultClass, NanoUsd, Outcome, Price, Timestamp,
+        record::{Fact, LlmFact, TurnFact, TurnRestartCause},
     },
 };
 
@@ -64,6 +64,42 @@ fn a_call_repeats_one_that_failed_or_it_does_not() {
     assert_eq!(trial(&play), Some(Trial::Retry));
 }
 
+#[test]
+fn what_is_not_repeated_fails_as_what_it_was_to_repeat() {
+    let no_more = || Fault::permanent("retry_budget", "it was not repeated: try again in a minute");
+    let mut play = Play::asked(chain(&["p/one", "p/two"]));
+    play.fails(busy());
+    due(&mut play);
+    play.fails(no_more());
+    let Some(Fact::Llm(LlmFact::FailedOver(over))) = play.log.iter().rev().nth(1).map(|r| &r.fact)
+    else {
+        panic!("{:?}", play.kinds());
+    };
+    assert_eq!(over.fault.code, "http_503");
+    play.fails(Fault::retryable("stall", "it said nothing"));
+    due(&mut play);
+    play.fails(no_more());
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.end());
+    };
+    let told = "it said nothing; it was not repeated: try again in a minute";
+    assert_eq!((code.as_str(), detail.as_str()), ("stall", told));
+}
+
+#[test]
+fn what_the_pace_puts_off_or_the_gateway_loses_is_no_repetition_that_counts() {
+    for (fault, expected) in [
+        (rate_limited(1), Trial::Excused),
+        (Fault::retryable("gateway", "it was lost"), Trial::Excused),
+        (busy(), Trial::Retry),
+    ] {
+        let mut play = Play::asked(policy());
+        play.fails(fault);
+        due(&mut play);
+        assert_eq!(trial(&play), Some(expected));
+    }
+}
+
 fn due(play: &mut Play) {
     let token = play.token();
     play.report(Report::RetryDue { token });
@@ -71,6 +107,40 @@ fn due(play: &mut Play) {
 
 fn busy() -> Fault {
     Fault::retryable("http_503", "busy")
+}
+
+#[test]
+fn what_failed_tries_used_counts_once_wherever_they_lead() {
+    let priced = ModelChoice {
+        price: Some(Price {
+            input: NanoUsd(2_000_000_000),
+            cached: NanoUsd(0),
+            cache_write: NanoUsd(0),
+            output: NanoUsd(0),
+        }),
+        ..ModelChoice::new("p/two")
+    };
+    let models = vec![ModelChoice::new("p/one"), priced];
+    let mut play = Play::asked(Policy {
+        models: models.into(),
+        ..policy()
+    });
+    play.fails_at(busy(), usage(10, 1, 5));
+    assert_eq!(play.kinds(), ["llm.retried"]);
+    due(&mut play);
+    let no = || Fault::permanent("unauthorized", "no");
+    play.fails_at(no(), usage(20, 2, 7));
+    assert_eq!(play.kinds(), ["llm.failed_over", "turn.restarted"]);
+    play.fails_at(no(), usage(30, 3, 0));
+    assert_eq!(play.kinds(), ["llm.failed", "query.finished"]);
+    // The last one by the price of its model.
+    let all = usage(60, 6, 12 + 60_000);
+    assert_eq!(play.finished().usage, all);
+    assert_eq!(play.session.usage_before(), all);
+
+    let mut play = Play::asked(chain(&["p/one"]));
+    play.fails(no());
+    assert_eq!(play.kinds(), ["query.finished"], "nothing was counted");
 }
 
 #[test]
@@ -118,6 +188,70 @@ fn what_the_other_side_asks_for_is_honoured() {
     let at: Timestamp = play.now().at.plus(Duration::from_secs(60));
     let token = play.token();
     assert_eq!(play.effects, [Effect::RetryAt { token, at }]);
+}
+
+fn rate_limited(seconds: u64) -> Fault {
+    let after_ms = Some(seconds * 1_000);
+    Fault {
+        class: FaultClass::Retryable { after_ms },
+        code: "rate_limited".into(),
+        detail: "the provider answered 429".into(),
+    }
+}
+
+#[test]
+fn nobody_waits_for_long_while_another_model_could_be_asked() {
+    for (seconds, names, kinds) in [
+        (60, vec!["p/one", "p/two"], vec!["llm.retried"]),
+        (
+            61,
+            vec!["p/one", "p/two"],
+            vec!["llm.failed_over", "turn.restarted"],
+        ),
+        (600, vec!["p/one"], vec!["llm.retried"]),
+        (601, vec!["p/one"], vec!["query.finished"]),
+        (86_400, vec!["p/one"], vec!["query.finished"]),
+    ] {
+        let mut play = Play::asked(chain(&names));
+        play.fails(rate_limited(seconds));
+        assert_eq!(play.kinds(), kinds, "{seconds} s, {names:?}");
+    }
+    let mut play = Play::asked(chain(&["p/one"]));
+    play.fails(rate_limited(86_400));
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.end());
+    };
+    let told = "the provider answered 429; it is not to be asked for 24 h: try again then, or add a model to `model.chain`";
+    assert_eq!((code.as_str(), detail.as_str()), ("rate_limited", told));
+}
+
+#[test]
+fn refusals_use_up_no_try_but_patience() {
+    let mut play = Play::asked(policy());
+    for _ in 0..20 {
+        play.fails(full(None));
+        assert_eq!(play.kinds(), ["llm.retried"]);
+        due(&mut play);
+    }
+    for _ in 0..2 {
+        play.fails(busy());
+        assert_eq!(play.kinds(), ["llm.retried"], "a first or second try");
+        due(&mut play);
+    }
+    // They are no more in a row.
+    let begin = play.now().at;
+    while play.end().is_none() {
+        play.fails(full(Some(1_000)));
+        if play.end().is_none() {
+            due(&mut play);
+        }
+    }
+    assert!(play.now().at.since(begin) > Duration::from_secs(590));
+    let Outcome::Failed { code, detail } = play.outcome() else {
+        panic!("{:?}", play.end());
+    };
+    let told = "busy; that went on for 10 min: try again later, or add a model to `model.chain`";
+    assert_eq!((code.as_str(), detail.as_str()), ("http_503", told));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        Absence, CallToken, Command, Decision, Effect, Moment, Order, Policy, Refusal,
+        Absence, CallToken, Command, Decision, Effect, InFlight, Moment, Order, Policy, Refusal,
         Reply as Heard, Report, Session,
     },
     model::{
@@ -33,6 +33,8 @@ pub(super) struct Play {
     /// Where the records of the last step begin.
     step: usize,
     now: i64,
+    /// How far the running call is said to be.
+    pub(super) in_flight: InFlight,
     call: Option<(CallToken, TurnMode, Arc<str>)>,
     /// The last try at a summary: which, of which model, of what text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
@@ -58,6 +60,7 @@ impl Play {
             audit: Audit::new(policy),
             step: 0,
             now: 0,
+            in_flight: InFlight::Unsent,
             call: None,
             compaction: None,
         };
@@ -76,6 +79,7 @@ impl Play {
         Moment {
             at: Timestamp::from_millis(self.now),
             entropy: 0,
+            call: self.in_flight,
         }
     }
 
@@ -246,8 +250,17 @@ impl Play {
     }
 
     pub(super) fn fails(&mut self, fault: Fault) -> &mut Self {
+        self.fails_at(fault, Usage::default())
+    }
+
+    /// The provider counted the try all the same.
+    pub(super) fn fails_at(&mut self, fault: Fault, usage: Usage) -> &mut Self {
         let token = self.token();
-        self.report(Report::ModelFailed { token, fault })
+        self.report(Report::ModelFailed {
+            token,
+            fault,
+            usage,
+        })
     }
 
     /// The summary that was asked for.
@@ -262,8 +275,16 @@ impl Play {
 
     /// It is not to be had, this time.
     pub(super) fn no_summary(&mut self, fault: Fault) -> &mut Self {
+        self.no_summary_at(fault, Usage::default())
+    }
+
+    pub(super) fn no_summary_at(&mut self, fault: Fault, usage: Usage) -> &mut Self {
         let token = self.compaction_token();
-        self.report(Report::CompactionFailed { token, fault })
+        self.report(Report::CompactionFailed {
+            token,
+            fault,
+            usage,
+        })
     }
 
     pub(super) fn ok(&mut self, call: &str, content: &str) -> &mut Self {

@@ -334,6 +334,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         6 => Report::CompactionFailed {
             token,
             fault: fault(b),
+            usage: usage(u64::from(b % 3), 1, 1),
         },
         0 => Report::ModelReplied {
             token,
@@ -342,6 +343,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         1 => Report::ModelFailed {
             token,
             fault: fault(b),
+            usage: usage(u64::from(b % 3), 1, 1),
         },
         2 => Report::RetryDue { token },
         3 => Report::ToolEnded {

@@ -3,7 +3,7 @@
 use oracle_agent::{
     kernel::{CallToken, Command, Effect, Moment, Refusal, Report, Session},
     model::{
-        Attempt, Fault, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn,
+        Attempt, Fault, Outcome, QueryId, Reply, Role, Submission, ToolStatus, Turn, Usage,
         record::{ApprovalVerdict, ChildEnd, RestartCause},
     },
 };
@@ -363,6 +363,7 @@ fn stale() -> Vec<(&'static str, Report)> {
             Report::ModelFailed {
                 token: late,
                 fault: fault(),
+                usage: Usage::default(),
             },
         ),
         ("retry", Report::RetryDue { token: late }),

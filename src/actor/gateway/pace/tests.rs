@@ -42,6 +42,26 @@ fn without_limits_everything_starts_at_once() {
 }
 
 #[test]
+fn what_was_refused_is_no_part_of_what_a_guess_allows() {
+    let mut pace = Pace::default();
+    (0..100).for_each(|_| pace.take(at(100), 0));
+    (0..60).for_each(|_| pace.refused(at(101), at(100), Some(at(5))));
+    // Thirty-one in a minute, after the way back.
+    let started = starts(&mut pace, at(121), at(131));
+    assert!((4..=6).contains(&started), "{started}");
+}
+
+#[test]
+fn an_absurd_limit_is_none() {
+    let mut pace = Pace::default();
+    pace.told(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
+    pace.refused(at(101), at(100), Some(at(2)));
+    pace.take(at(103), u64::MAX);
+    pace.settle(u64::MAX, 1);
+    assert!(starts(&mut pace, at(160), at(161)) > 10_000);
+}
+
+#[test]
 fn what_is_told_becomes_the_limit_and_may_change() {
     let mut pace = Pace::default();
     pace.told(at(100), &told_requests(60, 59, 1), InFlight::default());

@@ -104,7 +104,7 @@ async fn the_depth_of_each_actor_can_be_read() {
     };
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
-    let _bus = parts.services.bus.0.depth(0).count();
+    let _bus = parts.services.bus.buses().depth(0).count();
     let _classifier = parts.services.classifier.0.depth(0).count();
     let _composer = parts.services.composer.0.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
@@ -194,7 +194,7 @@ async fn a_full_bus_drops_text_and_never_a_record() {
 
     for (name, room) in [("room", true), ("full", false)] {
         let parts = small(Scripted::new().reply(DONE)).await;
-        let full = (!room).then(|| fill(&parts.services.bus.0.depth(0)));
+        let full = (!room).then(|| fill(&parts.services.bus.buses().depth(0)));
         let asked = Submission::new("look it up");
         let mut watch = session(&parts, "s").ask(asked).await.unwrap();
         let (mut frames, mut ended) = (0, false);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    llm::scripted::ScriptedReply,
     model::{FaultClass, TenantId},
     testkit::Probe,
 };
@@ -127,18 +128,57 @@ async fn all_calls_end_when_the_gateway_is_replaced_and_none_is_counted_as_a_rep
     for pieces in pieces {
         assert_eq!(end(pieces).await, Err("lost".to_owned()));
     }
-    let again = |sid| {
+    let again = |sid, trial| {
         let (mut ticket, pieces) = call(&parts, "default", sid);
-        ticket.trial = Trial::Retry;
+        ticket.trial = trial;
         send(&parts, ticket);
         end(pieces)
     };
     while parts.gateways["scripted"].is_closed() {
         tokio::task::yield_now().await;
     }
-    let ends = futures_util::future::join_all((1..40).map(again)).await;
+    let excused = (1..40).map(|sid| again(sid, Trial::Excused));
+    let ends = futures_util::future::join_all(excused).await;
     assert!(ends.iter().all(Result::is_ok), "{ends:?}");
-    assert_eq!(again(1).await, Err("retry_budget".to_owned()));
+    let ended = again(1, Trial::Retry).await;
+    assert_eq!(ended, Err("retry_budget".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_call_of_one_model_is_not_overtaken_for_ever_by_small_ones_of_another() {
+    let used = Usage {
+        input_tokens: 300,
+        output_tokens: 300,
+        ..Usage::default()
+    };
+    let script = Scripted::new().play(ScriptedReply::text(DONE).usage(used));
+    // A quarter of a minute's tokens may be taken at once, and a large call needs all of that.
+    let oracle = TestOracle::new(script)
+        .settings(|settings| settings.gateway.tokens_per_minute = Some(40_000));
+    let parts = parts(oracle).await;
+    let of = |model: &str, sid, bytes: usize| {
+        let (mut ticket, pieces) = call(&parts, "default", sid);
+        ticket.model = format!("scripted/{model}").into();
+        ticket.request.system = "x".repeat(bytes).into();
+        send(&parts, ticket);
+        pieces
+    };
+    // Ten small calls a second, of which the provider takes one.
+    let mut small = Vec::new();
+    let flood = async {
+        for sid in 100..1_300 {
+            small.push(of("small", sid, 400));
+            let_pass(Duration::from_millis(100)).await;
+        }
+    };
+    let large = async {
+        let_pass(Duration::from_secs(30)).await;
+        end(of("large", 1, 80_000)).await
+    };
+    tokio::select! {
+        () = flood => panic!("the large call did not come to its turn within a minute and a half"),
+        ended = large => assert_eq!(ended, Ok(())),
+    }
 }
 
 #[tokio::test(start_paused = true)]

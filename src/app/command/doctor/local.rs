@@ -1,6 +1,7 @@
 //! What can be looked at without asking anybody.
 
 use std::{
+    collections::HashSet,
     fs::{self, File},
     io,
     path::Path,
@@ -43,9 +44,15 @@ pub(super) fn check(
         app::classifier(config).map(drop),
         app::composer(config).map(drop),
         app::project_context(config).map(drop),
+        app::prices(config).map(drop),
+        super::prompt(args, config).map(drop),
     ];
-    let mut problems = parts.into_iter().filter_map(Result::err).peekable();
-    if problems.peek().is_none() {
+    let problems = parts.into_iter().filter_map(Result::err);
+    let mut problems: Vec<String> = problems.map(|problem| problem.to_string()).collect();
+    // What no prompt can be made of is wrong by itself, and again in the prompt.
+    let mut told = HashSet::new();
+    problems.retain(|problem| told.insert(problem.clone()));
+    if problems.is_empty() {
         report.add(Finding::ok(
             "parts",
             "project folder, lexicon and prompts are in order",
@@ -53,7 +60,7 @@ pub(super) fn check(
     }
     for problem in problems {
         let mend = "`oracle config check` looks at all of it";
-        report.add(Finding::fail("parts", problem.to_string(), mend))?;
+        report.add(Finding::fail("parts", problem, mend))?;
     }
     let folder = match data::directory(config, environment) {
         Ok(folder) => folder,

@@ -13,7 +13,7 @@ use crate::{
     llm::{Backend, Delta, Request, ToolChoice, estimate_usage},
     model::{
         Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolCall,
-        ToolSpec, Usage,
+        ToolResult, ToolSpec, ToolStatus, Usage,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
     prompt::{ComposeInput, Variables},
@@ -24,6 +24,10 @@ use crate::{
 const TOOL: &str = "note_number";
 /// With this.
 const NUMBER: u64 = 7;
+/// What it returns.
+const RESULT: &str = "Noted. The code word is heron.";
+/// What an answer that uses that has in it.
+const CODE: &str = "heron";
 
 /// How a call went.
 pub(super) struct Heard {
@@ -50,7 +54,7 @@ pub(super) async fn call(
     let reply = loop {
         match timeout_at(began + longest, stream.next()).await {
             Ok(Some(Ok(Delta::Text(_) | Delta::Reasoning(_)))) => pieces += 1,
-            Ok(Some(Ok(Delta::Alive | Delta::Limits(_)))) => {}
+            Ok(Some(Ok(Delta::Progress | Delta::Alive | Delta::Used(_) | Delta::Limits(_)))) => {}
             Ok(Some(Ok(Delta::Done(reply)))) => break Ok(reply),
             Ok(Some(Err(fault))) => break Err(fault),
             Ok(None) => {
@@ -133,13 +137,44 @@ pub(super) fn calling(model: &str) -> Request {
         repeat: ToolRepeat::Safe,
         approval: ToolApproval::NotNeeded,
     };
-    let question = format!("Call the tool {TOOL} with the number {NUMBER}. Do nothing else.");
+    let question = format!(
+        "Call the tool {TOOL} with the number {NUMBER}. Say nothing before it has returned; then tell me \
+         the code word that it returned."
+    );
     request(
         model,
         "You use the tools that you have.".into(),
         &question,
         vec![tool],
     )
+}
+
+/// The same conversation with the tool's result; none where the tool was not called.
+pub(super) fn answering(model: &str, called: &Heard) -> Option<Request> {
+    let reply = called.reply.as_ref().ok()?;
+    let asked = calling(model);
+    let said = Message {
+        role: Role::Assistant,
+        parts: reply.parts.clone(),
+    };
+    let results = said.calls().map(|call| {
+        Part::ToolResult(ToolResult {
+            call: call.id.clone(),
+            status: ToolStatus::Ok,
+            content: RESULT.to_owned(),
+        })
+    });
+    let parts: Vec<Part> = results.collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let role = Role::Tool;
+    let mut messages = asked.messages.to_vec();
+    messages.extend([Arc::new(said), Arc::new(Message { role, parts })]);
+    Some(Request {
+        messages: Arc::new(messages),
+        ..asked
+    })
 }
 
 /// What the prompt of the last question is composed for.
@@ -248,6 +283,32 @@ pub(super) fn of_call(heard: &Heard, provider: &Provider) -> Finding {
     }
     let seen = format!("called `{}` with `{}`", call.name, call.arguments);
     Finding::warn(CHECK, seen, "a larger model calls tools more reliably")
+}
+
+/// Whether the tool's result was taken and used.
+pub(super) fn of_answer(heard: &Heard, provider: &Provider) -> Finding {
+    const CHECK: &str = "results";
+    let reply = match &heard.reply {
+        Ok(reply) => reply,
+        Err(fault) if fault.code == "bad_request" => {
+            let mend = "it calls tools and takes no results: update the server, or switch on all that it \
+                        needs for tools (`--jinja` at llama.cpp, `--enable-auto-tool-choice` at vLLM)";
+            return Finding::fail(CHECK, format!("{fault} ({})", fault.code), mend);
+        }
+        Err(fault) => return failed(CHECK, fault, provider),
+    };
+    if text(reply).to_lowercase().contains(CODE) {
+        return Finding::ok(CHECK, "answered with what the tool returned");
+    }
+    let calls = |part: &Part| matches!(part, Part::ToolCall(_));
+    let seen = if reply.parts.iter().any(calls) {
+        "called again instead of answering"
+    } else {
+        "the answer has nothing of what the tool returned"
+    };
+    let mend = "check the server's template for conversations with tools; a larger model uses results more \
+                reliably";
+    Finding::warn(CHECK, seen, mend)
 }
 
 fn is_right(call: &ToolCall) -> bool {

@@ -12,7 +12,11 @@ pub(super) fn remedy(fault: &Fault, provider: &Provider) -> String {
     match fault.code.as_str() {
         "connect" => "start the server, or correct its address".into(),
         "dns" => "correct the host in its address, or check the network".into(),
-        "tls" => "check the address, and the certificates of this machine".into(),
+        "tls" => {
+            "check the address, and the certificates of this machine; an authority of your own is trusted \
+             by `ca_file`"
+                .into()
+        }
         "headers_timeout" | "stall" | "total_timeout" => {
             "try again; if it is always that slow, raise the deadlines in `[model]`".into()
         }

@@ -15,6 +15,7 @@ rules![
     reads_are_bounded,
     names_belong_to_their_tenant,
     lists_go_on_behind_a_name,
+    tenants_are_those_that_have_sessions,
 ];
 
 async fn reads_are_bounded<J: Journal>(journal: &J) -> Checked {
@@ -115,4 +116,43 @@ async fn lists_go_on_behind_a_name<J: Journal>(journal: &J) -> Checked {
         same(&what, &answer, &Ok(want.to_vec()))?;
     }
     Ok(())
+}
+
+async fn tenants_are_those_that_have_sessions<J: Journal>(journal: &J) -> Checked {
+    same(
+        "tenants of none",
+        &journal.tenants(None, 9).await,
+        &Ok(vec![]),
+    )?;
+    let mut only = None;
+    for (tenant, name) in [("b", "1"), ("a", "1"), ("B", "1"), ("b", "2"), ("9", "1")] {
+        only = Some(claim(journal, &key(tenant, name)?).await?);
+    }
+    let named = |names: &[&str]| -> Result<Vec<TenantId>, _> {
+        let keys = names.iter().map(|name| key(name, "x"));
+        keys.map(|key| key.map(|key| key.tenant)).collect()
+    };
+    let of = |name: &str| key(name, "x").map(|key| key.tenant);
+    // Digits, capital letters, small letters.
+    for (after, limit, want) in [
+        (None, usize::MAX, &["9", "B", "a", "b"][..]),
+        (None, 2, &["9", "B"]),
+        (None, 0, &[]),
+        (Some(of("B")?), 9, &["a", "b"]),
+        (Some(of("A")?), 1, &["B"]),
+        (Some(of("b")?), 9, &[]),
+    ] {
+        let what = format!("tenants after {after:?}, limit {limit}");
+        let answer = journal.tenants(after, limit).await;
+        same(&what, &answer, &Ok(named(want)?))?;
+    }
+    if let Some(Claim { sid, epoch, .. }) = only {
+        journal.delete(sid, epoch).await.map_err(said)?;
+    }
+    let left = journal.tenants(None, 9).await;
+    same(
+        "tenants after a deletion",
+        &left,
+        &Ok(named(&["B", "a", "b"])?),
+    )
 }

@@ -76,6 +76,15 @@ impl Journal for Remote {
         self.ask(call, taken!(Answer::Listed)).boxed()
     }
 
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        self.ask(Call::Tenants { after, limit }, taken!(Answer::Tenants))
+            .boxed()
+    }
+
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         self.ask(Call::Unfinished { after, limit }, taken!(Answer::Listed))
             .boxed()

@@ -47,6 +47,19 @@ fn a_text_that_is_too_long_keeps_its_beginning_and_its_end() {
 }
 
 #[test]
+fn very_many_lines_of_one_piece_leave_the_others_whole() {
+    let question = "q".repeat(500);
+    for lines in ["x\n".repeat(30_000), "a longer line\n\n\n".repeat(9_000)] {
+        let messages = [user(&question), result("x", &lines)];
+        let text = rendered(&messages, 400, 20_000);
+        assert!(text.contains(&question), "{}", &text[..200]);
+        let length = text.chars().count();
+        assert!(length < 20_500, "{length}");
+        assert!(length > 15_000, "{length}: the room is made use of");
+    }
+}
+
+#[test]
 fn long_pieces_are_clipped_and_then_the_oldest_left_out() {
     let long = result("x", &"z".repeat(10_000));
     let messages = [user("What is it?"), long];

@@ -65,6 +65,34 @@ fn streams_are_read_with_all_their_quirks() {
             r#""Hello" → "Hello" EndTurn 15/4/3"#,
         ),
         (
+            "other types than documented",
+            &[
+                r#"message_start {"message":[],"usage":"none"}"#,
+                r#"message_start {"message":{"usage":1}}"#,
+                START,
+                r#"content_block_start {"index":0,"content_block":"text"}"#,
+                r#"content_block_delta {"index":0,"delta":7}"#,
+                TEXT,
+                HELLO,
+                r#"message_delta {"delta":[]}"#,
+                END,
+                STOP,
+            ],
+            r#""Hello" → "Hello" EndTurn 15/4/3"#,
+        ),
+        (
+            "a character cut in halves",
+            &[
+                START,
+                TEXT,
+                r#"content_block_delta {"index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#,
+                r#"content_block_delta {"index":0,"delta":{"type":"text_delta","text":"\ude00 \ud83d\ude00"}}"#,
+                END,
+                STOP,
+            ],
+            "\"a\u{fffd}\" \"\u{fffd} 😀\" → \"a\u{fffd}\u{fffd} 😀\" EndTurn 15/4/3",
+        ),
+        (
             "text at the start",
             &[
                 START,
@@ -354,4 +382,20 @@ fn whole_answers_are_read_too() {
     ] {
         assert_eq!(whole(body), expected, "{name}");
     }
+}
+
+#[test]
+fn what_is_put_into_the_cache_is_told_apart() {
+    let mut decoder = Decoder::new(context(Scenario::Question));
+    let body = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":9,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}}"#;
+    decoder.whole(body, &mut Vec::new()).unwrap();
+    let used = decoder.reply().unwrap().usage;
+    assert_eq!(
+        (
+            used.input_tokens,
+            used.cached_tokens,
+            used.cache_write_tokens
+        ),
+        (15, 4, 2)
+    );
 }

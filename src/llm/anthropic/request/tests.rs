@@ -75,7 +75,7 @@ fn conversation() -> Request {
 }
 
 fn written(request: &Request, max_output: Option<u64>, stream: bool) -> String {
-    String::from_utf8(body(request, "p", max_output, stream).unwrap()).unwrap()
+    String::from_utf8(body(request, &Common::default(), "p", max_output, stream).unwrap()).unwrap()
 }
 
 fn pretty(request: &Request) -> String {
@@ -118,6 +118,7 @@ fn outline(request: &Request) -> String {
     let turns = messages(request, "p").into_iter().map(|turn| {
         let blocks = turn.content.iter().map(|block| {
             let kind = match block.content {
+                Content::Prompt(_) => "prompt",
                 Content::Said(Voice::Plain(_)) => "text",
                 Content::Said(Voice::Runtime(_)) => "guidance",
                 Content::Result(_) => "result",

@@ -166,7 +166,8 @@ fn calls_are_bounded() {
     let mut calls = Calls::default();
     for index in 0..MOST {
         let json = format!(r#"{{"index":{index}}}"#);
-        assert_eq!(calls.add(&serde_json::from_str(&json).unwrap()), Ok(()));
+        let added = calls.add(&serde_json::from_str(&json).unwrap());
+        assert_eq!(added, Ok(Added::News));
     }
     let one_more = serde_json::from_str(r#"{"index":9999}"#).unwrap();
     assert_eq!(calls.add(&one_more), Err(TooMany));

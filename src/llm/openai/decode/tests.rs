@@ -116,6 +116,61 @@ fn streams_are_read_with_all_their_quirks() {
             r#""Hello" → "Hello" EndTurn 9/8/3"#,
         ),
         (
+            "thoughts in the total alone",
+            &[
+                HELLO,
+                STOP,
+                r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":52}}"#,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/0/43"#,
+        ),
+        (
+            "a total and nothing else",
+            &[HELLO, STOP, r#"{"usage":{"total_tokens":52}}"#, DONE],
+            r#""Hello" → "Hello" EndTurn 49/0/1"#,
+        ),
+        (
+            "a total that is too small",
+            &[
+                HELLO,
+                STOP,
+                r#"{"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":5}}"#,
+                DONE,
+            ],
+            r#""Hello" → "Hello" EndTurn 9/0/3"#,
+        ),
+        (
+            "other types than documented",
+            &[
+                r#"{"choices":[null],"usage":[]}"#,
+                r#"{"choices":[{"delta":"x","message":1}],"usage":"none"}"#,
+                r#"{"choices":[{"delta":{"content":"Hello","tool_calls":[null,7]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":"f"}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f"}}]}}]}"#,
+                r#"{"usage":{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":[]}}"#,
+                DONE,
+            ],
+            r#""Hello" → "Hello" a:f() ToolCalls 9/0/3"#,
+        ),
+        (
+            "a choice of another type alone",
+            &[r#"{"choices":[null]}"#, DONE],
+            " → ! empty_reply",
+        ),
+        (
+            "a character cut in halves",
+            &[
+                r#"{"choices":[{"delta":{"content":"a\ud83d"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"\ude00b \ud83d\ude00"}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"q\":\"\\ud83d"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\\ude00\"}"}}]}}]}"#,
+                USAGE,
+                DONE,
+            ],
+            "\"a\u{fffd}\" \"\u{fffd}b 😀\" → \"a\u{fffd}\u{fffd}b 😀\" a:f({\"q\":\"\\ud83d\\ude00\"}) ToolCalls 9/4/3",
+        ),
+        (
             "no usage",
             &[HELLO, STOP, DONE],
             r#""Hello" → "Hello" EndTurn 49/0/1"#,
@@ -245,6 +300,29 @@ fn streams_are_read_with_all_their_quirks() {
                 DONE,
             ],
             r#"~"hm" →  EndTurn 9/4/3"#,
+        ),
+        (
+            "reasoning with its blocks",
+            &[
+                r#"{"choices":[{"delta":{"content":"","reasoning":"h","reasoning_details":[{"type":"reasoning.text","text":"h","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"","reasoning":"m","reasoning_details":[{"type":"reasoning.text","text":"m","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"","reasoning":null,"reasoning_details":[{"type":"reasoning.text","signature":"s","index":0}]}}]}"#,
+                HELLO,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"h" ~"m" "Hello" → test {"model":"model","reasoning_details":[{"index":0,"signature":"s","type":"reasoning.text","text":"hm"}]} "Hello" EndTurn 9/4/3"#,
+        ),
+        (
+            "blocks of reasoning alone",
+            &[
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":"hm"},{"type":"reasoning.encrypted","data":"x"}]}}]}"#,
+                STOP,
+                USAGE,
+                DONE,
+            ],
+            r#"~"hm" → test {"model":"model","reasoning_details":[{"type":"reasoning.summary","summary":"hm"},{"type":"reasoning.encrypted","data":"x"}]} EndTurn 9/4/3"#,
         ),
         (
             "a refusal",
@@ -464,6 +542,16 @@ fn whole_answers_are_read_too() {
             "calls",
             r#"{"choices":[{"message":{"content":null,"reasoning_content":"hm","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"g","arguments":{"q":1}}}]},"finish_reason":"tool_calls"}]}"#,
             r#"~"hm" → a:f({}) b:g({"q":1}) ToolCalls 49/0/2"#,
+        ),
+        (
+            "half a character",
+            r#"{"choices":[{"message":{"content":"\ud83d"},"finish_reason":"stop"}],"usage":null}"#,
+            "\"\u{fffd}\" → \"\u{fffd}\" EndTurn 49/0/1",
+        ),
+        (
+            "reasoning with its blocks",
+            r#"{"choices":[{"message":{"content":"Hello","reasoning":"hm","reasoning_details":[{ "type":"reasoning.text","text":"hm", "signature":"s" }]},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+            r#"~"hm" "Hello" → test {"model":"model","reasoning_details":[{ "type":"reasoning.text","text":"hm", "signature":"s" }]} "Hello" EndTurn 9/0/3"#,
         ),
         (
             "an error",

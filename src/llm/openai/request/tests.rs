@@ -72,7 +72,15 @@ fn conversation() -> Request {
 }
 
 fn pretty(request: &Request, host: &str, max_output: Option<u64>, stream: bool) -> String {
-    let body = body(request, "p", Manners::of(host), max_output, stream).unwrap();
+    let body = body(
+        request,
+        &Common::default(),
+        "p",
+        Manners::of(host),
+        max_output,
+        stream,
+    )
+    .unwrap();
     let value: Value = serde_json::from_slice(&body).unwrap();
     serde_json::to_string_pretty(&value).unwrap()
 }
@@ -96,7 +104,15 @@ fn a_question_alone_asks_for_little() {
         tools: [].into(),
         ..conformance::request(Scenario::NoTools)
     };
-    let body = body(&request, "p", Manners::of("localhost"), None, false).unwrap();
+    let body = body(
+        &request,
+        &Common::default(),
+        "p",
+        Manners::of("localhost"),
+        None,
+        false,
+    )
+    .unwrap();
     let expected = r#"{"model":"model","messages":[{"role":"user","content":"Where is the session cache emptied?"}],"stream":false}"#;
     assert_eq!(String::from_utf8(body).unwrap(), expected);
 }
@@ -115,12 +131,58 @@ fn usage_is_asked_for_only_in_streams_of_servers_that_take_it() {
 }
 
 #[test]
+fn reasoning_goes_back_byte_for_byte_to_the_model_that_it_is_from() {
+    let details = r#"[{ "type":"reasoning.encrypted", "data":"a\/=" ,"index":0}]"#;
+    let kept = format!(r#"{{"model":"thinker","reasoning_details":{details}}}"#);
+    let sent = |provider: &str, model: &str| {
+        let said = vec![opaque("p", &kept), Part::text("So.")];
+        let messages = vec![
+            Message::text(Role::User, "Why?"),
+            says(Role::Assistant, said),
+            Message::text(Role::User, "And?"),
+        ];
+        let request = Request {
+            model: model.into(),
+            messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+            ..conformance::request(Scenario::NoTools)
+        };
+        let body = body(
+            &request,
+            &Common::default(),
+            provider,
+            Manners::of("openrouter.ai"),
+            None,
+            true,
+        )
+        .unwrap();
+        String::from_utf8(body).unwrap()
+    };
+    let back = format!(r#"{{"role":"assistant","content":"So.","reasoning_details":{details}}}"#);
+    assert!(sent("p", "thinker").contains(&back));
+    for (provider, model) in [("other", "thinker"), ("p", "other")] {
+        let sent = sent(provider, model);
+        assert!(
+            sent.contains(r#"{"role":"assistant","content":"So."}"#) && !sent.contains("reasoning"),
+            "{sent}"
+        );
+    }
+}
+
+#[test]
 fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
     let written = |messages: usize| {
         let mut request = conversation();
         let all = request.messages.iter().take(messages).cloned().collect();
         request.messages = Arc::new(all);
-        let body = body(&request, "p", Manners::of("api.openai.com"), None, true).unwrap();
+        let body = body(
+            &request,
+            &Common::default(),
+            "p",
+            Manners::of("api.openai.com"),
+            None,
+            true,
+        )
+        .unwrap();
         let text = String::from_utf8(body).unwrap();
         text[..text.find("],\"tools\"").unwrap()].to_owned()
     };
@@ -129,5 +191,52 @@ fn what_was_sent_stays_a_prefix_of_what_is_sent_next() {
             written(messages).starts_with(&written(messages - 1)),
             "{messages}"
         );
+    }
+}
+
+#[test]
+fn a_call_and_its_result_go_under_an_id_that_the_server_takes() {
+    let long = format!("chatcmpl-tool-{}", "0123456789abcdef".repeat(2));
+    let messages = vec![
+        Message::text(Role::User, "q"),
+        says(
+            Role::Assistant,
+            vec![
+                call(&long, "f", r#"{"q":"\ud83d"}"#),
+                opaque("p", &format!(r#"{{"call":"{long}","extra_content":7}}"#)),
+                call("b", "f", "{}"),
+            ],
+        ),
+        says(
+            Role::Tool,
+            vec![
+                result(&long, ToolStatus::Ok, "r"),
+                result("b", ToolStatus::Ok, "r"),
+            ],
+        ),
+    ];
+    let request = Request {
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
+        ..conformance::request(Scenario::Results)
+    };
+    for (host, most, same) in [
+        ("api.openai.com", 40, true),
+        ("localhost", 40, true),
+        ("api.mistral.ai", 9, false),
+    ] {
+        let body: Value = serde_json::from_str(&pretty(&request, host, None, false)).unwrap();
+        let messages = body["messages"].as_array().unwrap();
+        let [asked, first, second] = &messages[messages.len() - 3..] else {
+            panic!("{body}")
+        };
+        for (at, result) in [first, second].into_iter().enumerate() {
+            let id = &asked["tool_calls"][at]["id"];
+            assert_eq!(*id, result["tool_call_id"], "{host}");
+            assert!(id.as_str().unwrap().len() <= most, "{host}: {id}");
+        }
+        assert_eq!(second["tool_call_id"] == "b", same, "{host}");
+        assert_eq!(asked["tool_calls"][0]["extra_content"], 7, "{host}");
+        let arguments = asked["tool_calls"][0]["function"]["arguments"].as_str();
+        assert!(serde_json::from_str::<Value>(arguments.unwrap()).is_ok());
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Mutex;
 
 use super::{server::Happened, *};
-use crate::{llm::conformance::Determinism, model::StopReason};
+use crate::{
+    llm::conformance::Determinism,
+    model::{StopReason, Usage},
+};
 
 #[tokio::test]
 async fn replies_come_in_pieces_and_end_once() {
@@ -11,13 +14,16 @@ async fn replies_come_in_pieces_and_end_once() {
         let server = Server::new(&[Answer::stream(events(dialect))]);
         let got = all(&remote(dialect, &server), Scenario::Question).await;
         let mut said = String::new();
-        let mut done = Vec::new();
+        let (mut done, mut used) = (Vec::new(), Usage::default());
         for item in got {
             match item.unwrap() {
                 Delta::Text(text) => said.push_str(&text),
                 Delta::Alive => {}
+                Delta::Used(usage) => used = usage,
                 Delta::Done(reply) => done.push(reply),
-                other @ (Delta::Reasoning(_) | Delta::Limits(_)) => panic!("{other:?}"),
+                other @ (Delta::Reasoning(_) | Delta::Progress | Delta::Limits(_)) => {
+                    panic!("{other:?}")
+                }
             }
         }
         assert_eq!(said, "Hello");
@@ -27,6 +33,7 @@ async fn replies_come_in_pieces_and_end_once() {
             (reply.usage.input_tokens, reply.usage.output_tokens),
             (9, 3)
         );
+        assert_eq!(used, reply.usage, "it was told before the end too");
         assert_eq!(reply.model, "p/model");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io::Read, net::TcpListener};
 
-use super::*;
+use super::{server::Happened, *};
 use crate::model::FaultClass;
 
 async fn code(remote: &Remote) -> String {
@@ -141,6 +141,28 @@ async fn a_server_that_does_not_begin_is_given_up() {
         (&*fault.code, is_retryable(&fault)),
         ("headers_timeout", true)
     );
+}
+
+#[tokio::test]
+async fn the_words_of_an_error_that_do_not_come_are_not_waited_for_long() {
+    let answer = Answer::of(429, "retry-after: 7\r\n", &["{\"error\":"]).waits();
+    let server = Server::new(&[answer]);
+    let remote = remote(Dialect::OpenAi, &server);
+    // Until the answer has begun the clock stands still, because somebody works.
+    tokio::time::pause();
+    let begun = tokio::task::spawn_blocking(move || {
+        server.wait_for(&Happened::Begun);
+        server
+    });
+    let began = tokio::time::Instant::now();
+    let (ended, server) = tokio::join!(end(&remote), begun);
+    let fault = ended.unwrap_err();
+    let after_ms = Some(7_000);
+    assert_eq!(fault.code, "rate_limited");
+    assert_eq!(fault.class, FaultClass::Retryable { after_ms });
+    let took = began.elapsed();
+    assert!(took <= Duration::from_secs(10), "{took:?}");
+    drop(server);
 }
 
 #[tokio::test]

@@ -72,6 +72,8 @@ pub(super) enum Happened {
     Connected,
     /// Head and body.
     Asked(String, String),
+    /// What there is of an answer that waits was sent.
+    Begun,
     /// A client went while its answer was waiting.
     Left,
 }
@@ -129,7 +131,7 @@ impl Server {
             .into_iter()
             .filter_map(|happened| match happened {
                 Happened::Asked(head, body) => Some((head, body)),
-                Happened::Connected | Happened::Left => None,
+                Happened::Connected | Happened::Begun | Happened::Left => None,
             });
         requests.collect()
     }
@@ -167,6 +169,7 @@ fn serve(
             Then::End => {}
             Then::Break => return Ok(()),
             Then::Wait => {
+                let _ = news.send(Happened::Begun);
                 let left = reader.read(&mut [0]);
                 assert!(
                     !matches!(left, Ok(more) if more > 0),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oracle_agent::{
     actor::{CircuitState, ProviderState},
-    model::{Seq, SessionKey, SessionName},
+    model::{Outcome, Seq, SessionKey, SessionName},
     testkit::{TestOracle, TestSystem},
 };
 
@@ -56,14 +56,17 @@ impl Backend for Moody {
     }
 }
 
-/// Each query makes one try; three failures open a circuit for ten seconds.
+/// Each query makes one try and waits for none; three failures open a circuit for ten seconds.
 async fn system(backend: &Moody) -> TestSystem {
     let oracle = TestOracle::new(backend.clone())
         .settings(|settings| {
             settings.gateway.breaker.failures = 3;
             settings.gateway.breaker.cool_down = Duration::from_secs(10);
         })
-        .policy(|policy| policy.retry.attempts = 1);
+        .policy(|policy| {
+            policy.retry.attempts = 1;
+            policy.retry.patience = Duration::ZERO;
+        });
     oracle.start().await.unwrap()
 }
 
@@ -150,6 +153,27 @@ async fn a_model_that_keeps_failing_is_left_alone_probed_once_and_asked_again() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_comes_while_a_model_is_out_of_order_waits_and_is_answered() {
+    let backend = Moody::new("server_error");
+    let oracle = TestOracle::new(backend.clone()).settings(|settings| {
+        settings.gateway.breaker.failures = 3;
+    });
+    let oracle = oracle.start().await.unwrap();
+    assert_eq!(ask(&oracle, "first").await, "server_error");
+    assert_eq!(backend.calls(), 3);
+    let outage = async {
+        let_pass(Duration::from_secs(20)).await;
+        backend.becomes(None);
+    };
+    let all = (0..50).map(|n| {
+        let (oracle, name) = (&oracle, format!("s{n}"));
+        async move { ask(oracle, &name).await }
+    });
+    let (ends, ()) = tokio::join!(futures_util::future::join_all(all), outage);
+    assert!(ends.iter().all(|end| end == "answered"), "{ends:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_cannot_be_connected_to_is_left_alone_as_a_whole() {
     let backend = Moody::new("connect");
     let oracle = system(&backend).await;
@@ -191,12 +215,21 @@ async fn a_model_in_trouble_is_not_asked_thrice_as_often() {
         .unwrap();
     let all = (0..50).map(|n| {
         let (oracle, name) = (&oracle, format!("s{n}"));
-        async move { ask(oracle, &name).await }
+        let session = oracle.session(&name).unwrap();
+        async move { session.ask("how?").await.unwrap().outcome }
     });
     let ends = futures_util::future::join_all(all).await;
     // Twenty in a hundred, and two.
     assert_eq!(backend.calls(), 50 + 10 + 2);
-    let refused = ends.iter().filter(|end| *end == "retry_budget").count();
+    // Why the model failed is told to everybody, and what to do to those whose call was not repeated.
+    assert!(
+        ends.iter().all(|end| end.reason() == Some("cut")),
+        "{ends:?}"
+    );
+    let advised = |end: &&Outcome| match end {
+        Outcome::Failed { detail, .. } => detail.contains("try again in a minute"),
+        _ => false,
+    };
+    let refused = ends.iter().filter(advised).count();
     assert!(refused >= 38, "{refused}");
-    assert!(ends.iter().all(|end| end == "retry_budget" || end == "cut"));
 }

@@ -33,6 +33,58 @@ impl Backend for Alive {
     }
 }
 
+/// A reply that is nothing but a tool call in many pieces, or what its request asks for at the end.
+#[derive(Clone, Copy)]
+struct Writes {
+    pieces: usize,
+    every: Duration,
+}
+
+impl Backend for Writes {
+    fn provider(&self) -> &'static str {
+        "writes"
+    }
+
+    fn call(&self, _: Request) -> DeltaStream {
+        let every = self.every;
+        let piece = move |_| async move {
+            let_pass(every).await;
+            Ok(Delta::Progress)
+        };
+        let pieces = stream::iter(0..self.pieces).then(piece);
+        pieces
+            .chain(stream::iter([Ok(reply(&done("Written.")))]))
+            .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_call_that_takes_its_time_is_progress_from_its_first_piece_on() {
+    let backend = Writes {
+        pieces: 30,
+        every: Duration::from_secs(20),
+    };
+    let oracle = TestOracle::new(backend)
+        .settings(|settings| {
+            settings.gateway.first_token = Duration::from_secs(30);
+            settings.gateway.idle = Duration::from_secs(30);
+            settings.gateway.total = Duration::from_secs(700);
+            // Less than the call takes: each piece is a sign that the session gets on.
+            settings.stall_limit = Duration::from_secs(90);
+        })
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let answer = session.ask("write it down").await.unwrap();
+    assert_eq!(
+        crate::actors::end(&answer),
+        crate::actors::answered("Written.")
+    );
+    let cut_off = counts(&session, ["llm.retried", "supervisor.restarted"]).await;
+    assert_eq!(cut_off, [0, 0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn comments_keep_a_call_alive_and_are_no_progress() {
     let every = Duration::from_secs(20);

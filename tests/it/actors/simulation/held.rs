@@ -60,6 +60,14 @@ impl Journal for Held {
         self.held(async move |journal| journal.list(tenant, after, limit).await)
     }
 
+    fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<TenantId>, Error>> {
+        self.held(async move |journal| journal.tenants(after, limit).await)
+    }
+
     fn unfinished(&self, after: Sid, limit: usize) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         self.held(async move |journal| journal.unfinished(after, limit).await)
     }

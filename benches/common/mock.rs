@@ -1,0 +1,37 @@
+//! `oracle mock-model` as a process of its own, so that what it costs is not counted as ours.
+
+use std::{
+    error::Error,
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+/// A running mock model, which ends with this.
+pub(crate) struct Mock {
+    process: Child,
+    /// Where it is, without a path.
+    pub(crate) url: String,
+}
+
+impl Mock {
+    /// One whose conversations have so many turns.
+    pub(crate) fn start(turns: usize) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
+            .args(["mock-model", "--port", "0", "--turns", &turns.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let out = process.stdout.take().ok_or("it says nothing")?;
+        let mut url = String::new();
+        BufReader::new(out).read_line(&mut url)?;
+        let url = url.trim().to_owned();
+        Ok(Self { process, url })
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,48 @@
+//! Who is sent what, without actors.
+
+use super::*;
+use crate::model::SessionName;
+
+#[test]
+fn text_is_sent_on_its_way_only_where_somebody_listens() {
+    let bus = BusHandle::new(Pool::new(2, 16));
+    let key = |number: usize| {
+        let keys = (0..).map(|n| SessionKey::local(SessionName::new(&format!("s{n}")).unwrap()));
+        let mut of_bus = keys.filter(|key| bus.buses.index_of(key) == number);
+        of_bus.next().unwrap()
+    };
+    let (one, other) = (key(0), key(1));
+    let heard = || [bus.is_heard(&one), bus.is_heard(&other)];
+    assert_eq!(heard(), [false, false]);
+    let silent = Filter {
+        frames: Frames::No,
+        ..Filter::session(one.clone())
+    };
+    let _silent = bus.subscribe(silent, 16);
+    assert_eq!(heard(), [false, false], "events alone");
+    let first = bus.subscribe(Filter::session(one.clone()), 16);
+    let second = bus.subscribe(Filter::session(one.clone()), 16);
+    assert_eq!(heard(), [true, false]);
+    let all = Filter {
+        frames: Frames::Yes,
+        ..Filter::default()
+    };
+    let everything = bus.subscribe(all, 16);
+    assert_eq!(heard(), [true, true]);
+    drop(everything);
+    drop(first);
+    assert_eq!(heard(), [true, false], "one is left");
+    drop(second);
+    assert_eq!(heard(), [false, false]);
+}
+
+#[test]
+fn those_who_have_gone_do_not_pile_up() {
+    let mut bus = BusState::default();
+    for number in 0..10_000 {
+        let name = SessionName::new(&format!("s{number}")).unwrap();
+        let (sender, _gone) = mpsc::channel(2);
+        bus.subscribe(Filter::session(SessionKey::local(name)), sender);
+    }
+    assert!(bus.by_session.len() <= 65, "{}", bus.by_session.len());
+}

@@ -1,0 +1,74 @@
+//! How far a model call is: told by its gateway, read by its session when it has to drop it.
+//!
+//! What a dropped call has used is otherwise lost with it. Figures that are read in the middle of a change are
+//! as good as those before or after it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::{
+    kernel::InFlight,
+    llm::Delta,
+    model::{NanoUsd, Usage},
+};
+
+/// One call. Shared by those two.
+#[derive(Debug, Default)]
+pub(super) struct Flight {
+    sent: AtomicBool,
+    tokens: AtomicU64,
+    received: AtomicU64,
+    input: AtomicU64,
+    cached: AtomicU64,
+    cache_write: AtomicU64,
+    output: AtomicU64,
+    cost: AtomicU64,
+}
+
+impl Flight {
+    /// It leaves, with about so many tokens.
+    pub(super) fn leaves(&self, tokens: u64) {
+        self.tokens.store(tokens, Ordering::Relaxed);
+        self.sent.store(true, Ordering::Release);
+    }
+
+    /// A piece has come.
+    pub(super) fn takes(&self, piece: &Delta) {
+        match piece {
+            Delta::Text(text) | Delta::Reasoning(text) => {
+                let characters = text.chars().count() as u64;
+                self.received.fetch_add(characters, Ordering::Relaxed);
+            }
+            Delta::Used(usage) => self.told(*usage),
+            // What the reply says of it may be an estimate.
+            Delta::Done(_) | Delta::Progress | Delta::Alive | Delta::Limits(_) => {}
+        }
+    }
+
+    fn told(&self, usage: Usage) {
+        self.input.store(usage.input_tokens, Ordering::Relaxed);
+        self.cached.store(usage.cached_tokens, Ordering::Relaxed);
+        let cache_write = usage.cache_write_tokens;
+        self.cache_write.store(cache_write, Ordering::Relaxed);
+        self.output.store(usage.output_tokens, Ordering::Relaxed);
+        self.cost.store(usage.cost.0, Ordering::Relaxed);
+    }
+
+    /// As it stands.
+    pub(super) fn read(&self) -> InFlight {
+        if !self.sent.load(Ordering::Acquire) {
+            return InFlight::Unsent;
+        }
+        let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        InFlight::Sent {
+            tokens: of(&self.tokens),
+            received: of(&self.received),
+            told: Usage {
+                input_tokens: of(&self.input),
+                cached_tokens: of(&self.cached),
+                cache_write_tokens: of(&self.cache_write),
+                output_tokens: of(&self.output),
+                cost: NanoUsd(of(&self.cost)),
+            },
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The model of an Ollama on this machine, for those who have chosen none.
+//!
+//! A model that is set is a choice, and so is a key in the environment: then nobody is looked for. Else the
+//! server at Ollama's address is asked what it has. Where there is none, that costs a connection that is
+//! refused. The built-in model stays the second choice: many models there take no tools, and an answer
+//! without key and setting is promised.
+
+use std::{
+    net::{TcpStream, ToSocketAddrs},
+    time::Duration,
+};
+
+use tokio::time::timeout;
+
+use super::run::on_runtime;
+use crate::{
+    app::{self, providers::Providers},
+    cli::{Environment, Stop, terminal::Terminal},
+    config::{Because, Choice, Config, Loaded, ModelChain},
+    llm::Remote,
+};
+
+const NAME: &str = "ollama";
+/// On this machine a connection is there or refused at once.
+const CONNECT: Duration = Duration::from_millis(300);
+/// It keeps its list on the disk.
+const LISTING: Duration = Duration::from_secs(2);
+
+/// The same, with Ollama's model first where nothing else was chosen, which is told.
+pub(super) fn looked_for(
+    mut loaded: Loaded,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<Loaded, Stop> {
+    if loaded.choice.because != Because::NoKey {
+        return Ok(loaded);
+    }
+    let Some(model) = found(&loaded.config, environment)? else {
+        return Ok(loaded);
+    };
+    let offline = ModelChain::offline();
+    let names = [model.as_str()].into_iter();
+    let names = names.chain(offline.models().iter().map(String::as_str));
+    // A name that cannot stand in a chain can be nobody's choice.
+    let Ok(chain) = ModelChain::new(names) else {
+        return Ok(loaded);
+    };
+    let because = Because::Running(NAME.to_owned());
+    terminal.err.say(format_args!(
+        "asking {model}, {because}; `--model offline` asks the built-in model alone"
+    ));
+    loaded.config.model.chain = Some(chain.clone());
+    loaded.choice = Choice { chain, because };
+    Ok(loaded)
+}
+
+/// The model that was fetched last, as `ollama/NAME`. Whatever is wrong there, nobody asked for it.
+fn found(config: &Config, environment: &Environment) -> Result<Option<String>, Stop> {
+    let Ok(facts) = app::prices(config) else {
+        return Ok(None);
+    };
+    let providers = Providers::new(config, environment, &facts);
+    let Ok(Some(provider)) = providers.find(NAME) else {
+        return Ok(None);
+    };
+    if !is_there(provider.base_url.as_str()) {
+        return Ok(None);
+    }
+    let remote = providers.settings(&provider, &[]).ok();
+    let Some(remote) = remote.and_then(|settings| Remote::new(settings).ok()) else {
+        return Ok(None);
+    };
+    let listed = on_runtime(async { Ok(timeout(LISTING, remote.list_models()).await) })?;
+    let Ok(Ok(models)) = listed else {
+        return Ok(None);
+    };
+    // It lists first what changed last.
+    let mut models = models.into_iter().map(|model| model.name);
+    let model = models.find(|model| may_chat(model));
+    Ok(model.map(|model| format!("{NAME}/{model}")))
+}
+
+fn is_there(base_url: &str) -> bool {
+    let addresses = authority(base_url).map(|place| place.to_socket_addrs());
+    let mut addresses = addresses.into_iter().flatten().flatten();
+    addresses.any(|address| TcpStream::connect_timeout(&address, CONNECT).is_ok())
+}
+
+/// Host and port of an address that has its form.
+fn authority(base_url: &str) -> Option<(&str, u16)> {
+    let (scheme, rest) = base_url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !authority.ends_with(']') => (host, port.parse().ok()?),
+        _ if scheme == "https" => (authority, 443),
+        _ => (authority, 80),
+    };
+    Some((host.trim_matches(['[', ']']), port))
+}
+
+/// Models that make vectors stand in the same list, and only their names tell.
+fn may_chat(model: &str) -> bool {
+    let name = model.to_ascii_lowercase();
+    let vectors = ["embed", "bge-", "minilm", "rerank", "paraphrase"];
+    !vectors.iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        for (url, expected) in [
+            ("http://127.0.0.1:11434/v1", Some(("127.0.0.1", 11434))),
+            ("http://[::1]:11434/v1", Some(("::1", 11434))),
+            ("http://[::1]/v1", Some(("::1", 80))),
+            ("https://h", Some(("h", 443))),
+            ("h:80", None),
+        ] {
+            assert_eq!(authority(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn models_that_make_vectors_are_not_asked() {
+        for (model, asked) in [
+            ("qwen3:8b", true),
+            ("llama3.2:latest", true),
+            ("nomic-embed-text:latest", false),
+            ("mxbai-embed-large", false),
+            ("all-minilm:33m", false),
+            ("BGE-m3", false),
+        ] {
+            assert_eq!(may_chat(model), asked, "{model}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The log of one session.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use crate::{
+    journal::{Append, Error, Snapshot, Standing},
+    model::{Epoch, Record, Seq, Sid},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// The record with sequence number `n` stands at `n - 1`.
+    pub(super) records: Vec<Arc<Record>>,
+    /// The owner; 0 before the first claim.
+    pub(super) epoch: Epoch,
+    /// Where the log ended when the owner claimed it: what stands behind was written by the owner.
+    pub(super) claimed_at: usize,
+    pub(super) standing: Standing,
+    pub(super) snapshot: Option<Snapshot>,
+    /// Where somebody says something, with the number of the append.
+    pub(super) said: Vec<(u64, usize)>,
+    deleted: bool,
+}
+
+impl Log {
+    pub(super) fn last(&self) -> Seq {
+        Seq(self.records.len() as u64)
+    }
+
+    pub(super) fn append(&mut self, append: &Append, landed: &AtomicU64) -> Result<Seq, Error> {
+        let Append {
+            sid,
+            epoch,
+            after,
+            ref records,
+            leaves,
+        } = *append;
+        self.owned(sid, epoch)?;
+        if after == self.last() {
+            self.note_what_is_said(records, landed);
+            self.records.extend(records.iter().cloned());
+            self.standing = leaves;
+            return Ok(self.last());
+        }
+        if self.repeats(after, records) {
+            return Ok(Seq(after.0 + records.len() as u64));
+        }
+        Err(Error::Conflict {
+            sid,
+            expected: after,
+            last: self.last(),
+        })
+    }
+
+    fn note_what_is_said(&mut self, records: &[Arc<Record>], landed: &AtomicU64) {
+        let says = |&(_, record): &(usize, &Arc<Record>)| record.said().is_some();
+        let mut behind = (self.records.len()..).zip(records).filter(says).peekable();
+        if behind.peek().is_some() {
+            let landed = landed.fetch_add(1, Ordering::Relaxed);
+            self.said.extend(behind.map(|(index, _)| (landed, index)));
+        }
+    }
+
+    /// No append that found the log before it was deleted may land in it.
+    pub(super) fn close(&mut self, sid: Sid, by: Epoch) -> Result<(), Error> {
+        self.owned(sid, by)?;
+        self.deleted = true;
+        Ok(())
+    }
+
+    pub(super) fn owned(&self, sid: Sid, by: Epoch) -> Result<(), Error> {
+        if self.deleted {
+            return Err(Error::Unknown { sid });
+        }
+        if by == self.epoch {
+            return Ok(());
+        }
+        Err(Error::Fenced {
+            sid,
+            mine: by,
+            current: self.epoch,
+        })
+    }
+
+    /// Whether the owner has appended exactly this at this position before.
+    fn repeats(&self, after: Seq, records: &[Arc<Record>]) -> bool {
+        let Ok(start) = usize::try_from(after.0) else {
+            return false;
+        };
+        let there = start
+            .checked_add(records.len())
+            .and_then(|end| self.records.get(start..end));
+        start >= self.claimed_at && there.is_some_and(|there| same(there, records))
+    }
+}
+
+fn same(there: &[Arc<Record>], again: &[Arc<Record>]) -> bool {
+    there
+        .iter()
+        .zip(again)
+        .all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
+}

@@ -1,0 +1,131 @@
+//! Whom a connection trusts: the authorities of the platform, or the bundled ones of Mozilla where it has
+//! none, and besides those that a provider names.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::{
+    ClientConfig, Error, RootCertStore,
+    client::danger::ServerCertVerifier,
+    crypto::{CryptoProvider, ring},
+    pki_types::{
+        CertificateDer,
+        pem::{self, PemObject},
+    },
+};
+use rustls_platform_verifier::Verifier;
+
+use super::{ProviderSettings, SetupError};
+
+type Authorities = Vec<CertificateDer<'static>>;
+
+/// How connections of this provider are made safe.
+pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupError> {
+    let provider = || settings.name.clone();
+    let failed = |why| SetupError::Client {
+        provider: provider(),
+        why,
+    };
+    let Some(pem) = &settings.authorities else {
+        return plain().map_err(failed);
+    };
+    let refused = |why| SetupError::Authorities {
+        provider: provider(),
+        why,
+    };
+    let authorities = read(pem).map_err(refused)?;
+    new(authorities).map_err(|error| failed(error.to_string()))
+}
+
+/// Made once: reading a platform's authorities takes milliseconds.
+fn plain() -> Result<ClientConfig, String> {
+    static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
+    CONFIG
+        .get_or_init(|| new(Vec::new()).map_err(|error| error.to_string()))
+        .clone()
+}
+
+/// All certificates of a file, at least one.
+fn read(pem: &[u8]) -> Result<Authorities, String> {
+    let read: Result<Authorities, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let authorities = read.map_err(|error| match error {
+        pem::Error::MissingSectionEnd { .. } => "one of them has no end".to_owned(),
+        error => error.to_string(),
+    })?;
+    if authorities.is_empty() {
+        return Err("there is none in it".to_owned());
+    }
+    let mut roots = RootCertStore::empty();
+    for authority in &authorities {
+        roots
+            .add(authority.clone())
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(authorities)
+}
+
+fn new(authorities: Authorities) -> Result<ClientConfig, Error> {
+    let crypto = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&crypto))
+        .with_safe_default_protocol_versions()?;
+    let mut config = match platform(&authorities, crypto) {
+        Ok(platform) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(platform)
+            .with_no_client_auth(),
+        Err(_) => builder
+            .with_root_certificates(bundled(authorities)?)
+            .with_no_client_auth(),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// With authorities of one's own it would also come into being where the platform has none, and then do
+/// without the bundled ones.
+fn platform(
+    authorities: &Authorities,
+    crypto: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+    let platform = Verifier::new(Arc::clone(&crypto))?;
+    if authorities.is_empty() {
+        return Ok(Arc::new(platform));
+    }
+    let extended = Verifier::new_with_extra_roots(authorities.iter().cloned(), crypto)?;
+    Ok(Arc::new(extended))
+}
+
+fn bundled(authorities: Authorities) -> Result<RootCertStore, Error> {
+    let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+    for authority in authorities {
+        roots.add(authority)?;
+    }
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_certificate_is_refused() {
+        for (pem, why) in [
+            ("", "there is none in it"),
+            ("a key\n", "there is none in it"),
+            (
+                "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+                "invalid peer certificate: BadEncoding",
+            ),
+            (
+                "-----BEGIN CERTIFICATE-----\nAAAA\n",
+                "one of them has no end",
+            ),
+        ] {
+            assert_eq!(read(pem.as_bytes()).unwrap_err(), why, "{pem}");
+        }
+    }
+
+    #[test]
+    fn bundled_authorities_are_there_where_the_platform_has_none() {
+        assert!(bundled(Vec::new()).unwrap().len() > 50);
+    }
+}

@@ -1,0 +1,105 @@
+//! What many calls have in common, as JSON text: written once, and copied from then on.
+//!
+//! A prompt and a list of tools are many times as long as a question, and the same for all sessions of a
+//! profile. They are known again by where they are, not by what they say: a look at all of it would cost as
+//! much as writing it does.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::model::ToolSpec;
+
+/// More than there are profiles and types of queries, mostly; what is not kept is written again.
+const MOST: usize = 32;
+
+/// The texts of one provider's calls.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    prompts: Texts<str>,
+    tools: Texts<[ToolSpec]>,
+}
+
+/// Texts by what they are of, the newest last. A lock, because calls come from many tasks; held for a few
+/// comparisons.
+#[derive(Debug)]
+struct Texts<T: ?Sized>(Mutex<VecDeque<(Arc<T>, Arc<RawValue>)>>);
+
+impl Common {
+    /// The prompt.
+    pub(super) fn prompt(&self, prompt: &Arc<str>) -> serde_json::Result<Arc<RawValue>> {
+        self.prompts.of(prompt, |prompt| prompt)
+    }
+
+    /// The tools, as the dialect writes them.
+    pub(super) fn tools<'a, W: Serialize>(
+        &self,
+        tools: &'a Arc<[ToolSpec]>,
+        written: impl FnOnce(&'a [ToolSpec]) -> W,
+    ) -> serde_json::Result<Arc<RawValue>> {
+        self.tools.of(tools, written)
+    }
+}
+
+impl<T: ?Sized> Default for Texts<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: ?Sized> Texts<T> {
+    fn of<'a, W: Serialize>(
+        &self,
+        what: &'a Arc<T>,
+        written: impl FnOnce(&'a T) -> W,
+    ) -> serde_json::Result<Arc<RawValue>> {
+        // What is kept holds on to what it is of, so that nothing else can stand in its place.
+        let known = |(of, _): &&(Arc<T>, Arc<RawValue>)| Arc::ptr_eq(of, what);
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = kept.iter().find(known) {
+            return Ok(Arc::clone(text));
+        }
+        drop(kept);
+        let text: Arc<RawValue> = to_raw_value(&written(what))?.into();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == MOST {
+            kept.pop_front();
+        }
+        kept.push_back((Arc::clone(what), Arc::clone(&text)));
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_written_once() {
+        let kept = Common::default();
+        let prompt: Arc<str> = "Say \"ready\".".into();
+        let text = kept.prompt(&prompt).unwrap();
+        assert_eq!(text.get(), r#""Say \"ready\".""#);
+        assert!(Arc::ptr_eq(&text, &kept.prompt(&prompt).unwrap()));
+        let other: Arc<str> = (&*prompt).into();
+        assert!(!Arc::ptr_eq(&text, &kept.prompt(&other).unwrap()));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let kept = Common::default();
+        let first: Arc<str> = "first".into();
+        let text = kept.prompt(&first).unwrap();
+        for number in 1..MOST {
+            kept.prompt(&number.to_string().into()).unwrap();
+        }
+        assert!(Arc::ptr_eq(&text, &kept.prompt(&first).unwrap()));
+        kept.prompt(&"one more".into()).unwrap();
+        assert!(!Arc::ptr_eq(&text, &kept.prompt(&first).unwrap()));
+        assert_eq!(kept.prompts.0.lock().unwrap().len(), MOST);
+    }
+}

@@ -1,0 +1,236 @@
+//! `reasoning_details`, as OpenRouter and some others send them: blocks of reasoning that a model wants
+//! back as they were, or it refuses the conversation.
+//!
+//! A block that came whole is kept byte for byte. A stream sends blocks of text in pieces that share an
+//! index, the signature often in a last piece without text: those are put together. Encrypted blocks come
+//! whole and are never joined.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::llm::lenient::{Count, MOST, Text};
+
+/// More blocks than anybody sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooMany;
+
+/// The blocks of a reply.
+#[derive(Debug, Default)]
+pub(super) struct Thoughts(Vec<Thought>);
+
+#[derive(Debug)]
+struct Thought {
+    kind: String,
+    index: Option<u64>,
+    id: String,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// As it came.
+    Whole(String),
+    /// Of several pieces: what they say, and their other fields, each as it came.
+    Joined {
+        key: &'static str,
+        said: String,
+        fields: BTreeMap<String, String>,
+    },
+}
+
+/// What there is to tell pieces apart by.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    summary: Text<'a>,
+}
+
+impl Thoughts {
+    /// Takes the next piece, and gives back what people may read of it. What is no block is passed over.
+    pub(super) fn add(&mut self, raw: &RawValue) -> Result<String, TooMany> {
+        let piece = serde_json::from_str::<Piece<'_>>(raw.get());
+        let Some(piece) = piece.ok().filter(|_| raw.get().starts_with('{')) else {
+            return Ok(String::new());
+        };
+        let known = readable(&piece.kind.0);
+        let at = known.and_then(|key| Some((self.place(&piece)?, key)));
+        match at {
+            Some((at, key)) => self.0[at].join(key, raw),
+            None if self.0.len() == MOST => return Err(TooMany),
+            None => self.0.push(Thought {
+                kind: piece.kind.0.to_string(),
+                index: piece.index.0,
+                id: piece.id.0.to_string(),
+                form: Form::Whole(raw.get().to_owned()),
+            }),
+        }
+        Ok(match known {
+            Some("text") => piece.text.0.into_owned(),
+            Some(_) => piece.summary.0.into_owned(),
+            None => String::new(),
+        })
+    }
+
+    /// The block that a piece goes on with. Without an index only the last one can be meant.
+    fn place(&self, piece: &Piece<'_>) -> Option<usize> {
+        let goes_on = |thought: &Thought| {
+            let other = !thought.id.is_empty() && !piece.id.is_empty() && thought.id != piece.id.0;
+            thought.kind == piece.kind.0 && thought.index == piece.index.0 && !other
+        };
+        match piece.index.0 {
+            Some(_) => self.0.iter().rposition(goes_on),
+            None => self
+                .0
+                .len()
+                .checked_sub(1)
+                .filter(|at| goes_on(&self.0[*at])),
+        }
+    }
+
+    /// All blocks as a JSON list, in the order in which they began; none where there are none.
+    pub(super) fn take(&mut self) -> Option<String> {
+        let blocks: Vec<String> = self.0.drain(..).map(Thought::json).collect();
+        (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
+    }
+}
+
+impl Thought {
+    fn join(&mut self, key: &'static str, raw: &RawValue) {
+        if let Form::Whole(first) = &mut self.form {
+            let first = std::mem::take(first);
+            self.form = Form::Joined {
+                key,
+                said: String::new(),
+                fields: BTreeMap::new(),
+            };
+            self.lay(&first);
+        }
+        self.lay(raw.get());
+    }
+
+    /// Adds the fields of a piece. Of two of a name the later counts, if it says anything.
+    fn lay(&mut self, piece: &str) {
+        let Form::Joined { key, said, fields } = &mut self.form else {
+            return;
+        };
+        let read: BTreeMap<String, &RawValue> = serde_json::from_str(piece).unwrap_or_default();
+        for (name, value) in read {
+            if name == *key {
+                let text: Text<'_> = serde_json::from_str(value.get()).unwrap_or_default();
+                said.push_str(&text.0);
+            } else if !fields.contains_key(&name) || !matches!(value.get(), "null" | "\"\"") {
+                fields.insert(name, value.get().to_owned());
+            }
+        }
+    }
+
+    fn json(self) -> String {
+        match self.form {
+            Form::Whole(raw) => raw,
+            Form::Joined { key, said, fields } => {
+                let said = (key.to_owned(), Value::from(said).to_string());
+                let pairs = fields.into_iter().chain([said]);
+                let pairs = pairs.map(|(name, value)| format!("{}:{value}", Value::from(name)));
+                format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+/// The field of a kind that people may read and that comes in pieces.
+fn readable(kind: &str) -> Option<&'static str> {
+    match kind {
+        "reasoning.text" => Some("text"),
+        "reasoning.summary" => Some("summary"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(pieces: &[&str]) -> (Vec<String>, Option<String>) {
+        let mut thoughts = Thoughts::default();
+        let add = |piece: &&str| {
+            let raw = RawValue::from_string((*piece).to_owned()).unwrap();
+            thoughts.add(&raw).unwrap()
+        };
+        (pieces.iter().map(add).collect(), thoughts.take())
+    }
+
+    #[test]
+    fn a_block_that_came_whole_is_kept_byte_for_byte() {
+        let text = r#"{ "type":"reasoning.text", "signature":"s\/", "text":"hm", "index":0 , "new":[1.0]}"#;
+        let sealed = r#"{"type":"reasoning.encrypted","data":"a","index":0}"#;
+        let (said, list) = kept(&[text, sealed, sealed]);
+        assert_eq!(said, ["hm", "", ""]);
+        assert_eq!(list.unwrap(), format!("[{text},{sealed},{sealed}]"));
+        assert_eq!(kept(&[]).1, None);
+        assert_eq!(kept(&["null", "7", "[]"]), (vec![String::new(); 3], None));
+    }
+
+    #[test]
+    fn pieces_of_a_block_are_put_together() {
+        for (name, pieces, expected) in [
+            (
+                "a signature at the end",
+                &[
+                    r#"{"type":"reasoning.text","text":"a\"","signature":null,"format":"f","index":0}"#,
+                    r#"{"type":"reasoning.text","text":"b","index":0}"#,
+                    r#"{"type":"reasoning.text","signature":"s","text":null,"index":0}"#,
+                ] as &[&str],
+                r#"[{"format":"f","index":0,"signature":"s","type":"reasoning.text","text":"a\"b"}]"#,
+            ),
+            (
+                "two by turns",
+                &[
+                    r#"{"type":"reasoning.summary","summary":"a","index":0}"#,
+                    r#"{"type":"reasoning.summary","summary":"c","index":1}"#,
+                    r#"{"type":"reasoning.summary","summary":"b","index":0}"#,
+                ],
+                r#"[{"index":0,"type":"reasoning.summary","summary":"ab"},{"type":"reasoning.summary","summary":"c","index":1}]"#,
+            ),
+            (
+                "no index, and a sealed one between",
+                &[
+                    r#"{"type":"reasoning.text","text":"a"}"#,
+                    r#"{"type":"reasoning.text","text":"b"}"#,
+                    r#"{"type":"reasoning.encrypted","data":"x"}"#,
+                    r#"{"type":"reasoning.text","text":"c"}"#,
+                ],
+                r#"[{"type":"reasoning.text","text":"ab"},{"type":"reasoning.encrypted","data":"x"},{"type":"reasoning.text","text":"c"}]"#,
+            ),
+            (
+                "other ids under one index",
+                &[
+                    r#"{"type":"reasoning.text","id":"1","text":"a","index":0}"#,
+                    r#"{"type":"reasoning.text","id":"2","text":"b","index":0}"#,
+                ],
+                r#"[{"type":"reasoning.text","id":"1","text":"a","index":0},{"type":"reasoning.text","id":"2","text":"b","index":0}]"#,
+            ),
+        ] {
+            assert_eq!(kept(pieces).1.unwrap(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_bounded() {
+        let sealed = RawValue::from_string(r#"{"type":"reasoning.encrypted"}"#.to_owned()).unwrap();
+        let mut thoughts = Thoughts::default();
+        for _ in 0..MOST {
+            thoughts.add(&sealed).unwrap();
+        }
+        assert_eq!(thoughts.add(&sealed), Err(TooMany));
+    }
+}

@@ -1,0 +1,93 @@
+//! A model that is held back by its provider's word, and another that could be asked.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join_all;
+use oracle_agent::testkit::TestOracle;
+
+use super::*;
+use crate::actors::{answered, counts, end};
+
+/// Refuses its model `one` for the rate; the others answer. Clones are the same provider.
+#[derive(Clone, Default)]
+struct Held {
+    /// Calls that were refused.
+    refused: Arc<Mutex<usize>>,
+    /// Refuses no more.
+    well: Arc<AtomicBool>,
+}
+
+const LONG: Duration = Duration::from_secs(300);
+
+impl Backend for Held {
+    fn provider(&self) -> &'static str {
+        "held"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        let provider = self.clone();
+        let call = async move {
+            let_pass(Duration::from_secs(1)).await;
+            if &*request.model != "one" || provider.well.load(Ordering::Relaxed) {
+                return Ok(reply(&done("Fine.")));
+            }
+            *provider.refused.lock().unwrap() += 1;
+            let after_ms = u64::try_from(LONG.as_millis()).ok();
+            Err(Fault {
+                class: FaultClass::Retryable { after_ms },
+                code: "rate_limited".into(),
+                detail: "too many".into(),
+            })
+        };
+        stream::once(call).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_model_that_is_held_for_long_asks_the_next_one_at_once() {
+    let provider = Held::default();
+    let oracle = TestOracle::new(provider.clone())
+        .models(&["held/one", "held/two"])
+        .settings(|settings| settings.gateway.concurrency = 2)
+        .start()
+        .await
+        .unwrap();
+    let begin = Instant::now();
+    let all = (0..10).map(|n| {
+        let session = oracle.session(&format!("s{n}")).unwrap();
+        async move {
+            let answer = session.ask("how?").await.unwrap();
+            let counted = counts(&session, ["llm.retried", "llm.failed_over"]).await;
+            (answer, counted)
+        }
+    });
+    for (answer, counted) in join_all(all).await {
+        assert_eq!(end(&answer), answered("Fine."));
+        assert_eq!(counted, [0, 1]);
+    }
+    let took = begin.elapsed();
+    assert!(took < MINUTE, "{took:?}");
+    let refused = *provider.refused.lock().unwrap();
+    assert_eq!(refused, 2, "the others were not sent");
+    // Those that come later do not wait either.
+    let late = oracle.session("late").unwrap();
+    assert_eq!(end(&late.ask("how?").await.unwrap()), answered("Fine."));
+    assert!(begin.elapsed() < MINUTE);
+    assert_eq!(*provider.refused.lock().unwrap(), refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_another_model_the_time_is_waited_for() {
+    let provider = Held::default();
+    let oracle = TestOracle::new(provider.clone()).models(&["held/one"]);
+    let oracle = oracle.start().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    let begin = Instant::now();
+    let well = async {
+        let_pass(LONG / 2).await;
+        provider.well.store(true, Ordering::Relaxed);
+    };
+    let (answer, ()) = tokio::join!(session.ask("how?"), well);
+    assert_eq!(end(&answer.unwrap()), answered("Fine."));
+    assert!(begin.elapsed() >= LONG);
+}
