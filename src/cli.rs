@@ -18,6 +18,7 @@ pub mod chat;
 pub mod classify;
 pub mod completions;
 pub mod config;
+pub mod ctl;
 pub mod doctor;
 mod environment;
 pub mod exit;
@@ -72,6 +73,9 @@ pub enum Command {
     /// Make, list and revoke the keys of a server
     #[command(after_help = help::KEYS)]
     Keys(keys::KeysArgs),
+    /// Look after the conversations of a running server
+    #[command(after_help = help::CTL)]
+    Ctl(Box<ctl::CtlArgs>),
     /// List, show, search, export and delete what is kept of conversations
     #[command(after_help = help::SESSIONS)]
     Sessions(sessions::SessionsArgs),

@@ -12,6 +12,7 @@
 mod accept;
 mod caller;
 mod connection;
+mod control;
 mod door;
 mod drain;
 mod front;
@@ -51,6 +52,7 @@ struct Description;
 /// All routes, and their description.
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
+        .merge(control::routes())
         .merge(health::routes())
         .merge(openai::routes())
         .merge(metrics::routes())

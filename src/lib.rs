@@ -13,6 +13,7 @@
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`], [`access`] |
 //! | 3 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
+//! | 4 | [`control`]: what an operator can do, in process and on a local socket |
 //! | 5 | [`cli`], [`http`]: translation of the outside to commands and back |
 //! | 6 | [`app`]: puts a system together; [`telemetry`]: the log |
 //!
@@ -32,6 +33,8 @@ pub mod tool;
 
 pub mod actor;
 pub mod mock;
+
+pub mod control;
 
 pub mod cli;
 pub mod http;

@@ -40,6 +40,7 @@ pub use limits::{Allowance, RateLimits};
 pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
+pub(crate) use http::plain_client;
 pub use offline::Offline;
 pub use remote::Remote;
 pub use scripted::Scripted;

@@ -25,7 +25,7 @@ const PAGE: usize = 256;
 const MOST: usize = 1_000;
 
 /// A tool call that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Approval {
     /// In which session.
     pub session: SessionKey,

@@ -27,7 +27,7 @@ use crate::{
 mod subscriber;
 
 pub use subscriber::Subscription;
-use subscriber::{Listeners, Subscriber};
+use subscriber::{Ear, Listeners, Subscriber, Told};
 
 /// How often a bus looks whether those that fell behind have room again.
 const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
@@ -171,22 +171,26 @@ impl BusHandle {
 
     /// Events from now on. `capacity` bounds what may wait for the subscriber.
     pub(super) fn subscribe(&self, filter: Filter, capacity: usize) -> Subscription {
-        let (sender, receiver) = mpsc::channel(capacity.max(2));
         let buses = match &filter.session {
             Some(key) => vec![self.buses.index_of(key)],
             None => (0..self.buses.size()).collect(),
         };
-        // Before the buses know of it, so that nothing is missed.
-        let listens = buses.iter().map(|index| self.listening[*index].one_more());
-        let listens = match filter.frames {
-            Frames::Yes => listens.collect(),
-            Frames::No => Vec::new(),
+        // Each has its own queue, so that the end of one is heard while others go on.
+        let listen = |index: usize| {
+            // Counted before the bus knows of it, so that nothing is missed.
+            let listens = match filter.frames {
+                Frames::Yes => Some(self.listening[index].one_more()),
+                Frames::No => None,
+            };
+            let (sender, receiver) = mpsc::channel(capacity.max(2));
+            // One that is being replaced drops its end at once.
+            if let Some(bus) = self.buses.at(index) {
+                let filter = filter.clone();
+                let _ = bus.cast(BusMsg::Subscribe { filter, sender });
+            }
+            Ear::new(receiver, listens)
         };
-        for bus in buses.into_iter().filter_map(|index| self.buses.at(index)) {
-            let (filter, sender) = (filter.clone(), sender.clone());
-            let _ = bus.cast(BusMsg::Subscribe { filter, sender });
-        }
-        Subscription::new(receiver, listens)
+        Subscription::new(buses.into_iter().map(listen).collect())
     }
 }
 
@@ -194,7 +198,7 @@ pub(super) enum BusMsg {
     /// Somebody wants to hear.
     Subscribe {
         filter: Filter,
-        sender: mpsc::Sender<Notice>,
+        sender: mpsc::Sender<Told>,
     },
     /// A session's new records.
     Records {
@@ -258,7 +262,7 @@ impl Actor for BusActor {
 }
 
 impl BusState {
-    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
+    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Told>) {
         self.prune_all();
         match filter.session.clone() {
             Some(key) => {

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// What can be seen of a session.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SessionView {
     /// Tenant and name.
     pub key: SessionKey,

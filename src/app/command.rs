@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+mod ctl;
 mod data;
 mod descriptors;
 mod doctor;
@@ -72,6 +73,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             let (now, json) = (Clock::system().now(), args.options.json);
             cli::keys::run(&keys.command, &file, now, json, terminal)
         }
+        Command::Ctl(ctl) => return ctl::ctl(ctl, args, &load()?.config, environment, terminal),
         Command::Sessions(sessions) => {
             return kept::sessions(sessions, args, &load()?.config, environment, terminal);
         }

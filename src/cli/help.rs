@@ -117,6 +117,27 @@ Exit codes:
   1    failed: no such key, a name that is taken, keys that cannot be read
   2    wrong usage or configuration";
 
+pub(super) const CTL: &str = concat!(
+    "\
+Talks to the server over the data directory, which only the owner of that directory can do, or with --url to \
+any server, which wants a key of the role `admin`. What is done is recorded with the name of who did it.
+
+`watch` goes on until Ctrl-C. With --json an answer is one JSON object, and what is watched one a line.
+
+Examples:
+  oracle ctl list --state running
+  oracle ctl watch --type control. --type approval.
+  oracle ctl pause review
+  oracle ctl steer review \"look at the tests first\"
+  oracle ctl budget review --turns 60
+  oracle ctl approvals
+  oracle ctl approve review call_1
+  oracle ctl --url https://oracle.example --key-file admin.key inspect acme/review
+
+",
+    exit_codes!()
+);
+
 pub(super) const SESSIONS: &str = concat!(
     "\
 Sessions are kept in the data directory. They can be looked at while other processes use them.

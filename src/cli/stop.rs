@@ -69,7 +69,7 @@ impl Stop {
         Self::with_code(exit::BUSY, [problem])
     }
 
-    fn with_code<T: Display>(code: u8, problems: impl IntoIterator<Item = T>) -> Self {
+    pub(super) fn with_code<T: Display>(code: u8, problems: impl IntoIterator<Item = T>) -> Self {
         let text = |problem: T| problem.to_string();
         let lines = problems.into_iter().map(text).collect::<Vec<_>>();
         let lines = lines.iter().flat_map(|text| text.lines());

@@ -10,10 +10,9 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{actor::AskError, kernel::Refusal};
-
 mod access;
 mod limits;
+mod refused;
 
 pub(super) use limits::no_such_method;
 
@@ -136,62 +135,6 @@ impl IntoResponse for Problem {
                 .insert(header::WWW_AUTHENTICATE, bearer);
         }
         response
-    }
-}
-
-impl From<AskError> for Problem {
-    fn from(error: AskError) -> Self {
-        let text = error.to_string();
-        match error {
-            AskError::Refused(refusal) => refused(&refusal, text),
-            AskError::Busy { retry_after, .. } => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", text)
-                    .retry_after(retry_after)
-            }
-            AskError::EmptyQuestion => Self::new(StatusCode::BAD_REQUEST, "empty_question", text),
-            AskError::QuestionTooLong { .. } => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "question_too_long", text)
-            }
-            AskError::Name(_) => Self::new(StatusCode::BAD_REQUEST, "invalid_name", text),
-            AskError::Reserved { .. } => Self::new(StatusCode::FORBIDDEN, "reserved", text),
-            AskError::NoSession { .. } => Self::new(StatusCode::NOT_FOUND, "no_session", text),
-            AskError::Deleted { .. } => Self::new(StatusCode::GONE, "deleted", text),
-            AskError::Timeout(_) | AskError::Stopped | AskError::Silent { .. } => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text)
-                    .retry_after(Duration::from_secs(1))
-            }
-            AskError::Journal(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "journal", text)
-                .retry_after(Duration::from_secs(5)),
-        }
-    }
-}
-
-fn refused(refusal: &Refusal, text: String) -> Problem {
-    let (status, code) = match refusal {
-        Refusal::NothingRunning => (StatusCode::CONFLICT, "nothing_running"),
-        Refusal::Busy => (StatusCode::CONFLICT, "busy"),
-        Refusal::InboxFull { .. } => (StatusCode::TOO_MANY_REQUESTS, "inbox_full"),
-        Refusal::KeyReused { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"),
-        Refusal::TurnsOutOfRange { .. } => (StatusCode::BAD_REQUEST, "turns_out_of_range"),
-        Refusal::NotWaiting { .. } => (StatusCode::CONFLICT, "not_waiting"),
-        Refusal::NothingToContinue => (StatusCode::CONFLICT, "nothing_to_continue"),
-        Refusal::AlreadyOpen => (StatusCode::CONFLICT, "already_open"),
-        Refusal::Closed => (StatusCode::CONFLICT, "closed"),
-        Refusal::UnknownTool { .. } => (StatusCode::NOT_FOUND, "unknown_tool"),
-        Refusal::AttachedAlready { .. } => (StatusCode::CONFLICT, "attached_already"),
-        Refusal::NoSuchTurn { .. } => (StatusCode::CONFLICT, "no_such_turn"),
-        Refusal::TooLongToFork { .. } => (StatusCode::CONFLICT, "too_long_to_fork"),
-        Refusal::NotNew => (StatusCode::CONFLICT, "not_new"),
-        Refusal::ImportTooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "import_too_large"),
-        Refusal::Elsewhere { .. } => (StatusCode::SERVICE_UNAVAILABLE, "elsewhere"),
-        Refusal::Quarantined { .. } => (StatusCode::CONFLICT, "quarantined"),
-    };
-    let problem = Problem::new(status, code, text);
-    match refusal {
-        Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Elsewhere { .. } => {
-            problem.retry_after(Duration::from_secs(1))
-        }
-        _ => problem,
     }
 }
 

@@ -164,6 +164,22 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
     })
 }
 
+/// A client for a server that is no provider, with the same trust and the same proxies.
+pub(crate) fn plain_client(base: &Url) -> Result<Client, String> {
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(trust::plain()?)
+        .user_agent(USER_AGENT)
+        .referer(false)
+        .redirect(redirect::Policy::none())
+        .connect_timeout(KEEP_ALIVE)
+        .tcp_keepalive(KEEP_ALIVE);
+    if is_here(base) {
+        builder = builder.no_proxy();
+    }
+    let client = builder.build();
+    client.map_err(|error| error.without_url().to_string())
+}
+
 /// Whether the server is on this machine: no proxy can reach that.
 fn is_here(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();

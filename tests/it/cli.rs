@@ -25,6 +25,8 @@ mod classify;
 mod config;
 #[cfg(unix)]
 mod crash;
+#[cfg(unix)]
+mod ctl;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod folders;

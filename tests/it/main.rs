@@ -10,6 +10,7 @@ mod actors;
 mod classification;
 mod cli;
 mod config;
+mod control;
 mod http;
 mod models;
 mod prompts;

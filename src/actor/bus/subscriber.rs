@@ -2,10 +2,12 @@
 
 use std::{
     collections::BTreeMap,
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
 };
 
 use tokio::sync::mpsc;
@@ -13,16 +15,19 @@ use tokio::sync::mpsc;
 use super::{Filter, Frame, Frames, Notice};
 use crate::model::{Event, Seq, SessionKey};
 
+/// A notice, and whose it is.
+pub(super) type Told = (SessionKey, Notice);
+
 /// The bus's end.
 pub(super) struct Subscriber {
     filter: Filter,
-    sender: mpsc::Sender<Notice>,
+    sender: mpsc::Sender<Told>,
     /// The sessions of which events were dropped, with the first one missing.
     behind: BTreeMap<SessionKey, Seq>,
 }
 
 impl Subscriber {
-    pub(super) fn new(filter: Filter, sender: mpsc::Sender<Notice>) -> Self {
+    pub(super) fn new(filter: Filter, sender: mpsc::Sender<Told>) -> Self {
         Self {
             filter,
             sender,
@@ -55,12 +60,11 @@ impl Subscriber {
             self.behind.entry(key.clone()).or_insert(event.seq);
             return;
         }
-        if self.filter.wants(event)
-            && self
-                .sender
-                .try_send(Notice::Event(Arc::clone(event)))
-                .is_err()
-        {
+        if !self.filter.wants(event) {
+            return;
+        }
+        let told = (key.clone(), Notice::Event(Arc::clone(event)));
+        if self.sender.try_send(told).is_err() {
             self.behind.insert(key.clone(), event.seq);
         }
     }
@@ -68,7 +72,8 @@ impl Subscriber {
     /// Hands on text, if there is room and nothing is missing before it.
     pub(super) fn show(&mut self, frame: &Arc<Frame>) {
         if self.filter.frames == Frames::Yes && !self.is_behind() {
-            let _ = self.sender.try_send(Notice::Frame(Arc::clone(frame)));
+            let told = (frame.session.clone(), Notice::Frame(Arc::clone(frame)));
+            let _ = self.sender.try_send(told);
         }
     }
 
@@ -79,7 +84,7 @@ impl Subscriber {
                 session: session.clone(),
                 from: *from,
             };
-            if self.sender.try_send(gap).is_err() {
+            if self.sender.try_send((session.clone(), gap)).is_err() {
                 return;
             }
             self.behind.pop_first();
@@ -117,22 +122,59 @@ impl Drop for Listens {
 /// The listener's end. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
-    receiver: mpsc::Receiver<Notice>,
-    /// Where it is counted as somebody who listens.
-    _listens: Vec<Listens>,
+    /// One for each bus that it hears.
+    ears: Vec<Ear>,
+    /// Whose turn it is to be heard first.
+    turn: usize,
 }
 
-impl Subscription {
-    pub(super) fn new(receiver: mpsc::Receiver<Notice>, listens: Vec<Listens>) -> Self {
+/// What is heard of one bus.
+#[derive(Debug)]
+pub(super) struct Ear {
+    receiver: mpsc::Receiver<Told>,
+    /// Where it is counted as somebody who listens.
+    _listens: Option<Listens>,
+}
+
+impl Ear {
+    pub(super) const fn new(receiver: mpsc::Receiver<Told>, listens: Option<Listens>) -> Self {
         Self {
             receiver,
             _listens: listens,
         }
     }
+}
 
-    /// The next notice; none when the bus is gone.
+impl Subscription {
+    pub(super) const fn new(ears: Vec<Ear>) -> Self {
+        Self { ears, turn: 0 }
+    }
+
+    /// The next notice; none when a bus that it hears is gone. Whoever wants to hear on subscribes again,
+    /// and reads in the journal what was missed.
     pub async fn next(&mut self) -> Option<Notice> {
-        self.receiver.recv().await
+        let (_, notice) = self.next_of_any().await?;
+        Some(notice)
+    }
+
+    /// The same, with the session that it is about: for whoever listens to many.
+    pub async fn next_of_any(&mut self) -> Option<(SessionKey, Notice)> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Told>> {
+        let all = self.ears.len();
+        for step in 0..all {
+            let at = (self.turn + step) % all;
+            if let Poll::Ready(told) = self.ears[at].receiver.poll_recv(context) {
+                self.turn = at + 1;
+                return Poll::Ready(told);
+            }
+        }
+        if all == 0 {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
     }
 }
 
@@ -159,8 +201,8 @@ mod tests {
         })
     }
 
-    fn drain(receiver: &mut mpsc::Receiver<Notice>) -> Vec<String> {
-        let show = |notice| match notice {
+    fn drain(receiver: &mut mpsc::Receiver<Told>) -> Vec<String> {
+        let show = |(_, notice): Told| match notice {
             Notice::Event(event) => format!("{}{}", event.session, event.seq),
             Notice::Frame(_) => "frame".into(),
             Notice::Gap { session, from } => format!("gap {}{from}", session.name),
@@ -227,5 +269,30 @@ mod tests {
             }
             assert_eq!(drain(&mut receiver), expected, "{name}");
         }
+    }
+
+    #[tokio::test]
+    async fn whoever_hears_many_buses_hears_all_and_learns_of_the_end_of_any() {
+        let (first, one) = mpsc::channel(8);
+        let (second, other) = mpsc::channel(8);
+        let mut buses = [first, second].map(|sender| Subscriber::new(Filter::default(), sender));
+        let mut subscription =
+            Subscription::new([one, other].map(|one| Ear::new(one, None)).into());
+        for seq in 1..=2 {
+            for (bus, name) in buses.iter_mut().zip(["a", "b"]) {
+                bus.offer(
+                    &key(name),
+                    &event(name, seq, "turn.started", Severity::Info),
+                );
+            }
+        }
+        let [first, second] = buses;
+        drop(second);
+        let mut heard = Vec::new();
+        while let Some((key, _)) = subscription.next_of_any().await {
+            heard.push(key.name.to_string());
+        }
+        assert_eq!(heard, ["a", "b", "a", "b"]);
+        drop(first);
     }
 }

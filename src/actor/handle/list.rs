@@ -79,7 +79,7 @@ pub struct SessionFilter {
 }
 
 /// A session in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Listed {
     /// Tenant and name.
     pub key: SessionKey,

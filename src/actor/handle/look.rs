@@ -83,6 +83,32 @@ impl SessionHandle {
             .collect())
     }
 
+    /// Up to `limit` (at most 512) of its events after a number, from the journal.
+    ///
+    /// # Errors
+    /// When there is no such session, or the journal cannot be read.
+    pub async fn some_events(&self, after: Seq, limit: usize) -> Result<Vec<Event>, AskError> {
+        let Some(known) = self.known().await?.filter(|known| known.last > Seq(0)) else {
+            let name = self.key.name.clone();
+            return Err(AskError::NoSession { name });
+        };
+        if known.last <= after {
+            return Ok(Vec::new());
+        }
+        let entries = self.read(known.sid, after, limit.clamp(1, PAGE)).await?;
+        let event = |entry: &journal::Entry| Event::of(&self.key.name, entry.seq, &entry.record);
+        Ok(entries.iter().map(event).collect())
+    }
+
+    /// Its last record; none where nothing was ever recorded of a session of this name.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn last(&self) -> Result<Option<Seq>, AskError> {
+        let known = self.known().await?;
+        Ok(known.map(|known| known.last).filter(|last| *last > Seq(0)))
+    }
+
     /// Its records after a number, from the journal; all of them for 0.
     ///
     /// # Errors

@@ -30,6 +30,12 @@ impl Oracle {
         self.router.draining.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the system has ended, however it came to that: nothing more will come from it.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.router.shards.is_closed()
+    }
+
     /// Returns when somebody has asked for the system's end ([`Self::shut_down`]): for whoever holds it.
     pub async fn told_to_end(&self) {
         self.told_to_end.cancelled().await;

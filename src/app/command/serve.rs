@@ -15,6 +15,7 @@ use crate::{
         terminal::Terminal,
     },
     config::{Config, Count, Loaded},
+    control::{Controller, socket},
     http::{BindError, Door, Host, Listener, Server, Shares},
     journal::Journal,
     model::ProfileName,
@@ -66,6 +67,10 @@ pub(super) fn serve(
             needs_keys: door == Door::Keys,
         };
         started.tell(terminal);
+        let (at, controller) = (folder.join(socket::NAME), Controller::new(oracle.clone()));
+        let control = socket::Server::listen(&at, controller).await;
+        // Conversations go on without it.
+        let control = control.inspect_err(|error| terminal.err.say(error));
         tokio::select! {
             () = ends.told() => {}
             () = oracle.told_to_end() => {}
@@ -74,6 +79,9 @@ pub(super) fn serve(
         terminal.err.say("ends: lets queries come to their ends");
         let end = async {
             server.shut_down(system).await;
+            if let Ok(control) = control {
+                control.close().await;
+            }
             shared.close().await;
         };
         ends.unless_again(Box::pin(end)).await?;

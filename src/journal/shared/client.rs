@@ -13,10 +13,7 @@ use std::{
 
 use futures_util::{SinkExt, StreamExt};
 use tokio::{
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    net::unix::{OwnedReadHalf, OwnedWriteHalf},
     sync::{mpsc, oneshot, watch},
     task::JoinSet,
     time::{Instant, timeout, timeout_at},
@@ -27,7 +24,7 @@ use tokio_util::{
 };
 
 use super::{
-    address::Address,
+    address,
     inbox::Inbox,
     wire::{Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec},
 };
@@ -108,8 +105,7 @@ impl Remote {
         until: Instant,
     ) -> Result<Self, ConnectError> {
         let until = until.min(Instant::now() + HELLO);
-        let address = Address::of(path)?;
-        let stream = timeout_at(until, UnixStream::connect(address.path()));
+        let stream = timeout_at(until, address::connect(path));
         let stream = stream.await.map_err(|_| ConnectError::Silent)??;
         let (read, write) = stream.into_split();
         let mut told = FramedRead::new(read, codec());

@@ -2,7 +2,6 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     sync::Arc,
@@ -24,7 +23,7 @@ use tokio_util::{
 };
 
 use super::{
-    address::Address,
+    address::{Owner, bind},
     inbox::Inbox,
     office::{Office, Party},
     wire::{
@@ -84,31 +83,14 @@ impl Server {
             path: path.to_path_buf(),
             source,
         };
-        let owner = own_user().map_err(failed)?;
-        let bound = Self::bind(path).map_err(failed)?;
+        let owner = Owner::this_process().map_err(failed)?;
+        let bound = bind(path).map_err(failed)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(bound, owner, Served { journal, office }));
         Ok(Self {
             path: path.to_path_buf(),
             tasks,
         })
-    }
-
-    /// Made in a folder of its own, which nobody else may enter, and put in its place when its mode is its
-    /// own: others can never reach it, whoever may enter the directory.
-    fn bind(path: &Path) -> io::Result<UnixListener> {
-        let folder = path.with_extension("new");
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let made = folder.join("s");
-        let listener = UnixListener::bind(Address::of(&made)?.path())?;
-        fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
-        fs::rename(&made, path)?;
-        fs::remove_dir(&folder)?;
-        Ok(listener)
     }
 }
 
@@ -133,19 +115,7 @@ struct Served {
     office: Arc<Office>,
 }
 
-/// Whom this process runs as: the far end of its own line.
-fn own_user() -> io::Result<u32> {
-    let (line, _end) = UnixStream::pair()?;
-    Ok(line.peer_cred()?.uid())
-}
-
-/// Who may use the journal of `owner`: they themselves, and the system's administrator, who can do so
-/// anyway.
-const fn may_use(user: u32, owner: u32) -> bool {
-    user == owner || user == 0
-}
-
-async fn accept(listener: UnixListener, owner: u32, served: Served) {
+async fn accept(listener: UnixListener, owner: Owner, served: Served) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -155,9 +125,8 @@ async fn accept(listener: UnixListener, owner: u32, served: Served) {
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let user = stream.peer_cred().map(|peer| peer.uid());
-                if !user.as_ref().is_ok_and(|&user| may_use(user, owner)) {
-                    tracing::warn!(?user, "somebody else wants to use the journal, and may not");
+                if !owner.lets_in(&stream) {
+                    tracing::warn!("somebody else wants to use the journal, and may not");
                     continue;
                 }
                 connections.spawn(serve(stream, served.clone(), permit));
@@ -361,17 +330,4 @@ fn page(entries: &[Entry], cut: bool) -> Result<Answer, Error> {
         records.push(raw);
     }
     Ok(Answer::Read { records, more: cut })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn the_journal_is_for_its_owner_and_the_administrator() {
-        let owner = own_user().unwrap();
-        for (user, may) in [(owner, true), (0, true), (owner + 1, false)] {
-            assert_eq!(may_use(user, owner), may, "{user}");
-        }
-    }
 }

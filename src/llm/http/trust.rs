@@ -37,7 +37,7 @@ pub(super) fn tls(settings: &ProviderSettings) -> Result<ClientConfig, SetupErro
 }
 
 /// Made once: reading a platform's authorities takes milliseconds.
-fn plain() -> Result<ClientConfig, String> {
+pub(super) fn plain() -> Result<ClientConfig, String> {
     static CONFIG: OnceLock<Result<ClientConfig, String>> = OnceLock::new();
     CONFIG
         .get_or_init(|| new(Vec::new()).map_err(|error| error.to_string()))

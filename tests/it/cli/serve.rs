@@ -27,14 +27,14 @@ const CALLING: &str = "oracle_sessions_live{state=\"calling\"}";
 const LOOKS: usize = 20_000;
 
 /// A server that runs.
-struct Served {
+pub(super) struct Served {
     child: Child,
-    err: Lines<BufReader<ChildStderr>>,
-    address: String,
+    pub(super) err: Lines<BufReader<ChildStderr>>,
+    pub(super) address: String,
 }
 
 impl Served {
-    fn start(place: &Place, line: &str) -> Self {
+    pub(super) fn start(place: &Place, line: &str) -> Self {
         let mut child = place.oracle(line).command().spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
         let first = err.next().unwrap().unwrap();
@@ -83,7 +83,7 @@ impl Served {
     }
 
     /// The rest of what it says, and its exit code.
-    fn end(mut self) -> (Vec<String>, Option<i32>) {
+    pub(super) fn end(mut self) -> (Vec<String>, Option<i32>) {
         let err = self.err.map(Result::unwrap).collect();
         (err, self.child.wait().unwrap().code())
     }
@@ -94,7 +94,7 @@ fn place(turns: &serde_json::Value) -> Place {
     Place::new(&[("script.json", &script)])
 }
 
-const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json";
+pub(super) const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json";
 
 #[test]
 fn it_says_where_it_is_and_ends_in_order_when_it_is_told() {

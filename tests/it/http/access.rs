@@ -60,6 +60,13 @@ const TABLE: &[Row] = &[
     open("GET /healthz"),
     open("GET /readyz"),
     row("GET /metrics", "", 401, [403, 403, 200]),
+    row(
+        "POST /api/control",
+        r#"{"verb":"list"}"#,
+        401,
+        [403, 403, 200],
+    ),
+    row("GET /api/control/watch", "", 401, [403, 403, 200]),
     row("GET /v1/models", "", 401, [200, 200, 200]),
     row("GET /v1/models/{model}", "", 401, [200, 200, 200]),
     row("POST /v1/chat/completions", CHAT, 401, [200, 200, 200]),

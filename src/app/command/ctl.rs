@@ -1,0 +1,71 @@
+//! `oracle ctl`: finds the way to the server, and hands over.
+
+use std::{fs, io, path::Path};
+
+use secrecy::SecretString;
+
+use super::{data, run::on_runtime};
+use crate::{
+    cli::{
+        Args, Environment, Stop,
+        ctl::{self, CtlArgs, Way},
+        exit,
+        terminal::Terminal,
+    },
+    config::Config,
+    control::socket,
+};
+
+/// The variable with the key for a server.
+const KEY: &str = "ORACLE_API_KEY";
+
+/// `oracle ctl`.
+pub(super) fn ctl(
+    ctl: &CtlArgs,
+    args: &Args,
+    config: &Config,
+    environment: &Environment,
+    terminal: &mut Terminal,
+) -> Result<u8, Stop> {
+    let far = match &ctl.url {
+        Some(url) => Some(Way::http(url, key(ctl.key_file.as_deref(), environment)?)?),
+        None => None,
+    };
+    let folder = data::directory(config, environment)?;
+    on_runtime(Box::pin(async {
+        let way = match far {
+            Some(way) => way,
+            None => Way::Socket(server_of(&folder).await?),
+        };
+        let done = ctl::run(&ctl.command, way, args.options.json, terminal).await;
+        done.map(|()| exit::DONE)
+    }))
+}
+
+async fn server_of(folder: &Path) -> Result<socket::Client, Stop> {
+    let path = folder.join(socket::NAME);
+    let connected = socket::Client::connect(&path).await;
+    connected.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Stop::failed(format_args!(
+            "no server runs over {}: start one with `oracle serve`, or name one with --url",
+            folder.display()
+        )),
+        _ => Stop::failed(format_args!("{} cannot be used: {error}", path.display())),
+    })
+}
+
+/// The key, if there is one: a server without keys wants none.
+fn key(file: Option<&Path>, environment: &Environment) -> Result<Option<SecretString>, Stop> {
+    let Some(path) = file else {
+        let key = environment.get(KEY).and_then(|key| key.to_str());
+        return Ok(key.map(|key| key.trim().into()));
+    };
+    let read = fs::read_to_string(path);
+    let key = read.map_err(|error| {
+        Stop::usage(format_args!(
+            "the key file {} cannot be read: {error}",
+            path.display()
+        ))
+    })?;
+    Ok(Some(key.trim().into()))
+}

@@ -1,0 +1,379 @@
+//! What may be typed after `oracle ctl`, and which verb that is.
+
+use clap::Subcommand;
+
+use crate::{
+    actor::SessionState,
+    control::{Subject, Verb, Watching},
+    model::{
+        CallId, Limits, NanoUsd, QueryId, Seq, SessionName, Severity, TenantId, Turn,
+        command::Author,
+    },
+};
+
+/// The commands.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum CtlCommand {
+    /// List sessions by name
+    List {
+        /// Whose [default: one's own]
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<TenantId>,
+        /// Only those that are idle, running, waiting, suspended, closed or quarantined
+        #[arg(long, value_name = "STATE", value_parser = state)]
+        state: Option<SessionState>,
+        /// Only those whose names begin like this
+        #[arg(long, value_name = "TEXT")]
+        prefix: Option<String>,
+        /// Only those after this one
+        #[arg(long, value_name = "ID")]
+        after: Option<SessionName>,
+        /// At most so many, up to 1000
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+    },
+    /// Show how a session stands
+    Inspect(One),
+    /// Print a session's events
+    Tail {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// Only those after this number
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        after: u64,
+        /// At most so many, up to 512
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+    },
+    /// Show what all sessions, or one, record from now on
+    Watch {
+        /// The session, `ID` or `TENANT/ID` [default: all]
+        #[arg(value_name = "ID")]
+        session: Option<Subject>,
+        /// Only this tenant's
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<TenantId>,
+        /// First what it recorded after this number
+        #[arg(long, value_name = "N", requires = "session")]
+        after: Option<u64>,
+        /// Only types that begin like this, such as `tool.`; may be given more than once
+        #[arg(long = "type", value_name = "PREFIX")]
+        types: Vec<String>,
+        /// Only what matters this much: info, warning or error
+        #[arg(long, value_name = "SEVERITY", value_parser = severity)]
+        severity: Option<Severity>,
+    },
+    /// Let no new call and no new tool start
+    Pause(One),
+    /// Let it go on
+    Resume(One),
+    /// Take back the running query
+    Interrupt {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// Or this one
+        #[arg(long, value_name = "N")]
+        query: Option<u32>,
+    },
+    /// End the running query with what there is
+    Finish(One),
+    /// Put words into the running query
+    Steer {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// The words
+        #[arg(value_name = "TEXT")]
+        text: String,
+        /// As words of the person whose conversation it is
+        #[arg(long)]
+        as_user: bool,
+    },
+    /// Change budgets of the running query; those that are not named stay
+    Budget {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// What is changed
+        #[command(flatten)]
+        budgets: Budgets,
+    },
+    /// Go on where a forced query stopped; what is not named is not limited
+    Continue {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// Most turns of both together
+        #[arg(long, value_name = "N")]
+        turns: u32,
+        /// Most tokens of both together
+        #[arg(long, value_name = "N")]
+        tokens: Option<u64>,
+        /// Most money of both together
+        #[arg(long, value_name = "USD", value_parser = money)]
+        cost: Option<NanoUsd>,
+    },
+    /// Stop a session and bring it back from its records
+    Restart(One),
+    /// Let a quarantined session go on
+    Release(One),
+    /// Copy a session up to a query or a turn, as a new one
+    Fork {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// The name of the new one
+        #[arg(value_name = "NEW")]
+        into: SessionName,
+        /// Up to the end of this query; 0 is before the first
+        #[arg(long, value_name = "N")]
+        query: u32,
+        /// Or only up to the end of this turn of it, from 0
+        #[arg(long, value_name = "N")]
+        turn: Option<u32>,
+    },
+    /// Take no more messages, and take back what runs and waits
+    Close(One),
+    /// Delete a session for good, with its sub-agents
+    Delete {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// Also in the middle of a query
+        #[arg(long)]
+        anyway: bool,
+    },
+    /// List the tool calls that wait for a person
+    Approvals {
+        /// Whose [default: one's own]
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<TenantId>,
+    },
+    /// Let a tool call run
+    Approve(Call),
+    /// Let a tool call not run
+    Deny(Call),
+    /// Give a session one more tool
+    Attach {
+        /// The session
+        #[command(flatten)]
+        one: One,
+        /// The tool
+        #[arg(value_name = "TOOL")]
+        tool: String,
+    },
+    /// Take no new messages in any session; what runs goes on
+    Drain,
+    /// End the server in order
+    Shutdown,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct One {
+    /// The session, `ID` or `TENANT/ID`
+    #[arg(value_name = "ID")]
+    pub session: Subject,
+}
+
+/// A call that waits in a session.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct Call {
+    /// The session, `ID` or `TENANT/ID`
+    #[arg(value_name = "ID")]
+    pub session: Subject,
+    /// The call, as `approvals` tells it
+    #[arg(value_name = "CALL", value_parser = call)]
+    pub call: CallId,
+}
+
+/// Budgets that are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+#[group(required = true, multiple = true)]
+pub struct Budgets {
+    /// Most turns
+    #[arg(long = "turns", value_name = "N")]
+    pub max_turns: Option<u32>,
+    /// Most tokens
+    #[arg(long = "tokens", value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Most money
+    #[arg(long = "cost", value_name = "USD", value_parser = money)]
+    pub max_cost: Option<NanoUsd>,
+}
+
+/// What a command comes to.
+pub(super) enum Step {
+    Do(Verb),
+    Watch(Watching),
+    /// Budgets of the running query, of which some stay.
+    Budget(Subject, Budgets),
+}
+
+impl CtlCommand {
+    pub(super) fn step(&self) -> Step {
+        let of = |one: &One| one.session.clone();
+        Step::Do(match self.clone() {
+            Self::Watch {
+                session,
+                tenant,
+                after,
+                types,
+                severity,
+            } => {
+                let after = after.map(Seq);
+                return Step::Watch(Watching {
+                    session,
+                    tenant,
+                    after,
+                    types,
+                    severity,
+                });
+            }
+            Self::Budget { one, budgets } => return Step::Budget(of(&one), budgets),
+            Self::List {
+                tenant,
+                state,
+                prefix,
+                after,
+                limit,
+            } => Verb::List {
+                tenant,
+                state,
+                prefix,
+                updated_since: None,
+                after,
+                limit,
+            },
+            Self::Inspect(One { session }) => Verb::Inspect { session },
+            Self::Tail { one, after, limit } => Verb::Tail {
+                session: of(&one),
+                after: Seq(after),
+                limit,
+            },
+            Self::Pause(One { session }) => Verb::Pause { session },
+            Self::Resume(One { session }) => Verb::Resume { session },
+            Self::Interrupt { one, query } => Verb::Interrupt {
+                session: of(&one),
+                query: query.map(QueryId),
+            },
+            Self::Finish(One { session }) => Verb::FinishNow { session },
+            Self::Steer { one, text, as_user } => Verb::Steer {
+                session: of(&one),
+                text,
+                author: match as_user {
+                    true => Author::User,
+                    false => Author::Operator,
+                },
+            },
+            Self::Continue {
+                one,
+                turns,
+                tokens,
+                cost,
+            } => Verb::Continue {
+                session: of(&one),
+                limits: Limits {
+                    max_turns: turns,
+                    max_tokens: tokens,
+                    max_cost: cost,
+                },
+            },
+            Self::Restart(One { session }) => Verb::Restart { session },
+            Self::Release(One { session }) => Verb::Release { session },
+            Self::Fork {
+                one,
+                into,
+                query,
+                turn,
+            } => Verb::Fork {
+                session: of(&one),
+                into,
+                query: QueryId(query),
+                turn: turn.map(Turn),
+            },
+            Self::Close(One { session }) => Verb::Close { session },
+            Self::Delete { one, anyway } => Verb::Delete {
+                session: of(&one),
+                anyway,
+            },
+            Self::Approvals { tenant } => Verb::Approvals {
+                tenant,
+                limit: 1_000,
+            },
+            Self::Approve(Call { session, call }) => Verb::Approve { session, call },
+            Self::Deny(Call { session, call }) => Verb::Deny { session, call },
+            Self::Attach { one, tool } => Verb::AttachTool {
+                session: of(&one),
+                tool,
+            },
+            Self::Drain => Verb::Drain {},
+            Self::Shutdown => Verb::ShutDown {},
+        })
+    }
+}
+
+fn state(word: &str) -> Result<SessionState, String> {
+    let named = SessionState::ALL
+        .into_iter()
+        .find(|state| state.as_str() == word);
+    named.ok_or_else(|| {
+        let all = SessionState::ALL.map(SessionState::as_str).join(", ");
+        format!("use one of {all}")
+    })
+}
+
+fn severity(word: &str) -> Result<Severity, String> {
+    match word {
+        "info" => Ok(Severity::Info),
+        "warning" => Ok(Severity::Warning),
+        "error" => Ok(Severity::Error),
+        _ => Err("use `info`, `warning` or `error`".to_owned()),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as clap wants it")]
+fn call(word: &str) -> Result<CallId, String> {
+    Ok(CallId::new(word))
+}
+
+/// US dollars with up to nine decimals, exactly.
+fn money(text: &str) -> Result<NanoUsd, String> {
+    let wrong = || "write it in US dollars, such as 1.50".to_owned();
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 9 {
+        return Err(wrong());
+    }
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let part: u64 = format!("{part:0<9}").parse().map_err(|_| wrong())?;
+    let all = whole.checked_mul(1_000_000_000);
+    let all = all.and_then(|nanos| nanos.checked_add(part));
+    all.map(NanoUsd).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_read_exactly() {
+        for (text, nanos) in [
+            ("1", Some(1_000_000_000)),
+            ("1.50", Some(1_500_000_000)),
+            ("0.000000001", Some(1)),
+            ("18446744073.709551615", Some(u64::MAX)),
+            ("18446744073.709551616", None),
+            ("0.0000000001", None),
+            ("", None),
+            (".5", None),
+            ("1.", None),
+            ("-1", None),
+            ("1e3", None),
+        ] {
+            assert_eq!(money(text).ok(), nanos.map(NanoUsd), "{text}");
+        }
+    }
+}

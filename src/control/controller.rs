@@ -1,0 +1,225 @@
+//! Carries verbs out.
+
+use super::{Answer, Code, Follow, Refused, Verb, Watching, subject::Subject};
+use crate::{
+    actor::{AskError, Oracle, SessionFilter, SessionHandle, Take},
+    kernel::{Command, Reply},
+    model::{
+        By, ForkPoint, Principal, SessionKey, TenantId,
+        access::Role,
+        command::{Author, MAX_QUESTION},
+        record::ApprovalVerdict,
+    },
+};
+
+/// Carries verbs out on a running system. Cheap to clone.
+#[derive(Clone)]
+pub struct Controller {
+    oracle: Oracle,
+}
+
+impl Controller {
+    /// For this system.
+    #[must_use]
+    pub const fn new(oracle: Oracle) -> Self {
+        Self { oracle }
+    }
+
+    /// Carries out a verb; what it has changed is durable when this returns.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub async fn carry_out(&self, who: &Principal, verb: Verb) -> Result<Answer, Refused> {
+        may(who)?;
+        let acting = Acting {
+            oracle: self.oracle.acting(By::from(who)),
+            tenant: &who.tenant,
+        };
+        acting.carry_out(verb).await
+    }
+
+    /// Follows what is recorded from now on.
+    ///
+    /// # Errors
+    /// See [`Refused`].
+    pub async fn watch(&self, who: &Principal, wanted: Watching) -> Result<Follow, Refused> {
+        may(who)?;
+        Follow::begin(self.oracle.clone(), who, wanted).await
+    }
+}
+
+/// Only those who look after the system may: a tenant has its sessions, and other ways to them.
+fn may(who: &Principal) -> Result<(), Refused> {
+    match who.role {
+        Role::Admin => Ok(()),
+        Role::User => Err(Refused::new(
+            Code::AdminOnly,
+            "the control channel needs a key of the role `admin`",
+        )),
+    }
+}
+
+/// The words are held to what holds for a question.
+fn steer(text: String, author: Author) -> Result<Command, Refused> {
+    if text.trim().is_empty() {
+        return Err(AskError::EmptyQuestion.into());
+    }
+    if text.len() > MAX_QUESTION {
+        let bytes = text.len();
+        return Err(AskError::QuestionTooLong { bytes }.into());
+    }
+    Ok(Command::Steer { text, author })
+}
+
+/// The system, for somebody.
+struct Acting<'a> {
+    oracle: Oracle,
+    tenant: &'a TenantId,
+}
+
+impl Acting<'_> {
+    async fn carry_out(&self, verb: Verb) -> Result<Answer, Refused> {
+        match verb {
+            Verb::List {
+                tenant,
+                state,
+                prefix,
+                updated_since,
+                after,
+                limit,
+            } => {
+                let filter = SessionFilter {
+                    state,
+                    prefix,
+                    updated_since,
+                };
+                let tenant = tenant.as_ref().unwrap_or(self.tenant);
+                let listing = self.oracle.list(tenant, &filter, after, limit as usize);
+                let listing = listing.await?;
+                Ok(Answer::Sessions {
+                    sessions: listing.sessions,
+                    next: listing.next,
+                })
+            }
+            Verb::Approvals { tenant, limit } => {
+                let tenant = tenant.as_ref().unwrap_or(self.tenant);
+                let approvals = self.oracle.approvals(tenant, limit as usize).await?;
+                Ok(Answer::Approvals { approvals })
+            }
+            Verb::Inspect { session } => {
+                let session = Box::new(self.there(&session).await?.view().await?);
+                Ok(Answer::Session { session })
+            }
+            Verb::Tail {
+                session,
+                after,
+                limit,
+            } => {
+                let session = self.session(self.key(&session));
+                let events = session.some_events(after, limit as usize).await?;
+                Ok(Answer::Events { events })
+            }
+            Verb::Fork {
+                session,
+                into,
+                query,
+                turn,
+            } => {
+                let point = ForkPoint { query, turn };
+                let source = self.key(&session);
+                let copy = self.oracle.fork(&source, point, into).await?;
+                let session = copy.key().clone().into();
+                Ok(Answer::Forked { session })
+            }
+            Verb::Delete { session, anyway } => self.delete(&session, anyway).await,
+            Verb::Drain {} => {
+                self.oracle.drain();
+                Ok(Answer::Done {})
+            }
+            Verb::ShutDown {} => {
+                self.oracle.shut_down();
+                Ok(Answer::Done {})
+            }
+            Verb::Pause { session } => self.command(&session, Command::Pause).await,
+            Verb::Resume { session } => self.command(&session, Command::Resume).await,
+            Verb::Interrupt { session, query } => {
+                self.command(&session, Command::Cancel { query }).await
+            }
+            Verb::FinishNow { session } => self.command(&session, Command::FinishNow).await,
+            Verb::Steer {
+                session,
+                text,
+                author,
+            } => {
+                let steer = steer(text, author)?;
+                self.command(&session, steer).await
+            }
+            Verb::SetBudget { session, limits } => {
+                self.command(&session, Command::SetBudget(limits)).await
+            }
+            Verb::Continue { session, limits } => {
+                self.command(&session, Command::Continue(limits)).await
+            }
+            Verb::Restart { session } => self.command(&session, Command::Restart).await,
+            Verb::Release { session } => self.command(&session, Command::Release).await,
+            Verb::Close { session } => self.command(&session, Command::Close).await,
+            Verb::Approve { session, call } => {
+                let verdict = ApprovalVerdict::Approved;
+                let answer = Command::AnswerApproval { call, verdict };
+                self.command(&session, answer).await
+            }
+            Verb::Deny { session, call } => {
+                let verdict = ApprovalVerdict::Denied;
+                let answer = Command::AnswerApproval { call, verdict };
+                self.command(&session, answer).await
+            }
+            Verb::AttachTool { session, tool } => {
+                self.command(&session, Command::AttachTool { tool }).await
+            }
+        }
+    }
+
+    fn key(&self, subject: &Subject) -> SessionKey {
+        subject.of(self.tenant)
+    }
+
+    fn session(&self, key: SessionKey) -> SessionHandle {
+        self.oracle.session(key)
+    }
+
+    /// A session that there is: a command would open any other.
+    async fn there(&self, subject: &Subject) -> Result<SessionHandle, Refused> {
+        let session = self.session(self.key(subject));
+        if session.last().await?.is_some() {
+            return Ok(session);
+        }
+        let name = subject.name.clone();
+        Err(AskError::NoSession { name }.into())
+    }
+
+    async fn command(&self, subject: &Subject, command: Command) -> Result<Answer, Refused> {
+        if subject.name.is_reserved() {
+            let name = subject.name.clone();
+            return Err(AskError::Reserved { name }.into());
+        }
+        let session = self.there(subject).await?;
+        match session.command(command).await? {
+            Reply::Done => Ok(Answer::Done {}),
+            Reply::Query { query } => Ok(Answer::Continued { query }),
+        }
+    }
+
+    async fn delete(&self, subject: &Subject, anyway: bool) -> Result<Answer, Refused> {
+        let take = match anyway {
+            true => Take::Anyway,
+            false => Take::AtRest,
+        };
+        let deletion = self.oracle.delete(&self.key(subject), take).await?;
+        let unsure = deletion.unsure.into_iter().map(|(name, _)| name);
+        Ok(Answer::Deleted {
+            records: deletion.known.last,
+            sub_agents: deletion.sub_agents,
+            unsure: unsure.collect(),
+        })
+    }
+}

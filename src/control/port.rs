@@ -1,0 +1,112 @@
+//! The control channel as an actor, for a larger system of actors that has Oracle in it: verbs come as
+//! messages and are answered through a reply port.
+//!
+//! Supervised by the host, or by nobody. It decides nothing and waits for nothing: each verb is carried out
+//! in a task that ends with the actor, so that one that takes long holds up no other. They do not wait for
+//! one another either: whoever wants an order asks for the next when the one before is answered.
+//!
+//! **Invariant:** at most [`IN_WORK`] verbs are carried out at a time; more are refused at once.
+
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::{Answer, Controller, Follow, Refused, Verb, Watching};
+use crate::model::Principal;
+
+/// Verbs that are carried out at a time.
+pub const IN_WORK: usize = 256;
+
+/// What the port is asked.
+pub enum ControlMsg {
+    /// Carry out a verb.
+    Do {
+        /// Who wants it, as the host knows them.
+        who: Principal,
+        /// What.
+        verb: Verb,
+        /// What became of it.
+        reply: RpcReplyPort<Result<Answer, Refused>>,
+    },
+    /// Follow what is recorded. The answer is a bounded subscription that whoever gets it reads at their own
+    /// pace; dropping it ends it.
+    Watch {
+        /// Who wants it.
+        who: Principal,
+        /// What of it.
+        wanted: Watching,
+        /// The subscription.
+        reply: RpcReplyPort<Result<Follow, Refused>>,
+    },
+}
+
+#[cfg(feature = "cluster")]
+impl ractor::Message for ControlMsg {}
+
+/// Starts a port to a system, linked under an actor of the host if one is given.
+///
+/// # Errors
+/// When the actor does not start.
+pub async fn start(
+    controller: Controller,
+    parent: Option<ActorCell>,
+) -> Result<(ActorRef<ControlMsg>, JoinHandle<()>), SpawnErr> {
+    match parent {
+        Some(parent) => Actor::spawn_linked(None, Port, controller, parent).await,
+        None => Actor::spawn(None, Port, controller).await,
+    }
+}
+
+struct Port;
+
+struct State {
+    controller: Controller,
+    in_work: JoinSet<()>,
+}
+
+impl Actor for Port {
+    type Msg = ControlMsg;
+    type State = State;
+    type Arguments = Controller;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ControlMsg>,
+        controller: Controller,
+    ) -> Result<State, ActorProcessingErr> {
+        let in_work = JoinSet::new();
+        Ok(State {
+            controller,
+            in_work,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<ControlMsg>,
+        message: ControlMsg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        while state.in_work.try_join_next().is_some() {}
+        let full = (state.in_work.len() >= IN_WORK).then(full);
+        let controller = state.controller.clone();
+        match (message, full) {
+            // Whoever asked may have given up; that is their right.
+            (ControlMsg::Do { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
+            (ControlMsg::Watch { reply, .. }, Some(full)) => drop(reply.send(Err(full))),
+            (ControlMsg::Do { who, verb, reply }, None) => {
+                let work = async move { drop(reply.send(controller.carry_out(&who, verb).await)) };
+                state.in_work.spawn(work);
+            }
+            (ControlMsg::Watch { who, wanted, reply }, None) => {
+                let work = async move { drop(reply.send(controller.watch(&who, wanted).await)) };
+                state.in_work.spawn(work);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn full() -> Refused {
+    let what = format!("{IN_WORK} verbs are being carried out, and no more are taken: try again");
+    Refused::overloaded(what)
+}

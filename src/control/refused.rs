@@ -1,0 +1,241 @@
+//! Why a verb was not carried out: one stable code and one text, the same over every transport.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{actor::AskError, kernel::Refusal};
+
+/// When a session that is busy, or on its way, is worth asking again.
+const SOON: Duration = Duration::from_secs(1);
+/// The same, for a journal that fails.
+const LATER: Duration = Duration::from_secs(5);
+
+macro_rules! codes {
+    ($($(#[$doc:meta])+ $name:ident = $word:literal,)+) => {
+        /// Why a verb was not carried out, for programs. The words do not change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$doc])+ #[serde(rename = $word)] $name,)+
+        }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// The word on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// What was sent is no verb, or one with a wrong field.
+    InvalidValue = "invalid_value",
+    /// More was sent at once than is taken.
+    TooLong = "too_long",
+    /// Only those who look after the system may do this.
+    AdminOnly = "admin_only",
+    /// The session is in Oracle's own keeping.
+    Reserved = "reserved",
+    /// A name that cannot be one.
+    InvalidName = "invalid_name",
+    /// There is no such session.
+    NoSession = "no_session",
+    /// It was deleted meanwhile.
+    Deleted = "deleted",
+    /// There is no query to act on.
+    NothingRunning = "nothing_running",
+    /// The session is in the middle of a query.
+    Busy = "busy",
+    /// As many messages wait as may.
+    InboxFull = "inbox_full",
+    /// The idempotency key was used for something else.
+    KeyReused = "key_reused",
+    /// A limit outside its range.
+    TurnsOutOfRange = "turns_out_of_range",
+    /// No such call waits for a person.
+    NotWaiting = "not_waiting",
+    /// The last query was not ended by force.
+    NothingToContinue = "nothing_to_continue",
+    /// The name is taken.
+    AlreadyOpen = "already_open",
+    /// The session takes nothing new.
+    Closed = "closed",
+    /// No such tool is ready to be attached.
+    UnknownTool = "unknown_tool",
+    /// The session has the tool.
+    AttachedAlready = "attached_already",
+    /// The session cannot be copied up to there.
+    NoSuchTurn = "no_such_turn",
+    /// The log is too long to be copied.
+    TooLongToFork = "too_long_to_fork",
+    /// The session has messages already.
+    NotNew = "not_new",
+    /// More was said elsewhere than a session takes.
+    ImportTooLarge = "import_too_large",
+    /// Another process has the session.
+    Elsewhere = "elsewhere",
+    /// The session is set aside.
+    Quarantined = "quarantined",
+    /// The words are blank.
+    EmptyQuestion = "empty_question",
+    /// The words are too many.
+    QuestionTooLong = "question_too_long",
+    /// Too much waits already.
+    Overloaded = "overloaded",
+    /// Nobody answered; whether it was done is not known.
+    Unavailable = "unavailable",
+    /// The journal cannot be read or written.
+    Journal = "journal",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a verb was not carried out. Unless its code says otherwise, nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    /// For programs.
+    pub code: Code,
+    /// For people: what is wrong, and what to do.
+    pub message: String,
+    /// In how many milliseconds it is worth trying again, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+impl Refused {
+    /// For good.
+    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            retry_after_ms: None,
+        }
+    }
+
+    /// For now.
+    pub(super) fn for_now(code: Code, message: impl Into<String>, after: Duration) -> Self {
+        let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            retry_after_ms: Some(millis),
+            ..Self::new(code, message)
+        }
+    }
+
+    /// There is no room.
+    pub(super) fn overloaded(message: impl Into<String>) -> Self {
+        Self::for_now(Code::Overloaded, message, SOON)
+    }
+
+    /// Nobody knows what became of it.
+    pub(super) fn unavailable(message: impl Into<String>) -> Self {
+        Self::for_now(Code::Unavailable, message, SOON)
+    }
+
+    /// When it is worth trying again, where it is.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after_ms.map(Duration::from_millis)
+    }
+}
+
+impl From<AskError> for Refused {
+    fn from(error: AskError) -> Self {
+        let text = error.to_string();
+        match error {
+            AskError::Refused(refusal) => refused(&refusal, text),
+            AskError::Busy { retry_after, .. } => {
+                Self::for_now(Code::Overloaded, text, retry_after)
+            }
+            AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
+            AskError::QuestionTooLong { .. } => Self::new(Code::QuestionTooLong, text),
+            AskError::Name(_) => Self::new(Code::InvalidName, text),
+            AskError::Reserved { .. } => Self::new(Code::Reserved, text),
+            AskError::NoSession { .. } => Self::new(Code::NoSession, text),
+            AskError::Deleted { .. } => Self::new(Code::Deleted, text),
+            AskError::Timeout(_) | AskError::Stopped | AskError::Silent { .. } => {
+                Self::for_now(Code::Unavailable, text, SOON)
+            }
+            AskError::Journal(_) => Self::for_now(Code::Journal, text, LATER),
+        }
+    }
+}
+
+fn refused(refusal: &Refusal, text: String) -> Refused {
+    let code = match refusal {
+        Refusal::NothingRunning => Code::NothingRunning,
+        Refusal::Busy => Code::Busy,
+        Refusal::InboxFull { .. } => Code::InboxFull,
+        Refusal::KeyReused { .. } => Code::KeyReused,
+        Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,
+        Refusal::NotWaiting { .. } => Code::NotWaiting,
+        Refusal::NothingToContinue => Code::NothingToContinue,
+        Refusal::AlreadyOpen => Code::AlreadyOpen,
+        Refusal::Closed => Code::Closed,
+        Refusal::UnknownTool { .. } => Code::UnknownTool,
+        Refusal::AttachedAlready { .. } => Code::AttachedAlready,
+        Refusal::NoSuchTurn { .. } => Code::NoSuchTurn,
+        Refusal::TooLongToFork { .. } => Code::TooLongToFork,
+        Refusal::NotNew => Code::NotNew,
+        Refusal::ImportTooLarge { .. } => Code::ImportTooLarge,
+        Refusal::Elsewhere { .. } => Code::Elsewhere,
+        Refusal::Quarantined { .. } => Code::Quarantined,
+    };
+    match code {
+        Code::Busy | Code::InboxFull | Code::Elsewhere => Refused::for_now(code, text, SOON),
+        _ => Refused::new(code, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_the_same_word_to_programs_and_in_texts() {
+        for &code in Code::ALL {
+            let word = serde_json::to_value(code).unwrap();
+            assert_eq!(word, code.as_str());
+            assert_eq!(code.to_string(), code.as_str());
+            let good = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(code.as_str().chars().all(good), "{code}");
+        }
+        let words: std::collections::HashSet<_> =
+            Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(words.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn what_passes_is_told_with_a_time() {
+        for (error, code, again) in [
+            (AskError::Refused(Refusal::Busy), Code::Busy, Some(1_000)),
+            (AskError::Refused(Refusal::Closed), Code::Closed, None),
+            (AskError::Stopped, Code::Unavailable, Some(1_000)),
+            (
+                AskError::Busy {
+                    waiting: 7,
+                    retry_after: Duration::from_millis(250),
+                },
+                Code::Overloaded,
+                Some(250),
+            ),
+        ] {
+            let text = error.to_string();
+            let refused = Refused::from(error);
+            let found = (refused.code, refused.retry_after_ms, refused.message);
+            assert_eq!(found, (code, again, text));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The session that a verb is about, as people write it: `NAME`, or `TENANT/NAME`.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::model::{IdError, SessionKey, SessionName, TenantId};
+
+/// A session, of the tenant that is named or else of whoever speaks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// Whose; of whoever speaks if nobody is named.
+    pub tenant: Option<TenantId>,
+    /// Its name.
+    pub name: SessionName,
+}
+
+impl Subject {
+    /// The session that is meant, where a tenant speaks.
+    #[must_use]
+    pub fn of(&self, tenant: &TenantId) -> SessionKey {
+        SessionKey {
+            tenant: self.tenant.as_ref().unwrap_or(tenant).clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl From<SessionName> for Subject {
+    fn from(name: SessionName) -> Self {
+        Self { tenant: None, name }
+    }
+}
+
+impl From<SessionKey> for Subject {
+    fn from(key: SessionKey) -> Self {
+        Self {
+            tenant: Some(key.tenant),
+            name: key.name,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tenant {
+            Some(tenant) => write!(f, "{tenant}/{}", self.name),
+            None => self.name.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Subject {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        // Neither name can have a slash.
+        let (tenant, name) = match text.split_once('/') {
+            Some((tenant, name)) => (Some(TenantId::new(tenant)?), name),
+            None => (None, text),
+        };
+        let name = SessionName::new(name)?;
+        Ok(Self { tenant, name })
+    }
+}
+
+impl Serialize for Subject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Subject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_written_with_or_without_its_tenant() {
+        let own = TenantId::new("own").unwrap();
+        for (text, meant) in [("s", "own/s"), ("acme/s", "acme/s")] {
+            let subject: Subject = text.parse().unwrap();
+            assert_eq!(subject.to_string(), text);
+            assert_eq!(subject.of(&own).to_string(), meant);
+        }
+        for bad in ["", "/", "acme/", "/s", "a/b/c", "a b"] {
+            assert!(bad.parse::<Subject>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The verbs of the control channel (spec 10): the one definition that every transport carries.
+//!
+//! A verb is a JSON object with its name as `verb`. What is not known is refused by name, so that a
+//! misspelt field never means less than was asked for.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Code, Refused, subject::Subject};
+use crate::{
+    actor::SessionState,
+    model::{
+        CallId, Limits, QueryId, Seq, SessionName, Severity, TenantId, Timestamp, Turn,
+        command::Author,
+    },
+};
+
+/// Sessions or calls of a list, where nothing is said.
+const PAGE: u32 = 100;
+
+const fn page() -> u32 {
+    PAGE
+}
+
+const fn operator() -> Author {
+    Author::Operator
+}
+
+/// What can be done to sessions and to the system. A session is named `NAME`, or `TENANT/NAME` for
+/// another tenant's than one's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Verb {
+    /// Lists sessions by name.
+    List {
+        /// Whose; one's own if nobody is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>)]
+        tenant: Option<TenantId>,
+        /// Only those that stand like this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>)]
+        state: Option<SessionState>,
+        /// Only those whose names begin like this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<String>,
+        /// Only those that recorded something since.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>, format = DateTime)]
+        updated_since: Option<Timestamp>,
+        /// Only those after this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>)]
+        after: Option<SessionName>,
+        /// At most so many, up to 1,000.
+        #[serde(default = "page")]
+        limit: u32,
+    },
+    /// Tells how a session stands.
+    Inspect {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Tells events of a session from its log.
+    Tail {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// Only those after this number.
+        #[serde(default)]
+        #[schema(value_type = u64)]
+        after: Seq,
+        /// At most so many, up to 512.
+        #[serde(default = "page")]
+        limit: u32,
+    },
+    /// Lets no new call and no new tool start.
+    Pause {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Lets it go on.
+    Resume {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Takes back a query, or the one that runs.
+    Interrupt {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// Which query; the one that runs if none is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<u32>)]
+        query: Option<QueryId>,
+    },
+    /// Ends the running query with what there is.
+    FinishNow {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Puts words into the running query, before its next call.
+    Steer {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// The words.
+        text: String,
+        /// As whose they enter the conversation.
+        #[serde(default = "operator")]
+        #[schema(value_type = Option<String>)]
+        author: Author,
+    },
+    /// Sets all budgets of the running query.
+    SetBudget {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// The new budgets; what is left out is not limited.
+        #[schema(value_type = LimitsSchema)]
+        limits: Limits,
+    },
+    /// Goes on where a forced query stopped.
+    Continue {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// What both together may use; what is left out is not limited.
+        #[schema(value_type = LimitsSchema)]
+        limits: Limits,
+    },
+    /// Stops a session and brings it back from its records.
+    Restart {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Lets a session go on that was set aside.
+    Release {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Copies a session up to a turn, as a new one of the same tenant.
+    Fork {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// The name of the new one.
+        #[schema(value_type = String)]
+        into: SessionName,
+        /// Up to the end of this query; 0 is before the first.
+        #[schema(value_type = u32)]
+        query: QueryId,
+        /// Or only up to the end of this turn of it, from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<u32>)]
+        turn: Option<Turn>,
+    },
+    /// Takes no more messages. What runs is taken back, and so is what waits.
+    Close {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+    },
+    /// Deletes a session for good, with its sub-agents'.
+    Delete {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// Also in the middle of a query.
+        #[serde(default)]
+        anyway: bool,
+    },
+    /// Lists the tool calls that wait for a person, the one that has waited longest first.
+    Approvals {
+        /// Whose; one's own if nobody is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>)]
+        tenant: Option<TenantId>,
+        /// At most so many, up to 1,000.
+        #[serde(default = "page")]
+        limit: u32,
+    },
+    /// Lets a call run.
+    Approve {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// Which call.
+        #[schema(value_type = String)]
+        call: CallId,
+    },
+    /// Lets a call not run.
+    Deny {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// Which call.
+        #[schema(value_type = String)]
+        call: CallId,
+    },
+    /// Gives a session one more tool, of those that are ready for that.
+    AttachTool {
+        /// Which session.
+        #[schema(value_type = String)]
+        session: Subject,
+        /// Its name.
+        tool: String,
+    },
+    /// Takes no new messages in any session; what runs goes on.
+    Drain {},
+    /// Ends the system in order.
+    ShutDown {},
+}
+
+/// The budgets of a query.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "describes `Limits`, which knows nothing of descriptions"
+)]
+struct LimitsSchema {
+    /// Most turns.
+    #[schema(minimum = 1, maximum = 100)]
+    max_turns: u32,
+    /// Most tokens, sent and received.
+    max_tokens: Option<u64>,
+    /// Most money, in billionths of a US dollar.
+    max_cost: Option<u64>,
+}
+
+/// What of the events that are recorded from now on somebody wants to hear.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Watching {
+    /// Only of this session; of all if none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Subject>,
+    /// Only of this tenant's; of all if none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantId>,
+    /// First what the session recorded after this number; only with `session`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Seq>,
+    /// Only types that begin with one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
+    /// Only what matters this much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+}
+
+/// Most bytes of what is sent at once; words to steer with have at most one MiB, escaped at worst six times that.
+pub const MAX_REQUEST: usize = 7 << 20;
+
+impl Verb {
+    /// Reads a verb.
+    ///
+    /// # Errors
+    /// [`Code::InvalidValue`], with what is wrong.
+    pub fn from_json(text: &[u8]) -> Result<Self, Refused> {
+        serde_json::from_slice(text).map_err(|error| invalid(&error))
+    }
+
+    /// The session that it is about, if it is about one.
+    #[must_use]
+    pub const fn session(&self) -> Option<&Subject> {
+        match self {
+            Self::Inspect { session }
+            | Self::Tail { session, .. }
+            | Self::Pause { session }
+            | Self::Resume { session }
+            | Self::Interrupt { session, .. }
+            | Self::FinishNow { session }
+            | Self::Steer { session, .. }
+            | Self::SetBudget { session, .. }
+            | Self::Continue { session, .. }
+            | Self::Restart { session }
+            | Self::Release { session }
+            | Self::Fork { session, .. }
+            | Self::Close { session }
+            | Self::Delete { session, .. }
+            | Self::Approve { session, .. }
+            | Self::Deny { session, .. }
+            | Self::AttachTool { session, .. } => Some(session),
+            Self::List { .. } | Self::Approvals { .. } | Self::Drain {} | Self::ShutDown {} => None,
+        }
+    }
+}
+
+/// What was sent cannot be read.
+pub(super) fn invalid(error: &serde_json::Error) -> Refused {
+    let message = format!("that is no verb of the control channel: {error}");
+    Refused::new(Code::InvalidValue, message)
+}
+
+/// What was sent to be watched cannot be read.
+pub(super) fn invalid_watch(error: &serde_json::Error) -> Refused {
+    let message = format!("that says nothing of what is to be watched: {error}");
+    Refused::new(Code::InvalidValue, message)
+}

@@ -1,0 +1,67 @@
+//! What a session or the system refuses, as HTTP tells it: one table.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+
+use super::Problem;
+use crate::{
+    actor::AskError,
+    control::{Code, Refused},
+};
+
+impl From<AskError> for Problem {
+    fn from(error: AskError) -> Self {
+        Refused::from(error).into()
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let again = refused.retry_after().or_else(|| again(refused.code));
+        let problem = Self::new(status(refused.code), refused.code.as_str(), refused.message);
+        match again {
+            Some(after) => problem.retry_after(after),
+            None => problem,
+        }
+    }
+}
+
+/// Clients of HTTP expect to be told, where a status says that it passes.
+fn again(code: Code) -> Option<Duration> {
+    let passes = matches!(
+        status(code),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    );
+    passes.then_some(Duration::from_secs(1))
+}
+
+const fn status(code: Code) -> StatusCode {
+    match code {
+        Code::InvalidValue | Code::InvalidName | Code::EmptyQuestion | Code::TurnsOutOfRange => {
+            StatusCode::BAD_REQUEST
+        }
+        Code::AdminOnly | Code::Reserved => StatusCode::FORBIDDEN,
+        Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
+        Code::NothingRunning
+        | Code::Busy
+        | Code::NotWaiting
+        | Code::NothingToContinue
+        | Code::AlreadyOpen
+        | Code::Closed
+        | Code::AttachedAlready
+        | Code::NoSuchTurn
+        | Code::TooLongToFork
+        | Code::NotNew
+        | Code::Quarantined => StatusCode::CONFLICT,
+        Code::Deleted => StatusCode::GONE,
+        Code::TooLong | Code::QuestionTooLong | Code::ImportTooLarge => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        Code::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::InboxFull => StatusCode::TOO_MANY_REQUESTS,
+        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `oracle ctl` as an operator uses it, with a server that runs.
+
+use std::io::{BufRead as _, BufReader};
+
+use serde_json::{Value, json};
+
+use super::{
+    Place,
+    serve::{SERVE, Served},
+};
+
+const DONE: &str =
+    "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
+
+fn place() -> Place {
+    let script = json!({ "turns": [{ "reply": DONE }] }).to_string();
+    let place = Place::new(&[("script.json", &script)]);
+    let asked = place
+        .oracle("ask --session review --model scripted/script.json")
+        .arg("where is it?")
+        .output();
+    assert!(asked.status.success(), "{asked:?}");
+    place
+}
+
+/// Runs a command; gives its exit code and both streams.
+fn run(place: &Place, line: &str) -> (Option<i32>, String, String) {
+    let output = place.oracle(line).output();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn without_a_server_it_says_what_to_do() {
+    let place = Place::new(&[]);
+    let (code, out, err) = run(&place, "ctl list");
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.starts_with("oracle: no server runs over "), "{err}");
+    assert!(err.contains("start one with `oracle serve`"), "{err}");
+}
+
+#[test]
+fn an_operator_looks_after_a_server() {
+    let place = place();
+    let mut server = Served::start(&place, SERVE);
+    // The last thing that it says before it goes to work.
+    while !server
+        .err
+        .next()
+        .unwrap()
+        .unwrap()
+        .contains("keeps conversations")
+    {}
+    let control = place.data.path().join("oracle/control.sock");
+    while !control.exists() {
+        std::thread::yield_now();
+    }
+    for (line, code, says) in [
+        ("ctl list", 0, "review\tidle\t"),
+        ("ctl list --prefix nothing", 0, ""),
+        (
+            "ctl inspect review",
+            0,
+            "session   default/review\nstate     idle\n",
+        ),
+        ("ctl tail review --limit 2", 0, "query.accepted"),
+        ("ctl approvals", 0, ""),
+        ("ctl interrupt review", 1, ""),
+        ("ctl budget review --turns 9", 1, ""),
+        ("ctl pause nothing", 1, ""),
+        ("ctl steer system x", 2, ""),
+        (
+            "ctl fork review copy --query 1",
+            0,
+            "copied as default/copy\n",
+        ),
+        ("ctl close copy", 0, "done\n"),
+        ("ctl delete copy", 0, "deleted "),
+    ] {
+        let (found, out, err) = run(&place, line);
+        assert_eq!(found, Some(code), "{line}: {err}");
+        assert!(out.contains(says), "{line}: {out}");
+    }
+    let (code, out, _) = run(&place, "ctl inspect review --json");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["session"]["state"]), (Some(0), &"idle".into()));
+
+    let mut watch = place.oracle("ctl watch --json --type control.").command();
+    let mut watch = watch.spawn().unwrap();
+    let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines();
+    // Until it listens, and is told.
+    let told = std::thread::scope(|scope| {
+        let told = scope.spawn(|| seen.next().unwrap().unwrap());
+        while !told.is_finished() {
+            assert_eq!(run(&place, "ctl restart review").0, Some(0));
+        }
+        told.join().unwrap()
+    });
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["tenant"], "default");
+    assert_eq!(told["event"]["session"], "review");
+    assert_eq!(told["event"]["type"], "control.restarted");
+    assert_eq!(told["event"]["payload"], json!({ "by": "local" }));
+
+    let (code, out, _) = run(&place, "ctl shutdown");
+    assert_eq!((code, out.as_str()), (Some(0), "done\n"));
+    let (said, code) = server.end();
+    assert_eq!(said, ["oracle: ends: lets queries come to their ends"]);
+    assert_eq!(code, Some(0));
+    let last: Vec<String> = seen.map(Result::unwrap).collect();
+    let last: Value = serde_json::from_str(last.last().unwrap()).unwrap();
+    assert_eq!(last["seen"], "end", "{last}");
+    assert!(watch.wait().unwrap().success());
+    assert!(!control.exists());
+}

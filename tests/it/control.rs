@@ -1,0 +1,56 @@
+//! The control channel: the same verbs over every transport, with the same answers.
+//!
+//! Clocks run here, because a socket does: what is waited for is a fact, and no test says how long it took.
+
+mod conformance;
+mod port;
+mod socket;
+mod ways;
+
+use oracle_agent::{
+    llm::Scripted,
+    model::Submission,
+    testkit::{TestOracle, TestSystem, TestTool},
+};
+use serde_json::json;
+
+/// A reply that is an answer.
+fn done(text: &str) -> String {
+    format!(
+        "{text}\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
+         <confidence>0.9</confidence></signal>"
+    )
+}
+
+/// A system with a session at rest (`s`), one whose tool never answers (`busy`), and one that waits for a
+/// person (`waits`).
+async fn system() -> TestSystem {
+    let model = Scripted::new()
+        .reply(done("One."))
+        .calls("Looking.", [("slow", json!({}))])
+        .calls("May I?", [("write", json!({ "text": "x" }))])
+        .reply(done("It is written."));
+    let system = TestOracle::new(model)
+        .tool(TestTool::new("slow").hangs())
+        .tool(TestTool::new("write").needs_approval())
+        .tool(TestTool::new("extra"))
+        .policy(|policy| {
+            let (ready, given) = policy
+                .tools
+                .iter()
+                .cloned()
+                .partition::<Vec<_>, _>(|tool| tool.name == "extra");
+            policy.tools = given.into();
+            policy.attachable = ready.into();
+        })
+        .start()
+        .await
+        .unwrap();
+    system.session("s").unwrap().ask("first").await.unwrap();
+    for (name, kind) in [("busy", "tool.started"), ("waits", "approval.requested")] {
+        let session = system.session(name).unwrap();
+        session.submit(Submission::new("second")).await.unwrap();
+        session.wait_for(kind).await.unwrap();
+    }
+    system
+}

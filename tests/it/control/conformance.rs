@@ -1,0 +1,376 @@
+//! The same list of verbs over every transport, in one order, each time to a new system.
+
+use oracle_agent::{
+    control::{Verb, Watching},
+    model::{Principal, Seq, SessionName, TenantId, access::Role},
+};
+use serde_json::{Value, json};
+
+use super::{
+    system,
+    ways::{WAYS, Way},
+};
+
+/// What is asked, and what comes of it: the kind of the answer, or the code of the refusal.
+const CASES: &[(&str, &str)] = &[
+    (r#"{"verb":"list"}"#, "sessions"),
+    (r#"{"verb":"list","state":"running"}"#, "sessions"),
+    (r#"{"verb":"list","tenant":"nobody"}"#, "sessions"),
+    (r#"{"verb":"inspect","session":"s"}"#, "session"),
+    (r#"{"verb":"inspect","session":"default/s"}"#, "session"),
+    (r#"{"verb":"inspect","session":"nobody/s"}"#, "no_session"),
+    (r#"{"verb":"inspect","session":"none"}"#, "no_session"),
+    (r#"{"verb":"tail","session":"s","limit":3}"#, "events"),
+    (
+        r#"{"verb":"tail","session":"s","after":3,"limit":2}"#,
+        "events",
+    ),
+    (r#"{"verb":"tail","session":"s","after":3000}"#, "events"),
+    (r#"{"verb":"tail","session":"none"}"#, "no_session"),
+    (r#"{"verb":"pause","session":"none"}"#, "no_session"),
+    (r#"{"verb":"pause","session":"busy"}"#, "done"),
+    (r#"{"verb":"inspect","session":"busy"}"#, "session"),
+    (r#"{"verb":"resume","session":"busy"}"#, "done"),
+    (
+        r#"{"verb":"steer","session":"busy","text":" "}"#,
+        "empty_question",
+    ),
+    (
+        r#"{"verb":"steer","session":"busy","text":"Faster."}"#,
+        "done",
+    ),
+    (
+        r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":50,"max_tokens":9000}}"#,
+        "done",
+    ),
+    (
+        r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":0}}"#,
+        "turns_out_of_range",
+    ),
+    (r#"{"verb":"interrupt","session":"s"}"#, "nothing_running"),
+    (r#"{"verb":"interrupt","session":"none"}"#, "no_session"),
+    (r#"{"verb":"finish_now","session":"s"}"#, "nothing_running"),
+    (
+        r#"{"verb":"continue","session":"s","limits":{"max_turns":9}}"#,
+        "nothing_to_continue",
+    ),
+    (
+        r#"{"verb":"attach_tool","session":"s","tool":"nothing"}"#,
+        "unknown_tool",
+    ),
+    (
+        r#"{"verb":"attach_tool","session":"s","tool":"extra"}"#,
+        "done",
+    ),
+    (
+        r#"{"verb":"attach_tool","session":"s","tool":"extra"}"#,
+        "attached_already",
+    ),
+    (r#"{"verb":"approvals"}"#, "approvals"),
+    (r#"{"verb":"approvals","tenant":"nobody"}"#, "approvals"),
+    (
+        r#"{"verb":"approve","session":"waits","call":"nothing"}"#,
+        "not_waiting",
+    ),
+    (
+        r#"{"verb":"deny","session":"none","call":"nothing"}"#,
+        "no_session",
+    ),
+    (
+        r#"{"verb":"fork","session":"s","into":"copy","query":1}"#,
+        "forked",
+    ),
+    (
+        r#"{"verb":"fork","session":"s","into":"copy","query":1}"#,
+        "already_open",
+    ),
+    (
+        r#"{"verb":"fork","session":"s","into":"more","query":9}"#,
+        "no_such_turn",
+    ),
+    (
+        r#"{"verb":"fork","session":"s","into":"system","query":1}"#,
+        "reserved",
+    ),
+    (
+        r#"{"verb":"fork","session":"none","into":"more","query":1}"#,
+        "no_session",
+    ),
+    (r#"{"verb":"release","session":"s"}"#, "done"),
+    (r#"{"verb":"restart","session":"s"}"#, "done"),
+    (r#"{"verb":"restart","session":"none"}"#, "no_session"),
+    (r#"{"verb":"close","session":"copy"}"#, "done"),
+    (r#"{"verb":"inspect","session":"copy"}"#, "session"),
+    (r#"{"verb":"pause","session":"copy"}"#, "closed"),
+    (r#"{"verb":"delete","session":"busy"}"#, "busy"),
+    (r#"{"verb":"finish_now","session":"busy"}"#, "done"),
+    (r#"{"verb":"delete","session":"none"}"#, "no_session"),
+    (r#"{"verb":"delete","session":"copy"}"#, "deleted"),
+    (
+        r#"{"verb":"delete","session":"waits","anyway":true}"#,
+        "deleted",
+    ),
+    (r#"{"verb":"pause","session":"system"}"#, "reserved"),
+    (r#"{"verb":"list"}"#, "sessions"),
+    (r#"{"verb":"drain"}"#, "done"),
+    (r#"{"verb":"shut_down"}"#, "done"),
+];
+
+/// What differs from run to run is taken out.
+fn timeless(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for name in ["at", "since", "updated", "process"] {
+                if let Some(time) = fields.get_mut(name) {
+                    *time = Value::Null;
+                }
+            }
+            fields.values_mut().for_each(timeless);
+        }
+        Value::Array(items) => items.iter_mut().for_each(timeless),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The whole list over one transport.
+async fn play(name: &str) -> Vec<(String, Value)> {
+    let system = system().await;
+    let mut way = Way::to(name, &system).await;
+    let mut played = Vec::new();
+    for (asked, kind) in CASES {
+        let verb: Verb = serde_json::from_str(asked).unwrap();
+        let answered = way.ask(Principal::local(), verb).await;
+        let mut got = match answered {
+            Ok(answer) => answer,
+            Err((code, message)) => json!({ "answer": code, "message": message }),
+        };
+        assert_eq!(got["answer"], *kind, "{name}: {asked}: {got}");
+        timeless(&mut got);
+        played.push(((*asked).to_owned(), got));
+    }
+    // What was asked of what is not there has made nothing.
+    let names: Vec<&str> = played[CASES.len() - 3].1["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["key"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["busy", "s"], "{name}");
+    system.oracle().told_to_end().await;
+    played
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_transport_answers_the_same() {
+    let mut others = Vec::new();
+    for name in WAYS {
+        others.push((name, play(name).await));
+    }
+    let (_, first) = others.remove(0);
+    for (name, played) in others {
+        for (first, other) in first.iter().zip(&played) {
+            assert_eq!(first, other, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_verb_is_asked() {
+    let asked: std::collections::BTreeSet<String> = CASES
+        .iter()
+        .map(|(asked, _)| {
+            let asked: Value = serde_json::from_str(asked).unwrap();
+            asked["verb"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    // As serde tells them.
+    let unknown = serde_json::from_str::<Verb>(r#"{"verb":"?"}"#).unwrap_err();
+    let told = unknown.to_string();
+    let known: Vec<&str> = told.split('`').skip(3).step_by(2).collect();
+    assert!(known.len() > 15, "{told}");
+    for verb in known {
+        assert!(asked.contains(verb), "nobody asks `{verb}`");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_is_listed_answered_and_recorded_over_every_transport() {
+    for name in WAYS {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        let approvals = Verb::Approvals {
+            tenant: None,
+            limit: 10,
+        };
+        let waiting = way
+            .ask(Principal::local(), approvals.clone())
+            .await
+            .unwrap();
+        let [waiting] = waiting["approvals"].as_array().unwrap().as_slice() else {
+            panic!("{name}: {waiting}")
+        };
+        assert_eq!(waiting["session"]["name"], "waits");
+        assert_eq!(waiting["call"]["name"], "write");
+        let call = waiting["call"]["id"].as_str().unwrap();
+        let approve = json!({ "verb": "approve", "session": "waits", "call": call });
+        let approve: Verb = serde_json::from_value(approve).unwrap();
+        let answered = way.ask(Principal::local(), approve).await;
+        assert_eq!(answered, Ok(json!({ "answer": "done" })), "{name}");
+        let session = system.session("waits").unwrap();
+        let answered = session.wait_for("control.approval_answered").await.unwrap();
+        let payload = json!({ "call": call, "verdict": "approved", "by": "local" });
+        assert_eq!(answered.payload, payload, "{name}");
+        let ended = session.wait_for("query.finished").await.unwrap();
+        assert_eq!(ended.payload["outcome"], "answered", "{name}");
+        let none = way.ask(Principal::local(), approvals).await.unwrap();
+        assert_eq!(none["approvals"], json!([]), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
+    // Whoever is let in at the socket is its owner.
+    for name in ["calls", "port", "http"] {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        let who = |role| Principal {
+            name: "anna".into(),
+            tenant: TenantId::new("acme").unwrap(),
+            role,
+        };
+        let session = SessionName::new("busy").unwrap();
+        let pause = |tenant: Option<TenantId>| Verb::Pause {
+            session: oracle_agent::control::Subject {
+                tenant,
+                name: session.clone(),
+            },
+        };
+        let refused = way
+            .ask(who(Role::User), pause(Some(TenantId::local())))
+            .await;
+        assert_eq!(refused.unwrap_err().0, "admin_only", "{name}");
+        // A bare name is one of the speaker's own.
+        let refused = way.ask(who(Role::Admin), pause(None)).await;
+        assert_eq!(refused.unwrap_err().0, "no_session", "{name}");
+        let done = way
+            .ask(who(Role::Admin), pause(Some(TenantId::local())))
+            .await;
+        assert_eq!(done, Ok(json!({ "answer": "done" })), "{name}");
+        let busy = system.session("busy").unwrap();
+        let paused = busy.wait_for("control.paused");
+        assert_eq!(
+            paused.await.unwrap().payload,
+            json!({ "by": "anna" }),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_session_is_followed_from_any_event_on() {
+    for name in WAYS {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        let session = system.session("busy").unwrap();
+        let there = session.events(Seq(0)).await.unwrap();
+        let wanted = Watching {
+            session: Some("busy".parse().unwrap()),
+            after: Some(Seq(1)),
+            ..Watching::default()
+        };
+        let mut watched = way.watch(wanted).await.unwrap();
+        for event in &there[1..] {
+            let seen = watched.next().await;
+            assert_eq!(seen["seen"], "event", "{name}: {seen}");
+            assert_eq!(seen["tenant"], "default");
+            assert_eq!(
+                seen["event"],
+                serde_json::to_value(event).unwrap(),
+                "{name}"
+            );
+        }
+        let pause: Verb = serde_json::from_str(r#"{"verb":"pause","session":"busy"}"#).unwrap();
+        way.ask(Principal::local(), pause).await.unwrap();
+        let seen = watched.next().await;
+        assert_eq!(seen["event"]["type"], "control.paused", "{name}: {seen}");
+        assert_eq!(seen["event"]["seq"], there.len() as u64 + 1, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_sessions_are_watched_and_told_apart() {
+    for name in WAYS {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        let wanted = Watching {
+            types: vec!["control.".to_owned()],
+            ..Watching::default()
+        };
+        let mut watched = way.watch(wanted).await.unwrap();
+        for verb in [
+            r#"{"verb":"pause","session":"busy"}"#,
+            r#"{"verb":"restart","session":"s"}"#,
+            r#"{"verb":"resume","session":"busy"}"#,
+        ] {
+            let verb: Verb = serde_json::from_str(verb).unwrap();
+            way.ask(Principal::local(), verb).await.unwrap();
+        }
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let next = watched.next().await;
+            let text = |field: &str| next["event"][field].as_str().unwrap().to_owned();
+            seen.push((text("session"), text("type")));
+        }
+        // Sessions may be of different buses.
+        seen.sort_by_key(|(session, _)| session.clone());
+        let want = [
+            ("busy", "control.paused"),
+            ("busy", "control.resumed"),
+            ("s", "control.restarted"),
+        ];
+        assert_eq!(
+            seen,
+            want.map(|(s, t)| (s.to_owned(), t.to_owned())),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_watched_is_refused_alike() {
+    for name in WAYS {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        for (session, after, code) in [
+            (Some("none"), None, "no_session"),
+            (None, Some(Seq(1)), "invalid_value"),
+        ] {
+            let wanted = Watching {
+                session: session.map(|name| name.parse().unwrap()),
+                after,
+                ..Watching::default()
+            };
+            let Err((found, _)) = way.watch(wanted).await else {
+                panic!("{name}: {code}")
+            };
+            assert_eq!(found, code, "{name}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_watches_is_told_of_the_end() {
+    for name in ["calls", "port", "socket", "http"] {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        let mut watched = way.watch(Watching::default()).await.unwrap();
+        system.die().await;
+        loop {
+            let seen = watched.next().await;
+            if seen["seen"] == "end" {
+                assert_eq!(seen["why"], "the system has ended", "{name}");
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The transports, as one.
+
+use axum::{
+    Extension, Router,
+    body::Body,
+    http::{Request, header},
+};
+use futures_util::StreamExt as _;
+use http_body_util::BodyExt as _;
+use oracle_agent::{
+    control::{Controller, Follow, Seen, Verb, Watching, port, socket},
+    http::{Host, Settings, Shares, router},
+    model::{Principal, ProfileName},
+    testkit::TestSystem,
+};
+use ractor::{ActorRef, rpc::CallResult};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What is answered: the answer, or the code and the text of what was refused.
+pub(super) type Answered = Result<Value, (String, String)>;
+
+/// A transport to a system.
+pub(super) enum Way {
+    /// Calls in process.
+    Calls(Controller),
+    /// Messages between actors.
+    Port(ActorRef<port::ControlMsg>),
+    /// A Unix socket.
+    Socket {
+        folder: TempDir,
+        client: socket::Client,
+        _server: socket::Server,
+    },
+    /// HTTP.
+    Http(Router),
+}
+
+/// What is watched.
+pub(super) enum Watched {
+    Follow(Box<Follow>),
+    Socket(socket::Watched),
+    Http { body: Body, read: String },
+}
+
+pub(super) const WAYS: [&str; 4] = ["calls", "port", "socket", "http"];
+
+impl Way {
+    pub(super) async fn to(name: &str, system: &TestSystem) -> Self {
+        let controller = Controller::new(system.oracle().clone());
+        match name {
+            "calls" => Self::Calls(controller),
+            "port" => Self::Port(port::start(controller, None).await.unwrap().0),
+            "socket" => {
+                let folder = TempDir::new().unwrap();
+                let path = folder.path().join(socket::NAME);
+                let server = socket::Server::listen(&path, controller).await.unwrap();
+                let client = socket::Client::connect(&path).await.unwrap();
+                Self::Socket {
+                    folder,
+                    client,
+                    _server: server,
+                }
+            }
+            _ => Self::Http(
+                router(Host::new(Shares {
+                    keys: Arc::default(),
+                    oracle: system.oracle().clone(),
+                    journal: system.journal(),
+                    profiles: vec![ProfileName::oracle()],
+                    settings: Settings::default(),
+                }))
+                .0,
+            ),
+        }
+    }
+
+    pub(super) async fn ask(&mut self, who: Principal, verb: Verb) -> Answered {
+        match self {
+            Self::Calls(controller) => told(controller.carry_out(&who, verb).await),
+            Self::Port(port) => {
+                let message = |reply| port::ControlMsg::Do { who, verb, reply };
+                let CallResult::Success(answer) = port.call(message, None).await.unwrap() else {
+                    panic!("the port does not answer")
+                };
+                told(answer)
+            }
+            Self::Socket { client, .. } => told(client.carry_out(&verb).await.unwrap()),
+            Self::Http(routes) => {
+                let request = Request::post("/api/control")
+                    .header(header::CONTENT_TYPE, "application/json")
+                    .body(Body::from(serde_json::to_vec(&verb).unwrap()));
+                let routes = routes.clone().layer(Extension(who));
+                let response = send(routes, request.unwrap()).await;
+                read_http(response).await
+            }
+        }
+    }
+
+    pub(super) async fn watch(&mut self, wanted: Watching) -> Result<Watched, (String, String)> {
+        let who = Principal::local();
+        match self {
+            Self::Calls(controller) => {
+                let follow = controller.watch(&who, wanted).await;
+                follow
+                    .map(|follow| Watched::Follow(Box::new(follow)))
+                    .map_err(why)
+            }
+            Self::Port(port) => {
+                let message = |reply| port::ControlMsg::Watch { who, wanted, reply };
+                let CallResult::Success(follow) = port.call(message, None).await.unwrap() else {
+                    panic!("the port does not answer")
+                };
+                follow
+                    .map(|follow| Watched::Follow(Box::new(follow)))
+                    .map_err(why)
+            }
+            Self::Socket { folder, .. } => {
+                let path = folder.path().join(socket::NAME);
+                let client = socket::Client::connect(&path).await.unwrap();
+                let watched = client.watch(wanted).await.unwrap();
+                watched.map(Watched::Socket).map_err(why)
+            }
+            Self::Http(routes) => {
+                let mut query = Vec::new();
+                if let Some(session) = wanted.session {
+                    query.push(format!("session={session}"));
+                }
+                if let Some(after) = wanted.after {
+                    query.push(format!("after={after}"));
+                }
+                if !wanted.types.is_empty() {
+                    query.push(format!("types={}", wanted.types.join(",")));
+                }
+                let path = format!("/api/control/watch?{}", query.join("&"));
+                let request = Request::get(path).body(Body::empty()).unwrap();
+                let routes = routes.clone().layer(Extension(who));
+                let response = send(routes, request).await;
+                if !response.status().is_success() {
+                    return Err(read_http(response).await.unwrap_err());
+                }
+                let (body, read) = (response.into_body(), String::new());
+                Ok(Watched::Http { body, read })
+            }
+        }
+    }
+}
+
+impl Watched {
+    /// What is seen next, as JSON.
+    pub(super) async fn next(&mut self) -> Value {
+        let seen: Seen = match self {
+            Self::Follow(follow) => follow.next().await.unwrap(),
+            Self::Socket(watched) => watched.next().await.unwrap().unwrap(),
+            Self::Http { body, read } => loop {
+                if let Some((event, rest)) = read.split_once("\n\n") {
+                    let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                    let seen = data.map(|data| serde_json::from_str(data).unwrap());
+                    *read = rest.to_owned();
+                    if let Some(seen) = seen {
+                        break seen;
+                    }
+                    continue;
+                }
+                let mut stream = body.into_data_stream();
+                let more = stream.next().await.unwrap().unwrap();
+                read.push_str(std::str::from_utf8(&more).unwrap());
+            },
+        };
+        serde_json::to_value(seen).unwrap()
+    }
+}
+
+async fn send(routes: Router, request: Request<Body>) -> axum::response::Response {
+    use tower::ServiceExt as _;
+    routes.oneshot(request).await.unwrap()
+}
+
+async fn read_http(response: axum::response::Response) -> Answered {
+    let good = response.status().is_success();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let body: Value = serde_json::from_slice(&bytes).unwrap();
+    if good {
+        return Ok(body);
+    }
+    let text = |field: &str| body["error"][field].as_str().unwrap().to_owned();
+    Err((text("code"), text("message")))
+}
+
+fn told(answer: Result<oracle_agent::control::Answer, oracle_agent::control::Refused>) -> Answered {
+    let told = answer.map(|answer| serde_json::to_value(answer).unwrap());
+    told.map_err(why)
+}
+
+fn why(refused: oracle_agent::control::Refused) -> (String, String) {
+    (refused.code.to_string(), refused.message)
+}
