@@ -257,12 +257,8 @@ async fn a_tenants_own_key_may_nothing_and_an_admins_name_is_recorded() {
             .await;
         assert_eq!(done, Ok(json!({ "answer": "done" })), "{name}");
         let busy = system.session("busy").unwrap();
-        let paused = busy.wait_for("control.paused");
-        assert_eq!(
-            paused.await.unwrap().payload,
-            json!({ "by": "anna" }),
-            "{name}"
-        );
+        let paused = busy.wait_for("control.paused").await.unwrap();
+        assert_eq!(paused.payload, json!({ "by": "anna" }), "{name}");
     }
 }
 
