@@ -46,7 +46,7 @@ mod task;
 mod view;
 
 pub use approvals::Approval;
-pub use bus::{Filter, Frame, Notice, Subscription};
+pub use bus::{Filter, Frame, Frames, Notice, Subscription};
 pub use clock::Clock;
 pub use deletion::{DeleteError, Deletion, delete};
 pub use depths::Depths;
@@ -54,8 +54,8 @@ pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
 pub use handle::{
-    Answer, AskError, Listed, Listing, Oracle, Progress, SessionFilter, SessionHandle,
-    SessionState, Watch,
+    Answer, AskError, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
+    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Watch,
 };
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Count, Figures, Timing};

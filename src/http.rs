@@ -15,11 +15,13 @@ mod connection;
 mod control;
 mod door;
 mod drain;
+mod extract;
 mod front;
 mod health;
 mod held;
 mod host;
 mod metrics;
+mod native;
 mod openai;
 mod overload;
 mod problem;
@@ -28,7 +30,7 @@ mod settings;
 mod socket;
 mod tenants;
 
-use axum::{extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -55,10 +57,13 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .merge(control::routes())
         .merge(health::routes())
         .merge(openai::routes())
+        .merge(native::routes())
         .merge(metrics::routes())
         .with_state(host.clone())
         .split_for_parts();
+    let described = native::Described::new(&description);
     let router = router
+        .layer(Extension(described))
         .fallback(problem::no_such_route)
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.

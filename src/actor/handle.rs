@@ -41,19 +41,26 @@ use crate::{
     },
 };
 
+mod account;
 mod child;
+mod create;
 mod error;
 mod figures;
+mod follow;
 mod fork;
 mod list;
 mod look;
 mod operate;
+mod pages;
 mod trace;
 mod watch;
 
+pub use account::{QueryAccount, QueryPage, SignalAccount};
 pub(super) use child::Child;
 pub use error::AskError;
+pub use follow::Follow;
 pub use list::{Listed, Listing, SessionFilter, SessionState};
+pub use pages::EventPage;
 use watch::Detail;
 pub use watch::{Progress, Watch};
 
@@ -288,7 +295,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
-        self.follow(submission, Detail::All).await
+        self.follow_query(submission, Detail::All).await
     }
 
     /// Follows a query that was handed in before, from its beginning; it may have ended.
@@ -307,7 +314,10 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
-        self.follow(submission, Detail::End).await?.answer().await
+        self.follow_query(submission, Detail::End)
+            .await?
+            .answer()
+            .await
     }
 
     /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
@@ -328,7 +338,11 @@ impl SessionHandle {
         }
     }
 
-    async fn follow(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
+    async fn follow_query(
+        &self,
+        submission: Submission,
+        detail: Detail,
+    ) -> Result<Watch, AskError> {
         let filter = detail.filter(self.key.clone());
         let events = self.subscribe_to(filter.clone());
         let maybe_repeated = submission.idempotency_key.is_some();

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{input::Refusal, session::Session};
+use super::{
+    effect::Decision,
+    input::{Command, Moment, Refusal},
+    session::Session,
+};
 use crate::{
     model::{
         Import, Speaker,
         command::{MAX_IMPORT, MAX_IMPORTED},
+        record::{Opened, SessionFact},
     },
     signal::escape,
 };
@@ -57,6 +62,24 @@ fn harmless(text: &str) -> Option<Arc<str>> {
 }
 
 impl Session {
+    /// What is to be recorded of a new session that is there before its first message.
+    ///
+    /// # Errors
+    /// What it brings along may be too large.
+    pub fn begun(
+        &self,
+        opened: Opened,
+        import: Option<Box<Import>>,
+        now: Moment,
+    ) -> Result<Decision, Refusal> {
+        let mut begun = self.decide(Command::Open(opened), now)?;
+        if let Some(brought) = check(self, import)? {
+            let imported = self.note(SessionFact::Imported(brought), now);
+            begun.records.extend(imported.records);
+        }
+        Ok(begun)
+    }
+
     /// What goes to the model before the conversation: the composed prompt, and behind it what whoever
     /// runs the conversation wants.
     #[must_use]

@@ -2,13 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use super::{TestError, TestOracle};
+use super::{TestError, TestOracle, TestSession};
 use crate::{
     access::Keyring,
     actor::{Oracle, System},
     http::{Door, Host, Listener, Server, Settings, Shares},
     journal::Journal,
-    model::ProfileName,
+    model::{ProfileName, SessionKey, SessionName},
 };
 
 /// A server before a system of a test. Ends, at once, when it is dropped.
@@ -110,6 +110,15 @@ impl TestServer {
     #[must_use]
     pub const fn oracle(&self) -> &Oracle {
         self.system.oracle()
+    }
+
+    /// A session of this name.
+    ///
+    /// # Errors
+    /// When that is no name.
+    pub fn session(&self, name: &str) -> Result<TestSession, TestError> {
+        let key = SessionKey::local(SessionName::new(name)?);
+        Ok(TestSession::new(self.oracle().session(key)))
     }
 
     /// What its handlers share.

@@ -15,6 +15,7 @@ mod access;
 mod door;
 mod health;
 mod limits;
+mod native;
 mod openai;
 mod server;
 mod tenants;

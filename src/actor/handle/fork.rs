@@ -153,7 +153,7 @@ fn ends(point: ForkPoint, record: &Record) -> bool {
 
 impl Router {
     /// A new session with these records.
-    async fn begin_with(
+    pub(super) async fn begin_with(
         &self,
         key: &SessionKey,
         records: Vec<Arc<Record>>,

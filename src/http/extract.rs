@@ -1,0 +1,117 @@
+//! What a request says, for handlers: its body, its query string and its path, read strictly. What is wrong
+//! is refused as a [`Problem`] that names the field.
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, RawPathParams, Request},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use super::Problem;
+
+mod node;
+
+use node::{Fault, Node};
+
+/// Largest body that is read a second time to find out which of its fields is wrong.
+const NAMED: usize = 1 << 20;
+
+/// A body of JSON.
+#[derive(Debug)]
+pub(super) struct Json<T>(pub T);
+
+/// A query string.
+#[derive(Debug)]
+pub(super) struct Query<T>(pub T);
+
+/// The parts of the path that have names.
+#[derive(Debug)]
+pub(super) struct Path<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        is_json(request.headers())?;
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(|_| Problem::broken_body())?;
+        read(&body).map(Self)
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        let Ok(axum::extract::Query(pairs)) = pairs else {
+            return Err(Problem::bad("query", "the query string cannot be read"));
+        };
+        T::deserialize(Node::texts(pairs))
+            .map(Self)
+            .map_err(|fault| problem(fault, "query"))
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let Ok(params) = params else {
+            return Err(Problem::bad("path", "the path is no text"));
+        };
+        let named = params.iter();
+        let pairs = named.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        T::deserialize(Node::texts(pairs.collect()))
+            .map(Self)
+            .map_err(|fault| problem(fault, "path"))
+    }
+}
+
+/// A page of another site can send a form, but nothing that says that it is JSON.
+fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let what =
+        "the body has to be JSON, and the header `content-type` to say so: `application/json`";
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Err(Problem::new(status, "unsupported_media_type", what).of("content-type"))
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let error = match serde_json::from_slice(body) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    if error.is_data() && body.len() <= NAMED {
+        // Only now, because a tree of it may be many times as large as the body.
+        let tree = serde_json::from_slice(body)
+            .map(Node::json)
+            .map(T::deserialize);
+        if let Ok(Err(fault)) = tree {
+            return Err(problem(fault, "body"));
+        }
+    }
+    let what = format!("the body is not as it should be: {error}");
+    let code = if error.is_data() {
+        "invalid_value"
+    } else {
+        "invalid_json"
+    };
+    Err(Problem::new(StatusCode::BAD_REQUEST, code, what).of("body"))
+}
+
+fn problem(fault: Fault, whole: &'static str) -> Problem {
+    let field = fault.field().unwrap_or_else(|| whole.to_owned());
+    let what = format!("`{field}` {}", fault.what());
+    Problem::bad(field, what)
+}
+
+#[cfg(test)]
+mod tests;

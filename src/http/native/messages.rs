@@ -1,0 +1,147 @@
+//! `/api/sessions/{id}/messages`.
+
+use axum::{
+    Json as Answer,
+    extract::State,
+    http::{HeaderMap, HeaderName, StatusCode},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{InSession, session, shapes::LimitsObject};
+use crate::{
+    actor::AskError,
+    http::{
+        Caller, Host, Problem,
+        extract::{Json, Path},
+        problem::ProblemBody,
+    },
+    kernel::Refusal,
+    model::{BusyPolicy, SessionName, Submission},
+};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Longest key, in bytes.
+const LONGEST_KEY: usize = 255;
+
+/// A message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewMessage {
+    /// What is asked; at most 1 MiB, and not blank.
+    #[schema(min_length = 1, max_length = 1_048_576)]
+    text: String,
+    /// What to do if the session is busy.
+    #[serde(default)]
+    busy: BusyPolicy,
+    /// Budgets of this query, instead of the profile's.
+    limits: Option<LimitsObject>,
+}
+
+/// A message that is durable.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AcceptedMessage {
+    /// The session.
+    session: SessionName,
+    /// The query that answers it.
+    query: u32,
+    /// Where that query's acceptance stands in the session's log: what comes of it follows.
+    seq: u64,
+}
+
+/// Hands in a message. It is durable when this is answered, and it will be answered whatever happens to
+/// the server; the events tell what comes of it.
+///
+/// A session that is not there begins with it. A message that steers goes into the query that runs.
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "sessions",
+    params(
+        InSession,
+        ("Idempotency-Key" = Option<String>, Header,
+            description = "Makes a repeated request one message: up to 255 visible ASCII characters."),
+    ),
+    request_body = NewMessage,
+    responses(
+        (status = 202, description = "It is durable.", body = AcceptedMessage),
+        (status = 400, description = "A field is not in order.", body = ProblemBody),
+        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
+        (status = 409, description = "The session is busy, closed or set aside.", body = ProblemBody),
+        (status = 413, description = "The message is too long.", body = ProblemBody),
+        (status = 422, description = "The key was used for another message.", body = ProblemBody),
+        (status = 429, description = "Too many messages wait.", body = ProblemBody,
+            headers(("retry-after" = u64))),
+        (status = 503, description = "The system has no room, or ends.", body = ProblemBody,
+            headers(("retry-after" = u64))),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn submit(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(InSession { id }): Path<InSession>,
+    headers: HeaderMap,
+    Json(message): Json<NewMessage>,
+) -> Result<(StatusCode, Answer<AcceptedMessage>), Problem> {
+    let session = session(&host, &caller, id)?;
+    let limits = message.limits.map(|limits| limits.checked("limits"));
+    let submission = Submission {
+        text: message.text,
+        busy: message.busy,
+        idempotency_key: key(&headers)?,
+        limits: limits.transpose()?,
+        import: None,
+    };
+    host.room_for_a_query()?;
+    let query = session.submit(submission).await.map_err(refused)?;
+    // It was there a moment ago; if the session was deleted since, there is nothing to follow.
+    let seq = session.accepted_at(query).await?;
+    let seq = seq.ok_or_else(|| AskError::Deleted {
+        name: session.key().name.clone(),
+    })?;
+    let accepted = AcceptedMessage {
+        session: session.key().name.clone(),
+        query: query.0,
+        seq: seq.0,
+    };
+    Ok((StatusCode::ACCEPTED, Answer(accepted)))
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    let good = |text: &&str| {
+        (1..=LONGEST_KEY).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match key.to_str().ok().filter(good) {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => {
+            let what =
+                "`idempotency-key` has to be 1 to 255 visible ASCII characters without spaces";
+            Err(Problem::bad("idempotency-key", what))
+        }
+    }
+}
+
+/// With the field that is not as it should be.
+fn refused(error: AskError) -> Problem {
+    let field = match &error {
+        AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some("text"),
+        AskError::Refused(Refusal::KeyReused { .. }) => Some("idempotency-key"),
+        AskError::Refused(_)
+        | AskError::Name(_)
+        | AskError::Reserved { .. }
+        | AskError::Busy { .. }
+        | AskError::Timeout(_)
+        | AskError::Stopped
+        | AskError::Silent { .. }
+        | AskError::NoSession { .. }
+        | AskError::Deleted { .. }
+        | AskError::Journal(_) => None,
+    };
+    let problem = Problem::from(error);
+    match field {
+        Some(field) => problem.of(field),
+        None => problem,
+    }
+}

@@ -1,0 +1,315 @@
+//! `/api/sessions/{id}/queries`: what each was taken for, what the model was told, and what came of it.
+
+use axum::{Json as Answer, extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    InSession, session,
+    shapes::{LimitsObject, UsageObject, limit},
+};
+use crate::{
+    actor::{QueryAccount, SignalAccount},
+    http::{
+        Caller, Host, Problem,
+        extract::{Path, Query},
+        problem::ProblemBody,
+    },
+    model::{
+        QueryClassification, QueryId, Seq, SessionName, Timestamp,
+        record::{Classified, Finished, PromptSummary, SignalFact},
+    },
+};
+
+/// What every answer tells of a query.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct QueryBrief {
+    /// The session.
+    session: SessionName,
+    /// The query.
+    query: u32,
+    /// Where its acceptance stands in the session's log.
+    seq: u64,
+    /// When it was accepted.
+    at: Timestamp,
+    /// What was asked; in a list its first 1,000 bytes.
+    text: String,
+    /// `waiting`, `running` or `finished`.
+    state: &'static str,
+    /// How it ended: `answered`, `partial`, `stuck`, `forced`, `escalated`, `cancelled` or `failed`.
+    outcome: Option<&'static str>,
+    /// Why, where there is a why.
+    reason: Option<String>,
+    /// When it ended.
+    finished_at: Option<Timestamp>,
+    /// Turns completed.
+    turns: u32,
+    /// What it used; sub-agents count when it has ended.
+    usage: UsageObject,
+}
+
+/// All that is known of a query.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct QueryObject {
+    #[serde(flatten)]
+    brief: QueryBrief,
+    /// Its budgets.
+    limits: LimitsObject,
+    /// Made a repeated request one message.
+    idempotency_key: Option<String>,
+    /// The forced query that this one continues.
+    continues: Option<u32>,
+    /// What it was taken for; null until it is known.
+    classification: Option<ClassificationObject>,
+    /// The composed prompt; null until it is known.
+    prompt: Option<PromptObject>,
+    /// The signals of the model, in order.
+    signals: Vec<SignalObject>,
+    /// The answer; null until it has ended.
+    answer: Option<String>,
+    /// All of how it ended, by its outcome's kind.
+    end: Option<Value>,
+}
+
+/// What a query was taken for.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Classification)]
+struct ClassificationObject {
+    /// `code`, `documentation`, `research`, `conversational` or `action`.
+    query_type: &'static str,
+    /// It needs the code.
+    needs_code: bool,
+    /// It needs notes and documents.
+    needs_vault: bool,
+    /// It needs the web.
+    needs_web: bool,
+    /// How sure, from 0 to 1.
+    confidence: f64,
+    /// What spoke for it.
+    keywords_matched: Vec<String>,
+}
+
+impl From<QueryClassification> for ClassificationObject {
+    fn from(of: QueryClassification) -> Self {
+        Self {
+            query_type: of.query_type.as_str(),
+            needs_code: of.needs.needs_code,
+            needs_vault: of.needs.needs_vault,
+            needs_web: of.needs.needs_web,
+            confidence: of.confidence,
+            keywords_matched: of.keywords_matched,
+        }
+    }
+}
+
+/// A composed prompt.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Prompt)]
+struct PromptObject {
+    /// SHA-256 of its text, in hex.
+    hash: String,
+    /// The segments in it, in order.
+    segments: Vec<String>,
+    /// About how many tokens it has.
+    token_estimate: u64,
+    /// What was left out or cut.
+    warnings: Vec<String>,
+}
+
+impl From<PromptSummary> for PromptObject {
+    fn from(prompt: PromptSummary) -> Self {
+        Self {
+            hash: prompt.hash,
+            segments: prompt.segments_included,
+            token_estimate: prompt.token_estimate,
+            warnings: prompt.warnings,
+        }
+    }
+}
+
+/// A signal of the model, or a block that should have been one.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Signal)]
+struct SignalObject {
+    /// Where it stands in the session's log.
+    seq: u64,
+    /// In which turn, from 0.
+    turn: Option<u32>,
+    /// Its type and fields; null if it was rejected.
+    signal: Option<Value>,
+    /// Why it was rejected.
+    rejected: Option<String>,
+    /// The block as received.
+    raw_xml: String,
+}
+
+impl From<SignalAccount> for SignalObject {
+    fn from(account: SignalAccount) -> Self {
+        let (signal, rejected, raw_xml) = match account.fact {
+            SignalFact::Emitted(signal) => {
+                let mut value = serde_json::to_value(&*signal).unwrap_or_default();
+                if let Value::Object(fields) = &mut value {
+                    fields.remove("raw_xml");
+                }
+                (Some(value), None, signal.raw_xml.clone())
+            }
+            SignalFact::Rejected(rejection) => (None, Some(rejection.reason), rejection.raw_xml),
+        };
+        Self {
+            seq: account.seq.0,
+            turn: account.turn.map(|turn| turn.0),
+            signal,
+            rejected,
+            raw_xml,
+        }
+    }
+}
+
+fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
+    let finished = account.finished.as_ref();
+    let outcome = finished.map(|(_, finished)| &finished.outcome);
+    let state = match (finished, account.begun) {
+        (Some(_), _) => "finished",
+        (None, true) => "running",
+        (None, false) => "waiting",
+    };
+    QueryBrief {
+        session: session.clone(),
+        query: account.query.0,
+        seq: account.seq.0,
+        at: account.at,
+        text: std::mem::take(&mut account.text),
+        state,
+        outcome: outcome.map(|outcome| outcome.name()),
+        reason: outcome
+            .and_then(|outcome| outcome.reason())
+            .map(str::to_owned),
+        finished_at: finished.map(|(at, _)| *at),
+        turns: account.turns,
+        usage: account.usage.into(),
+    }
+}
+
+fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
+    let brief = brief(session, &mut account);
+    let (classification, prompt) = match account.classified {
+        Some(Classified {
+            classification,
+            prompt,
+        }) => (Some(classification.into()), Some(prompt.into())),
+        None => (None, None),
+    };
+    let (answer, end) = match account.finished {
+        Some((
+            _,
+            Finished {
+                answer, outcome, ..
+            },
+        )) => (Some(answer), Some(outcome)),
+        None => (None, None),
+    };
+    QueryObject {
+        brief,
+        limits: account.limits.into(),
+        idempotency_key: account.idempotency_key,
+        continues: account.continues.map(|query| query.0),
+        classification,
+        prompt,
+        signals: account.signals.into_iter().map(Into::into).collect(),
+        answer,
+        end: end.and_then(|outcome| serde_json::to_value(outcome).ok()),
+    }
+}
+
+/// Which queries are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// Only those after this, which is `next` of the page before.
+    after: Option<u64>,
+    /// Most of them.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u16>,
+}
+
+/// A page of a list of queries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct QueriesPage {
+    /// In the order of their acceptance.
+    queries: Vec<QueryBrief>,
+    /// Give it as `after` for more; null if there is no more.
+    next: Option<u64>,
+}
+
+/// Lists the queries of a session, in the order of their acceptance.
+#[utoipa::path(get, path = "/api/sessions/{id}/queries", tag = "queries",
+    params(InSession, Wanted),
+    responses(
+        (status = 200, body = QueriesPage),
+        (status = 400, description = "A parameter is not in order.", body = ProblemBody),
+        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
+        (status = 404, description = "There is no such session.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn list(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(InSession { id }): Path<InSession>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Answer<QueriesPage>, Problem> {
+    let session = session(&host, &caller, id)?;
+    let limit = limit(wanted.limit, 50, 200)?;
+    let page = session
+        .queries(Seq(wanted.after.unwrap_or(0)), limit)
+        .await?;
+    let name = &session.key().name;
+    let queries = page.queries.into_iter();
+    Ok(Answer(QueriesPage {
+        queries: queries
+            .map(|mut account| brief(name, &mut account))
+            .collect(),
+        next: page.next.map(|seq| seq.0),
+    }))
+}
+
+/// A query of a session.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct OneQuery {
+    /// The session's name.
+    #[param(inline)]
+    id: SessionName,
+    /// The query's number.
+    query: u32,
+}
+
+/// Shows all that is known of a query: classification, prompt, signals, outcome, usage and answer.
+#[utoipa::path(get, path = "/api/sessions/{id}/queries/{query}", tag = "queries",
+    params(OneQuery),
+    responses(
+        (status = 200, body = QueryObject),
+        (status = 400, description = "That is no name, or no number.", body = ProblemBody),
+        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
+        (status = 404, description = "There is no such session, or no such query.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn show(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(OneQuery { id, query }): Path<OneQuery>,
+) -> Result<Answer<QueryObject>, Problem> {
+    let session = session(&host, &caller, id)?;
+    let account = session.account(QueryId(query)).await?;
+    let account = account.ok_or_else(|| {
+        let name = &session.key().name;
+        let what = format!("`{name}` has no query {query}");
+        Problem::new(StatusCode::NOT_FOUND, "no_query", what).of("query")
+    })?;
+    Ok(Answer(whole(&session.key().name, account)))
+}

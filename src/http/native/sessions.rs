@@ -1,0 +1,307 @@
+//! `/api/sessions`: made, listed, shown and deleted.
+
+use axum::{
+    Json as Answer,
+    extract::State,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{
+    InSession, not_reserved, session,
+    shapes::{SessionObject, limit},
+    tenant,
+};
+use crate::{
+    actor::{Listed, SessionFilter, SessionState, Take},
+    http::{
+        Caller, Host, Problem,
+        extract::{Json, Path, Query},
+        problem::ProblemBody,
+    },
+    model::{
+        Import, ProfileName, SessionName, Speaker, Timestamp,
+        command::{ImportedMessage, MAX_IMPORT, MAX_IMPORTED},
+    },
+};
+
+/// A session that is wanted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewSession {
+    /// Its name; without one it gets a UUID.
+    name: Option<SessionName>,
+    /// The profile that it lives by; without one the default one.
+    profile: Option<ProfileName>,
+    /// What was said elsewhere before.
+    import: Option<ImportObject>,
+}
+
+/// What a conversation brings along from elsewhere. All of it is data: a signal in it means nothing.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Import)]
+struct ImportObject {
+    /// How the conversation is to be led.
+    instructions: Option<String>,
+    /// What was said, oldest first.
+    #[serde(default)]
+    #[schema(max_items = 4096)]
+    messages: Vec<ImportedObject>,
+}
+
+/// A message that was said elsewhere.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ImportedMessage)]
+struct ImportedObject {
+    /// Who said it.
+    speaker: Speaker,
+    /// What.
+    text: String,
+}
+
+impl ImportObject {
+    fn checked(self) -> Result<Import, Problem> {
+        let said = self.messages.into_iter();
+        let messages =
+            said.map(|ImportedObject { speaker, text }| ImportedMessage { speaker, text });
+        let import = Import {
+            instructions: self.instructions,
+            messages: messages.collect(),
+        };
+        let (messages, bytes) = (import.messages.len(), import.bytes());
+        if messages > MAX_IMPORTED || bytes > MAX_IMPORT {
+            let what = format!(
+                "{messages} earlier messages of {bytes} bytes are too many, {MAX_IMPORTED} of {MAX_IMPORT} \
+                 are allowed: leave out the oldest"
+            );
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            return Err(Problem::new(status, "import_too_large", what).of("import"));
+        }
+        Ok(import)
+    }
+}
+
+/// Makes a session.
+///
+/// A message to a name that is not there makes one too; this one can say how it begins.
+#[utoipa::path(post, path = "/api/sessions", tag = "sessions",
+    request_body = NewSession,
+    responses(
+        (status = 201, description = "It is there; `location` says where.", body = SessionObject,
+            headers(("location" = String))),
+        (status = 400, description = "A field is not in order.", body = ProblemBody),
+        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
+        (status = 409, description = "There is one of this name.", body = ProblemBody),
+        (status = 413, description = "It brings along too much.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn create(
+    State(host): State<Host>,
+    caller: Caller,
+    Json(wanted): Json<NewSession>,
+) -> Result<Response, Problem> {
+    if host.drain().has_begun() {
+        return Err(Problem::ends());
+    }
+    let name = match wanted.name {
+        Some(name) => not_reserved(name, "name")?,
+        None => SessionName::from_uuid(Uuid::now_v7()),
+    };
+    let profile = profile(&host, wanted.profile)?;
+    let import = wanted.import.map(ImportObject::checked).transpose()?;
+    let oracle = host.oracle.acting(caller.by());
+    let made = oracle.create(caller.session(name), profile, import).await?;
+    let at = format!("/api/sessions/{}", made.key().name);
+    let view = SessionObject::from(made.view().await?);
+    let mut response = (StatusCode::CREATED, Answer(view)).into_response();
+    if let Ok(at) = HeaderValue::try_from(at) {
+        response.headers_mut().insert(header::LOCATION, at);
+    }
+    Ok(response)
+}
+
+fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Problem> {
+    let Some(wanted) = wanted else {
+        return Ok(host
+            .profiles
+            .first()
+            .cloned()
+            .unwrap_or_else(ProfileName::oracle));
+    };
+    if host.profiles.contains(&wanted) {
+        return Ok(wanted);
+    }
+    let names: Vec<&str> = host.profiles.iter().map(ProfileName::as_str).collect();
+    let there = names.join("`, `");
+    let what = format!("there is no profile `{wanted}`; there are `{there}`");
+    Err(Problem::bad("profile", what))
+}
+
+/// Which sessions are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// Only those that stand like this.
+    #[param(inline)]
+    state: Option<SessionState>,
+    /// Only those whose names begin like this.
+    prefix: Option<String>,
+    /// Only those that recorded something since.
+    #[param(inline)]
+    updated_since: Option<Timestamp>,
+    /// Only those after this, which is `next` of the page before.
+    #[param(inline)]
+    after: Option<SessionName>,
+    /// Most of them.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+}
+
+/// A page of a list of sessions.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SessionPage {
+    /// In the order of their names.
+    sessions: Vec<ListedObject>,
+    /// Give it as `after` for more; null if there is no more. A page may be short and not the last.
+    next: Option<SessionName>,
+}
+
+/// A session in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ListedSession)]
+struct ListedObject {
+    /// Its name.
+    session: SessionName,
+    /// How it stands.
+    state: SessionState,
+    /// The number of its last event.
+    last: u64,
+    /// When that was recorded.
+    updated: Option<Timestamp>,
+}
+
+impl From<Listed> for ListedObject {
+    fn from(listed: Listed) -> Self {
+        Self {
+            session: listed.key.name,
+            state: listed.state,
+            last: listed.last.0,
+            updated: listed.updated,
+        }
+    }
+}
+
+/// Lists sessions, in the order of their names.
+#[utoipa::path(get, path = "/api/sessions", tag = "sessions",
+    params(Wanted),
+    responses(
+        (status = 200, body = SessionPage),
+        (status = 400, description = "A parameter is not in order.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn list(
+    State(host): State<Host>,
+    caller: Caller,
+    Query(wanted): Query<Wanted>,
+) -> Result<Answer<SessionPage>, Problem> {
+    let limit = limit(wanted.limit, 100, 1_000)?;
+    let filter = SessionFilter {
+        state: wanted.state,
+        prefix: wanted.prefix,
+        updated_since: wanted.updated_since,
+    };
+    let listed = host
+        .oracle
+        .list(tenant(&caller), &filter, wanted.after, limit);
+    let listed = listed.await?;
+    Ok(Answer(SessionPage {
+        sessions: listed.sessions.into_iter().map(Into::into).collect(),
+        next: listed.next,
+    }))
+}
+
+/// Shows how a session stands. It does not wake for that.
+#[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions",
+    params(InSession),
+    responses(
+        (status = 200, body = SessionObject),
+        (status = 400, description = "That is no name.", body = ProblemBody),
+        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
+        (status = 404, description = "There is no such session.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn show(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(InSession { id }): Path<InSession>,
+) -> Result<Answer<SessionObject>, Problem> {
+    let view = session(&host, &caller, id)?.view().await?;
+    Ok(Answer(view.into()))
+}
+
+/// How a session is deleted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Deleting {
+    /// Also in the middle of a query.
+    #[serde(default)]
+    #[param(default = false)]
+    force: bool,
+}
+
+/// What was deleted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DeletedSession {
+    /// Its name.
+    session: SessionName,
+    /// How many events it had.
+    events: u64,
+    /// How many sessions of sub-agents went with it.
+    sub_agents: usize,
+    /// Sessions of which not all sub-agents could be found: some may be kept.
+    unsure: Vec<SessionName>,
+}
+
+/// Deletes a session and those of its sub-agents for good.
+#[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions",
+    params(InSession, Deleting),
+    responses(
+        (status = 200, description = "It is gone.", body = DeletedSession),
+        (status = 400, description = "That is no name.", body = ProblemBody),
+        (status = 403, description = "The name is Oracle's own.", body = ProblemBody),
+        (status = 404, description = "There is no such session.", body = ProblemBody),
+        (status = 409, description = "It is in the middle of a query.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
+)]
+pub(super) async fn delete(
+    State(host): State<Host>,
+    caller: Caller,
+    Path(InSession { id }): Path<InSession>,
+    Query(Deleting { force }): Query<Deleting>,
+) -> Result<Answer<DeletedSession>, Problem> {
+    let key = caller.session(not_reserved(id, "id")?);
+    let from = if force { Take::Anyway } else { Take::AtRest };
+    let oracle = host.oracle.acting(caller.by());
+    let deleted = oracle.delete(&key, from).await?;
+    Ok(Answer(DeletedSession {
+        session: key.name,
+        events: deleted.known.last.0,
+        sub_agents: deleted.sub_agents,
+        unsure: deleted.unsure.into_iter().map(|(name, _)| name).collect(),
+    }))
+}

@@ -1,0 +1,138 @@
+//! What is told of queries, and the description of all.
+
+use oracle_agent::{
+    llm::Scripted,
+    testkit::{Silence, TestOracle},
+};
+use serde_json::{Value, json};
+
+use super::{super::greeter, Api, refusal};
+
+const MORE: &str = "Half of it.\n<signal type=\"need_turn\"><reason>the other half is \
+                    missing</reason><confidence>0.9</confidence></signal>";
+const BROKEN: &str = "Still.\n<signal type=\"need_turn\"><reason>x</reason></signal>";
+const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
+                    <confidence>0.9</confidence></signal>";
+
+#[tokio::test]
+async fn a_query_is_told_from_its_acceptance_to_its_answer() {
+    let model = Scripted::new().reply(MORE).reply(BROKEN).reply(DONE);
+    let api = Api::of(TestOracle::new(model)).await;
+    let question = "Where in the code is the parser implemented?";
+    api.session("s").ask(question).await.unwrap();
+    let (status, query) = api.get("/api/sessions/s/queries/1").await;
+    assert_eq!(status, 200);
+    let told = |field: &str| query[field].clone();
+    assert_eq!(told("text"), question);
+    assert_eq!(
+        (told("session"), told("query"), told("seq")),
+        (json!("s"), json!(1), json!(2))
+    );
+    assert_eq!(
+        (told("state"), told("outcome")),
+        (json!("finished"), json!("answered"))
+    );
+    assert_eq!(
+        (told("turns"), told("answer")),
+        (json!(3), json!("All of it."))
+    );
+    assert_eq!(query["limits"]["max_turns"], 30);
+    assert_eq!(query["classification"]["query_type"], "code");
+    assert_eq!(query["prompt"]["hash"].as_str().unwrap().len(), 64);
+    assert_eq!(
+        query["prompt"]["segments"],
+        json!(["base", "signals", "tools", "code"])
+    );
+    let signals = query["signals"].as_array().unwrap();
+    let kinds: Vec<&Value> = signals
+        .iter()
+        .map(|signal| &signal["signal"]["type"])
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            &json!("need_turn"),
+            &Value::Null,
+            &json!("context_sufficient")
+        ]
+    );
+    assert!(
+        signals[0]["raw_xml"]
+            .as_str()
+            .unwrap()
+            .starts_with("<signal")
+    );
+    assert!(signals[1]["rejected"].as_str().unwrap().contains("reason"));
+    let log = api.log("s").await;
+    let finished = log
+        .iter()
+        .find(|event| event.kind == "query.finished")
+        .unwrap();
+    assert_eq!(query["finished_at"], finished.at.to_string());
+    assert_eq!(
+        query["usage"]["output_tokens"],
+        finished.payload["usage"]["output_tokens"]
+    );
+}
+
+#[tokio::test]
+async fn queries_are_listed_by_pages() {
+    let model = Scripted::new().reply(DONE).reply(DONE);
+    let api = Api::of(TestOracle::new(Silence::new(0, model))).await;
+    for question in ["the first one?", "the second one?"] {
+        api.session("s").ask(question).await.unwrap();
+    }
+    let (_, all) = api.get("/api/sessions/s/queries").await;
+    let told = |page: &Value| -> Vec<(u64, String)> {
+        let queries = page["queries"].as_array().unwrap().iter();
+        queries
+            .map(|query| {
+                let outcome = query["outcome"].as_str().unwrap_or("none");
+                (query["query"].as_u64().unwrap(), outcome.to_owned())
+            })
+            .collect()
+    };
+    assert_eq!(told(&all), [(1, "answered".into()), (2, "answered".into())]);
+    assert_eq!(all["next"], Value::Null);
+    let (_, first) = api.get("/api/sessions/s/queries?limit=1").await;
+    assert_eq!(told(&first), [(1, "answered".into())]);
+    let rest = format!("/api/sessions/s/queries?limit=1&after={}", first["next"]);
+    let (_, rest) = api.get(&rest).await;
+    assert_eq!(
+        (told(&rest), &rest["next"]),
+        (vec![(2, "answered".into())], &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn a_query_that_runs_or_waits_says_so() {
+    let model = Silence::new(1, Scripted::new().reply(DONE));
+    let api = Api::of(TestOracle::new(model)).await;
+    for text in ["hello", "more"] {
+        let (status, _) = api
+            .post("/api/sessions/s/messages", json!({ "text": text }))
+            .await;
+        assert_eq!(status, 202);
+    }
+    api.session("s").wait_for("turn.started").await.unwrap();
+    for (query, state) in [(1, "running"), (2, "waiting")] {
+        let (_, told) = api.get(&format!("/api/sessions/s/queries/{query}")).await;
+        assert_eq!(
+            (&told["state"], &told["answer"]),
+            (&json!(state), &Value::Null)
+        );
+    }
+    let none = api.get("/api/sessions/s/queries/3").await;
+    assert_eq!(refusal(&none), (404, "no_query", Some("query")));
+}
+
+#[tokio::test]
+async fn the_description_is_served_as_it_is() {
+    let api = Api::of(greeter()).await;
+    let (status, description) = api.get("/api/openapi.json").await;
+    assert_eq!(status, 200);
+    let mut description = description;
+    description["info"]["version"] = json!("VERSION");
+    let text = serde_json::to_string_pretty(&description).unwrap();
+    insta::assert_snapshot!("openapi", text);
+}
