@@ -26,6 +26,7 @@ mod help;
 pub mod input;
 mod interrupts;
 pub mod journal;
+pub mod keys;
 pub mod mock_model;
 pub mod models;
 mod options;
@@ -69,6 +70,9 @@ pub enum Command {
     /// Serve conversations over HTTP
     #[command(after_help = help::SERVE)]
     Serve(serve::ServeArgs),
+    /// Make, list and revoke the keys of a server
+    #[command(after_help = help::KEYS)]
+    Keys(keys::KeysArgs),
     /// Look after the conversations of a running server
     #[command(after_help = help::CTL)]
     Ctl(Box<ctl::CtlArgs>),

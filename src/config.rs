@@ -25,6 +25,7 @@ mod query;
 mod secret;
 mod server;
 mod show;
+mod tenants;
 mod value;
 
 use serde::{Deserialize, Serialize};
@@ -40,9 +41,10 @@ pub use provider::{Dialect, Provider, ProviderModel, Stream};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
 pub use secret::may_be_secret;
 pub use server::Server;
+pub use tenants::{Named, OfTenant, Tenants};
 pub use value::{
-    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, ModelChain, ModelName,
-    NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName,
+    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, ModelChain,
+    ModelName, NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName, WebOrigin,
 };
 
 /// All that can be set, by section.
@@ -75,6 +77,8 @@ pub struct Config {
     pub actors: Actors,
     /// What is served over HTTP, and how much of it.
     pub server: Server,
+    /// What a tenant may have of it.
+    pub tenants: Tenants,
     /// Where things are kept.
     pub data: Data,
     /// Servers of models besides the built-in presets.

@@ -13,6 +13,7 @@ mod accept;
 mod caller;
 mod connection;
 mod control;
+mod door;
 mod drain;
 mod extract;
 mod front;
@@ -27,6 +28,7 @@ mod problem;
 mod server;
 mod settings;
 mod socket;
+mod tenants;
 
 use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::OpenApi;
@@ -39,6 +41,7 @@ pub use host::{Host, Shares};
 pub use problem::Problem;
 pub use server::Server;
 pub use settings::Settings;
+pub use tenants::Place;
 
 /// What the description says of the whole.
 #[derive(OpenApi)]
@@ -65,6 +68,7 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
+        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(from_fn_with_state(host.clone(), overload::admit))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, front::meet));

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | 0 | [`model`]: the shared vocabulary, plain data |
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
-//! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`] |
+//! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`], [`access`] |
 //! | 3 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
 //! | 4 | [`control`]: what an operator can do, in process and on a local socket |
 //! | 5 | [`cli`], [`http`]: translation of the outside to commands and back |
@@ -22,6 +22,7 @@
 pub mod model;
 pub mod signal;
 
+pub mod access;
 pub mod config;
 pub mod journal;
 pub mod kernel;

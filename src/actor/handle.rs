@@ -32,6 +32,7 @@ use super::{
     system_log::SystemLog,
 };
 use crate::{
+    access::Tenants,
     journal::Journal,
     kernel::{Command, Order, Refusal, Reply},
     model::{
@@ -122,6 +123,7 @@ pub struct Oracle {
     pub(super) gauges: Gauges,
     pub(super) meter: Meter,
     pub(super) providers: Boards,
+    pub(super) tenants: Tenants,
     pub(super) clock: Clock,
     /// The system's own log.
     pub(super) log: SystemLog,
@@ -177,6 +179,18 @@ impl Oracle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.live()
+    }
+
+    /// What tenants have, and may have.
+    #[must_use]
+    pub const fn tenants(&self) -> &Tenants {
+        &self.tenants
+    }
+
+    /// By what time it goes.
+    #[must_use]
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// How the model providers stand, by name. Cheap: nobody is asked.

@@ -6,7 +6,7 @@ use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
     gateway::Boards, handle::Router, meter::Meter, profile::Profiles,
 };
-use crate::journal::Journal;
+use crate::{access::Tenants, journal::Journal};
 
 /// How long the shell waits for what (spec 6: every await has a deadline).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,4 +68,6 @@ pub(super) struct All {
     /// Where sessions count what they do.
     pub meter: Meter,
     pub timeouts: Timeouts,
+    /// What tenants have, and may have.
+    pub tenants: Tenants,
 }

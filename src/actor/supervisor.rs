@@ -32,7 +32,9 @@ use super::{
     system_log::{SystemLog, Unwritten},
     task::Task,
 };
-use crate::{journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier};
+use crate::{
+    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier,
+};
 
 mod replacing;
 mod settings;
@@ -141,6 +143,7 @@ impl SupervisorActor {
             meter: Meter::default(),
             providers: Arc::new(args.backends.iter().map(board).collect()),
             timeouts: settings.timeouts,
+            tenants: Tenants::new(settings.tenants.clone()),
         })
     }
 
@@ -150,6 +153,7 @@ impl SupervisorActor {
             gauges: Gauges::new(services, gateways),
             meter: services.meter.clone(),
             providers: Arc::clone(&services.providers),
+            tenants: services.tenants.clone(),
             clock: services.clock.clone(),
             log,
             told_to_end: CancellationToken::new(),

@@ -18,7 +18,8 @@ mod serve;
 
 use super::BuildError;
 use crate::{
-    actor::Oracle,
+    access::KeyFile,
+    actor::{Clock, Oracle},
     cli::{
         self, Args, Command, Environment, Stop, config::ConfigCommand, prompt::Subject,
         terminal::Terminal,
@@ -66,6 +67,11 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             };
             let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
             return serve::serve(args, &loaded, environment, terminal);
+        }
+        Command::Keys(keys) => {
+            let file = KeyFile::within(&data::directory(&load()?.config, environment)?);
+            let (now, json) = (Clock::system().now(), args.options.json);
+            cli::keys::run(&keys.command, &file, now, json, terminal)
         }
         Command::Ctl(ctl) => return ctl::ctl(ctl, args, &load()?.config, environment, terminal),
         Command::Sessions(sessions) => {

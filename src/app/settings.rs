@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::{
+    access::{Limits, TenantLimits},
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
-    config::{Config, Count, OnMissingSignal, Provider, Share, Stream, Usd},
+    config::{Config, Count, OnMissingSignal, Provider, Share, Stream, Text, Usd},
     http,
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
-    model::Limits,
-    prompt,
+    model, prompt,
     tool::{CodeSearchSettings, FileReadSettings, ThreadSearchSettings},
 };
 
@@ -40,6 +40,7 @@ pub(super) fn system(config: &Config) -> SystemSettings {
         max_restarts: config.supervisor.max_crashes.get(),
         gateway,
         providers: config.providers.iter().map(of_provider).collect(),
+        tenants: tenants(config),
         timeouts: Timeouts {
             tool: config.tools.call_deadline.get(),
             ..defaults.timeouts
@@ -70,7 +71,7 @@ fn of_provider(gateway: GatewaySettings, provider: &Provider) -> GatewaySettings
 /// What decisions go by.
 pub(super) fn apply(config: &Config, policy: &mut Policy) {
     let budget = &config.budget;
-    policy.limits = Limits {
+    policy.limits = model::Limits {
         max_turns: config.oracle.max_turns.get(),
         max_tokens: budget.max_tokens.map(|tokens| u64::from(tokens.get())),
         max_cost: budget.max_cost_usd.map(Usd::nanos),
@@ -118,7 +119,40 @@ pub(super) fn server(config: &Config) -> http::Settings {
         max_requests: server.max_requests.size(),
         max_queries: server.max_queries.size(),
         max_body: server.max_body.size(),
+        allowed_hosts: texts(&server.allowed_hosts),
+        allowed_origins: texts(&server.allowed_origins),
+        wrong_keys_per_minute: server.wrong_keys_per_minute.get().into(),
         progress: server.progress,
+    }
+}
+
+fn texts<F>(list: &[Text<F>]) -> Vec<String>
+where
+    Text<F>: ToString,
+{
+    list.iter().map(ToString::to_string).collect()
+}
+
+/// What tenants may have.
+fn tenants(config: &Config) -> TenantLimits {
+    let tenants = &config.tenants;
+    let named = tenants.named.0.iter().map(|(name, own)| {
+        let limits = Limits {
+            requests_per_minute: own.requests_per_minute.map(|most| most.get().into()),
+            tokens_per_minute: own.tokens_per_minute.map(|most| most.get().into()),
+            sessions: own.max_sessions.map(Count::size),
+            queued: own.max_queued.map(Count::size),
+        };
+        (name.clone(), limits)
+    });
+    TenantLimits {
+        all: Limits {
+            requests_per_minute: tenants.requests_per_minute.map(|most| most.get().into()),
+            tokens_per_minute: tenants.tokens_per_minute.map(|most| most.get().into()),
+            sessions: tenants.max_sessions.map(Count::size),
+            queued: tenants.max_queued.map(Count::size),
+        },
+        named: named.collect(),
     }
 }
 
@@ -168,6 +202,16 @@ mod tests {
     #[test]
     fn a_server_is_by_default_as_its_room_says() {
         assert_eq!(server(&Config::default()), http::Settings::default());
+    }
+
+    #[test]
+    fn tenants_have_the_limits_that_are_set() {
+        let file = "[tenants]\nmax_queued = 5\n[tenants.named.acme]\nmax_sessions = 7\n";
+        let limits = system(&toml::from_str(file).unwrap()).tenants;
+        assert_eq!((limits.all.queued, limits.all.sessions), (Some(5), None));
+        let acme = limits.named[&model::TenantId::new("acme").unwrap()];
+        assert_eq!((acme.queued, acme.sessions), (None, Some(7)));
+        assert_eq!(system(&Config::default()).tenants, TenantLimits::default());
     }
 
     #[test]

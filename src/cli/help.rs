@@ -98,6 +98,25 @@ Exit codes:
   6    the journal could not be written for good
   130  ended at once";
 
+pub(super) const KEYS: &str = "\
+Keys are kept in the data directory as hashes. As soon as there is one, a server asks everybody for a key; \
+without any it listens on this machine only. A server that runs notices changes within seconds.
+
+A key of the role `user` opens the conversations of its tenant; one of the role `admin` opens those of all \
+tenants, and the server itself. `create` prints the key to standard output, once.
+
+Examples:
+  oracle keys create --name ann
+  oracle keys create --name ops --role admin --expires 30d
+  oracle keys create --name shop --tenant shop --json | jq -r .key
+  oracle keys list
+  oracle keys revoke ann
+
+Exit codes:
+  0    done
+  1    failed: no such key, a name that is taken, keys that cannot be read
+  2    wrong usage or configuration";
+
 pub(super) const CTL: &str = concat!(
     "\
 Talks to the server over the data directory, which only the owner of that directory can do, or with --url to \

@@ -37,6 +37,8 @@ pub struct Started<'a> {
     pub because: &'a str,
     /// Where data are.
     pub data: &'a Path,
+    /// Whether whoever asks needs a key.
+    pub needs_keys: bool,
 }
 
 impl Started<'_> {
@@ -47,6 +49,7 @@ impl Started<'_> {
             models,
             because,
             data,
+            needs_keys,
         } = self;
         terminal
             .err
@@ -57,6 +60,10 @@ impl Started<'_> {
         terminal
             .err
             .say(format_args!("keeps conversations in {data}"));
+        terminal.err.say(match needs_keys {
+            true => "asks everybody for a key",
+            false => "asks nobody for a key: `oracle keys create` makes one",
+        });
     }
 }
 

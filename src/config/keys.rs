@@ -15,7 +15,7 @@ pub(super) struct Section {
 }
 
 /// All sections, in the order of [`Config`].
-pub(super) fn sections() -> [Section; 14] {
+pub(super) fn sections() -> [Section; 15] {
     /// Takes the struct of a section from the field that holds it.
     fn section<'de, T: Deserialize<'de>>(name: &'static str, _: fn(Config) -> T) -> Section {
         Section {
@@ -37,6 +37,7 @@ pub(super) fn sections() -> [Section; 14] {
         section("supervisor", |config| config.supervisor),
         section("actors", |config| config.actors),
         section("server", |config| config.server),
+        section("tenants", |config| config.tenants),
         section("data", |config| config.data),
     ]
 }

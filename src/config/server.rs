@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{Address, Count, SECOND, Span};
+use super::value::{Address, Count, HostName, SECOND, Span, WebOrigin};
 
 /// `[server]`: how `oracle serve` listens, and how much it takes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,12 @@ pub struct Server {
     pub max_queries: Count<1, 10_000_000>,
     /// Largest body of a request, in bytes.
     pub max_body: Count<1_024, 1_073_741_824>,
+    /// Names that the server is asked for by, besides its address.
+    pub allowed_hosts: Vec<HostName>,
+    /// Web pages that may ask it.
+    pub allowed_origins: Vec<WebOrigin>,
+    /// Wrong keys that an address may show in a minute.
+    pub wrong_keys_per_minute: Count<1, 1_000_000>,
     /// Whether chats over OpenAI's interface are told what goes on, as reasoning.
     pub progress: bool,
 }
@@ -48,6 +54,9 @@ impl Default for Server {
             max_requests: Count::of::<10_000>(),
             max_queries: Count::of::<20_000>(),
             max_body: Count::of::<8_388_608>(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            wrong_keys_per_minute: Count::of::<10>(),
             progress: false,
         }
     }

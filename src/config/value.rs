@@ -18,7 +18,8 @@ pub use path::FilePath;
 pub(super) use span::SECOND;
 pub use span::Span;
 pub use text::{
-    BaseUrl, Form, HeaderName, HeaderValue, ModelName, ProviderName, Text, VariableName,
+    BaseUrl, Form, HeaderName, HeaderValue, HostName, ModelName, ProviderName, Text, VariableName,
+    WebOrigin,
 };
 
 /// A value that is not allowed; the text says what is.

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Host, Problem, connection::Peer};
+use crate::model::Principal;
 
 /// By which a request is found again in the log; given, or made here.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -69,6 +70,7 @@ fn log(
         target: "oracle::access",
         request = id.as_str(),
         from = from.map(|peer| tracing::field::display(peer.address)),
+        by = response.extensions().get::<Principal>().map(|principal| &*principal.name),
         %method,
         // Without the query, which may hold what is nobody's business.
         path = uri.path(),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    Problem, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
+    Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
     settings::Settings,
 };
-use crate::{actor::Oracle, journal::Journal, model::ProfileName};
+use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +18,7 @@ struct Inner {
     overload: Overload,
     chats: Chats,
     journal_check: JournalCheck,
+    porter: Porter,
 }
 
 /// See [`Host`].
@@ -30,6 +31,8 @@ pub struct Shares {
     pub profiles: Vec<ProfileName>,
     /// How it listens, and how much it takes on.
     pub settings: Settings,
+    /// Who may come in.
+    pub keys: Arc<Keyring>,
 }
 
 impl Host {
@@ -37,12 +40,14 @@ impl Host {
     #[must_use]
     pub fn new(shares: Shares) -> Self {
         let overload = Overload::new(&shares.settings);
+        let porter = Porter::new(&shares.settings);
         Self(Arc::new(Inner {
             shares,
             drain: Drain::default(),
             overload,
             chats: Chats::default(),
             journal_check: JournalCheck::default(),
+            porter,
         }))
     }
 
@@ -63,6 +68,10 @@ impl Host {
 
     pub(super) fn journal_check(&self) -> &JournalCheck {
         &self.0.journal_check
+    }
+
+    pub(super) fn porter(&self) -> &Porter {
+        &self.0.porter
     }
 
     /// Whether the system takes another query; asked before anything is said to the actors.

@@ -17,7 +17,7 @@ use prometheus_client::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Host, Problem};
+use super::{Admin, Host, Problem, problem::ProblemBody};
 use crate::actor::{Count, Figures};
 
 mod sheet;
@@ -33,9 +33,11 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 
 /// Figures since the start of the process, in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
-    (status = 200, body = str, content_type = "application/openmetrics-text")
+    (status = 200, body = str, content_type = "application/openmetrics-text"),
+    (status = 401, body = ProblemBody),
+    (status = 403, body = ProblemBody)
 ))]
-async fn metrics(State(host): State<Host>) -> Response {
+async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     match written(&host) {
         Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
         Err(fmt::Error) => Problem::bug("metrics").into_response(),

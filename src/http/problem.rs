@@ -10,6 +10,7 @@ use axum::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+mod access;
 mod limits;
 mod refused;
 
@@ -85,20 +86,6 @@ impl Problem {
             retry_after: Some(after),
             ..self
         }
-    }
-
-    /// No key was given, or none that is known.
-    #[must_use]
-    pub fn no_key() -> Self {
-        let what = "no valid key was given: send `Authorization: Bearer KEY` with a key from `oracle keys create`";
-        Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", what)
-    }
-
-    /// The key does not open this.
-    #[must_use]
-    pub fn admin_only() -> Self {
-        let what = "this needs a key of the role `admin`";
-        Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 
     /// The status that it is answered with.

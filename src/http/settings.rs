@@ -28,6 +28,12 @@ pub struct Settings {
     pub max_queries: usize,
     /// Largest body of a request, in bytes.
     pub max_body: usize,
+    /// Names that it is asked for by, besides `localhost` and its address.
+    pub allowed_hosts: Vec<String>,
+    /// Web pages that may ask it, as browsers say them.
+    pub allowed_origins: Vec<String>,
+    /// Wrong keys that an address may show in a minute.
+    pub wrong_keys_per_minute: u64,
     /// Whether chats over OpenAI's interface are told what goes on, unless they say otherwise.
     pub progress: bool,
 }
@@ -45,6 +51,9 @@ impl Default for Settings {
             max_requests: 10_000,
             max_queries: 20_000,
             max_body: 8 << 20,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            wrong_keys_per_minute: 10,
             progress: false,
         }
     }

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use super::{TestError, TestOracle, TestSession};
 use crate::{
+    access::Keyring,
     actor::{Oracle, System},
     http::{Door, Host, Listener, Server, Settings, Shares},
     journal::Journal,
@@ -42,6 +43,19 @@ impl TestServer {
         Self::of(system, journal, change)
     }
 
+    /// The same, for those who have one of these keys.
+    ///
+    /// # Errors
+    /// When the system does not start, or there is no port.
+    pub async fn guarded(
+        oracle: TestOracle,
+        keys: Keyring,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Self, TestError> {
+        let (system, journal) = oracle.start().await?.into_parts();
+        Self::behind(system, journal, keys, change)
+    }
+
     /// Before a system that was put together otherwise, over this journal.
     ///
     /// # Errors
@@ -49,6 +63,15 @@ impl TestServer {
     pub fn of(
         system: System,
         journal: Arc<dyn Journal>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Self, TestError> {
+        Self::behind(system, journal, Keyring::none(), change)
+    }
+
+    fn behind(
+        system: System,
+        journal: Arc<dyn Journal>,
+        keys: Keyring,
         change: impl FnOnce(&mut Settings),
     ) -> Result<Self, TestError> {
         let mut settings = Settings::default();
@@ -60,6 +83,7 @@ impl TestServer {
             journal: Arc::clone(&journal),
             profiles: vec![ProfileName::oracle()],
             settings,
+            keys: Arc::new(keys),
         });
         let server = Server::start(listener, host.clone());
         Ok(Self {

@@ -33,6 +33,8 @@ mod folders;
 mod help;
 #[cfg(unix)]
 mod interrupts;
+#[cfg(unix)]
+mod keys;
 mod mock_model;
 mod models;
 #[cfg(unix)]

@@ -11,11 +11,14 @@ use std::{
 use oracle_agent::{llm::Scripted, testkit::TestOracle};
 use serde_json::Value;
 
+mod access;
+mod door;
 mod health;
 mod limits;
 mod native;
 mod openai;
 mod server;
+mod tenants;
 
 /// A system whose model says hello, for tests of what is before it.
 fn greeter() -> TestOracle {

@@ -18,6 +18,9 @@ impl SessionState {
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
         for record in records {
             self.services.meter.record(record);
+            if let Some(inbox) = &self.inbox {
+                inbox.used(spent(record));
+            }
             match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => {
                     let runs = self.session.query().map(|query| query.id());
@@ -98,4 +101,28 @@ impl SessionState {
             Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
         }
     }
+}
+
+/// What a record says that models were sent and have given. What a sub-agent used stands in its own session.
+fn spent(record: &Record) -> u64 {
+    let usage = match &record.fact {
+        Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
+        Fact::Budget(BudgetFact::ContextCompacted(compacted)) => compacted.usage,
+        Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
+        Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
+        Fact::Llm(LlmFact::FailedOver(failed)) => failed.usage,
+        Fact::Llm(LlmFact::Failed(failed)) => failed.usage,
+        Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
+        | Fact::Turn(_)
+        | Fact::Budget(_)
+        | Fact::Query(_)
+        | Fact::Session(_)
+        | Fact::Signal(_)
+        | Fact::Tool(_)
+        | Fact::Approval(_)
+        | Fact::Agent(_)
+        | Fact::Supervisor(_)
+        | Fact::Control(_) => return 0,
+    };
+    usage.total_tokens()
 }

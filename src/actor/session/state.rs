@@ -7,6 +7,7 @@ use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
 use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
 use crate::{
+    access::Inbox,
     actor::{
         flight::Flight,
         mailbox::Mailbox,
@@ -64,6 +65,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) turn_began: Option<u64>,
     /// Counts it among those that live.
     alive: Alive,
+    /// What its tenant has on its account; none where that has no limits.
+    pub(super) inbox: Option<Inbox>,
 }
 
 /// The journal took an append of this actor and then refused what its query had to record.
@@ -89,6 +92,7 @@ impl SessionState {
             services,
         } = args;
         let alive = services.meter.enter();
+        let inbox = services.tenants.account(&key.tenant).map(Inbox::new);
         let Replayed {
             session,
             opening,
@@ -119,6 +123,7 @@ impl SessionState {
             taken: 0,
             turn_began: None,
             alive,
+            inbox,
         }
     }
 
@@ -308,6 +313,9 @@ impl SessionState {
 
     /// Tells the shard what runs, and whether it should be getting on.
     fn sign_of_life(&mut self, me: &ActorRef<SessionMsg>) {
+        if let Some(inbox) = &mut self.inbox {
+            inbox.holds(self.session.waiting());
+        }
         let now = self.services.clock.monotonic_millis();
         let running = self
             .session

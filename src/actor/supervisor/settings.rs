@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::actor::{gateway::GatewaySettings, mailbox, services::Timeouts};
+use crate::{
+    access::TenantLimits,
+    actor::{gateway::GatewaySettings, mailbox, services::Timeouts},
+};
 
 /// How large a system is and how patient.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct SystemSettings {
     pub providers: BTreeMap<String, GatewaySettings>,
     /// How long the shell waits for what.
     pub timeouts: Timeouts,
+    /// What tenants may have.
+    pub tenants: TenantLimits,
 }
 
 /// When sessions that were cut off in the middle of a query come back (spec 10).
@@ -84,6 +89,7 @@ impl Default for SystemSettings {
             gateway: GatewaySettings::default(),
             providers: BTreeMap::new(),
             timeouts: Timeouts::default(),
+            tenants: TenantLimits::default(),
         }
     }
 }

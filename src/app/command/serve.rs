@@ -8,6 +8,7 @@ use super::{
     run::{lasting, on_runtime},
 };
 use crate::{
+    access::{KeyFile, Keyring},
     cli::{
         Args, Environment, Stop, exit,
         serve::{Ends, Started},
@@ -39,8 +40,13 @@ pub(super) fn serve(
     let (builder, folder) = lasting(config, args, environment)?;
     on_runtime(Box::pin(async {
         let mut ends = Ends::listen();
+        let keys = Keyring::open(KeyFile::within(&folder)).map_err(Stop::failed)?;
+        let door = match keys.is_guarded() {
+            true => Door::Keys,
+            false => Door::Open,
+        };
         // First of all: whoever finds the place taken is to have changed nothing.
-        let listener = Listener::bind(&settings, Door::Open).map_err(not_there)?;
+        let listener = Listener::bind(&settings, door).map_err(not_there)?;
         let shared = data::journal(&folder).await?;
         let journal: Arc<dyn Journal> = Arc::new(shared.clone());
         let mut system = builder.journal(shared.clone()).start().await?;
@@ -50,6 +56,7 @@ pub(super) fn serve(
             journal,
             profiles: vec![ProfileName::oracle()],
             settings,
+            keys: Arc::new(keys),
         });
         let server = Server::start(listener, host);
         let started = Started {
@@ -57,6 +64,7 @@ pub(super) fn serve(
             models: loaded.choice.chain.models(),
             because: &loaded.why_these_models(),
             data: &folder,
+            needs_keys: door == Door::Keys,
         };
         started.tell(terminal);
         let (at, controller) = (folder.join(socket::NAME), Controller::new(oracle.clone()));

@@ -107,6 +107,14 @@ forms! {
     is_variable;
     /// The name of a header.
     HeaderName, HeaderForm, "names of headers: letters, digits and `-`", is_header;
+    /// The name of a machine.
+    HostName, HostForm,
+    "names of machines, like oracle.example.org, without a port",
+    is_host;
+    /// Where a web page comes from, as browsers say it.
+    WebOrigin, OriginForm,
+    "origins as browsers send them, like https://chat.example.org or http://localhost:3000",
+    is_origin;
     /// The value of a header.
     HeaderValue, HeaderValueForm, "texts in ASCII, on one line", is_header_value;
 }
@@ -120,6 +128,33 @@ fn is_provider(text: &str) -> bool {
 
 fn is_model(text: &str) -> bool {
     !text.is_empty() && text.chars().all(super::chain::is_name_char)
+}
+
+fn is_host(text: &str) -> bool {
+    let label = |label: &str| {
+        let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        !label.is_empty() && label.chars().all(good)
+    };
+    text.len() <= 253 && text.split('.').all(label)
+}
+
+fn is_origin(text: &str) -> bool {
+    let scheme = |scheme: &str| text.strip_prefix(scheme);
+    let Some(rest) = scheme("https://").or_else(|| scheme("http://")) else {
+        return false;
+    };
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (rest, None),
+    };
+    let address = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let good_host = match address {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => is_host(host) && !host.chars().any(|c| c.is_ascii_uppercase()),
+    };
+    good_host && port.is_none_or(|port| port.parse::<u16>().is_ok())
 }
 
 fn is_url(text: &str) -> bool {

@@ -54,6 +54,7 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
     let listener = Listener::bind(&settings, Door::Open).unwrap();
     let address = listener.address();
     let host = Host::new(Shares {
+        keys: Arc::default(),
         oracle: system.oracle().clone(),
         journal: system.journal(),
         profiles: Vec::new(),

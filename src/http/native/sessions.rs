@@ -117,7 +117,10 @@ pub(super) async fn create(
     let profile = profile(&host, wanted.profile)?;
     let import = wanted.import.map(ImportObject::checked).transpose()?;
     let oracle = host.oracle.acting(caller.by());
-    let made = oracle.create(caller.session(name), profile, import).await?;
+    let key = caller.session(name);
+    let room = host.room_for_a_session(&key).await?;
+    let made = oracle.create(key, profile, import).await?;
+    room.taken();
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     let mut response = (StatusCode::CREATED, Answer(view)).into_response();

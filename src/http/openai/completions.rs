@@ -73,14 +73,14 @@ pub(super) async fn create(
         Some(chat) if !asked.is_task() => {
             let _turn = host.chats().turn(&caller.session(chat.clone())).await;
             let placed = asker.place(chat, &asked, &wishes).await?;
-            let (session, watch) = ask(placed, &asked, &wishes).await?;
+            let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
             (session, watch, None)
         }
         Some(_) | None => {
             let session = asker.session(brief::name());
             let brief = Brief::new(session.clone(), host.clone());
             let placed = Placed::Ask(session, place::import(&asked, &asked.past));
-            let (session, watch) = ask(placed, &asked, &wishes).await?;
+            let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
             (session, watch, Some(brief))
         }
     };
@@ -125,6 +125,7 @@ pub(super) async fn create(
 
 /// Asks, unless it was asked before, and follows.
 async fn ask(
+    host: &Host,
     placed: Placed,
     asked: &Asked,
     wishes: &Wishes,
@@ -140,7 +141,9 @@ async fn ask(
                 idempotency_key: wishes.key.clone(),
                 ..Submission::new(asked.question.clone()).with(import)
             };
+            let room = host.room_for_a_message(session.key()).await?;
             let watch = session.ask(submission).await?;
+            room.taken();
             Ok((session, watch))
         }
     }

@@ -64,6 +64,7 @@ impl Way {
             }
             _ => Self::Http(
                 router(Host::new(Shares {
+                    keys: std::sync::Arc::default(),
                     oracle: system.oracle().clone(),
                     journal: system.journal(),
                     profiles: vec![ProfileName::oracle()],

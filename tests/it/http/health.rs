@@ -166,6 +166,7 @@ mod without_sockets {
 
     fn host(system: &TestSystem) -> Host {
         Host::new(Shares {
+            keys: std::sync::Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
             profiles: vec![ProfileName::oracle()],

@@ -12,7 +12,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::{Raw, client, greeter, problem};
 
-const GET: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+const GET: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_too_large_is_refused_with_the_limit() {
@@ -50,7 +50,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     });
     let server = server.await.unwrap();
     let mut raw = Raw::to(server.address());
-    raw.send("POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhe");
+    raw.send("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nhe");
     let answer = raw.answer();
     assert!(
         answer.starts_with("HTTP/1.1 408") && answer.contains("slow_body"),
@@ -155,7 +155,7 @@ async fn a_thousand_who_dribble_keep_nobody_waiting() {
     }
     // They are connections like others, once they have something to say.
     for tcp in &mut dribblers {
-        tcp.write_all(b" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        tcp.write_all(b" HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
             .await
             .unwrap();
     }
@@ -173,7 +173,7 @@ async fn a_request_too_many_is_refused_at_once_and_told_when_to_come_again() {
     let server = TestServer::with(greeter(), |settings| settings.max_requests = 1);
     let server = server.await.unwrap();
     let mut first = Raw::to(server.address());
-    first.send("POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhe");
+    first.send("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nhe");
     let client = client();
     // Until it has arrived; from then on for as long as it is worked on.
     let refused = loop {
@@ -209,7 +209,7 @@ async fn bodies_of_all_together_have_a_bound() {
     let most = "x".repeat(1_023);
     let mut held = [(); 64].map(|()| Raw::to(server.address()));
     for raw in &mut held {
-        let head = "POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 1024\r\n\r\n";
+        let head = "POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1024\r\n\r\n";
         raw.send(head).send(&most);
     }
     let client = client();

@@ -45,6 +45,7 @@ impl Served {
     async fn start(oracle: TestOracle) -> Self {
         let system = oracle.start().await.unwrap();
         let host = Host::new(Shares {
+            keys: Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
             profiles: vec![ProfileName::oracle(), ProfileName::new("other").unwrap()],

@@ -112,7 +112,7 @@ async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
     let server = server.await.unwrap();
     let address = server.address();
     let mut resting = Raw::to(address);
-    resting.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    resting.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert!(resting.answer().starts_with("HTTP/1.1 200"));
     let (oracle, journal) = (server.oracle().clone(), server.journal());
     let key = SessionKey::local(SessionName::new("s").unwrap());

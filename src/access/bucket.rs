@@ -1,0 +1,114 @@
+//! So many in a minute, refilled continuously. Pure: times are values, from wherever they began.
+//!
+//! Kept as one time (GCRA): the moment at which all that was taken will have been paid back. A full bucket
+//! holds a minute's worth.
+
+use std::time::Duration;
+
+const MINUTE: u64 = 60_000_000_000;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Nanoseconds until one is refilled.
+    one: u64,
+    /// Nanoseconds until all are.
+    all: u64,
+    /// When everything taken is paid back, in nanoseconds.
+    paid: u64,
+}
+
+impl Bucket {
+    /// A full one.
+    #[must_use]
+    pub const fn new(a_minute: u64) -> Self {
+        let a_minute = if a_minute == 0 { 1 } else { a_minute };
+        // Rounded up: rather a little slower.
+        let one = MINUTE.div_ceil(a_minute);
+        Self {
+            one,
+            all: one.saturating_mul(a_minute),
+            paid: 0,
+        }
+    }
+
+    /// Takes one, if it is there.
+    ///
+    /// # Errors
+    /// How long it takes until it is.
+    pub fn take(&mut self, now: Duration) -> Result<(), Duration> {
+        self.look(now)?;
+        self.charge(now, 1);
+        Ok(())
+    }
+
+    /// Whether one is there.
+    ///
+    /// # Errors
+    /// How long it takes until it is.
+    pub fn look(&self, now: Duration) -> Result<(), Duration> {
+        let ready = self.paid.saturating_add(self.one);
+        match ready.checked_sub(nanos(now).saturating_add(self.all)) {
+            None | Some(0) => Ok(()),
+            Some(wait) => Err(Duration::from_nanos(wait)),
+        }
+    }
+
+    /// Takes so many, also if they are not there: then what follows waits for longer.
+    pub fn charge(&mut self, now: Duration, count: u64) {
+        let worth = self.one.saturating_mul(count);
+        self.paid = self.paid.max(nanos(now)).saturating_add(worth);
+    }
+
+    /// Whether nothing is missing.
+    #[must_use]
+    pub fn is_full(&self, now: Duration) -> bool {
+        self.paid <= nanos(now)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1_000);
+
+    #[test]
+    fn a_full_bucket_holds_a_minutes_worth_and_is_refilled_continuously() {
+        for limit in [1, 2, 7, 60, 100_000] {
+            let mut bucket = Bucket::new(limit);
+            let all = (0..2 * limit).filter(|_| bucket.take(START).is_ok());
+            assert_eq!(all.count() as u64, limit, "{limit}");
+            let wait = bucket.take(START).unwrap_err();
+            assert!(bucket.take(START + wait - Duration::from_nanos(1)).is_err());
+            assert!(bucket.take(START + wait).is_ok());
+            assert!(bucket.take(START + wait).is_err());
+            let later = START + wait + Duration::from_secs(61);
+            assert!(bucket.is_full(later));
+            let again = (0..2 * limit).filter(|_| bucket.take(later).is_ok());
+            assert_eq!(
+                again.count() as u64,
+                limit,
+                "never more, however long it rested"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_taken_too_much_is_paid_back() {
+        let mut bucket = Bucket::new(600);
+        bucket.charge(START, 1_200);
+        let wait = bucket.look(START).unwrap_err();
+        assert!(
+            wait > Duration::from_secs(60) && wait < Duration::from_secs(61),
+            "{wait:?}"
+        );
+        assert!(bucket.look(START + wait).is_ok());
+        bucket.charge(START, u64::MAX);
+        assert!(bucket.look(START).is_err(), "no number wraps around");
+    }
+}

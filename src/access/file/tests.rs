@@ -1,0 +1,142 @@
+//! The file, read and changed as a server and a command line do at the same time.
+
+use super::*;
+use crate::{
+    access::{BookError, Key, NewKey},
+    model::{TenantId, Timestamp, access::Role},
+};
+
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Book(#[from] BookError),
+}
+
+fn add(file: &KeyFile, name: &str) -> Result<Key, Refused> {
+    let key = Key::draw().unwrap();
+    let new = NewKey {
+        name: name.parse().unwrap(),
+        tenant: TenantId::local(),
+        role: Role::Admin,
+        expires: None,
+    };
+    file.change(|book| Ok::<_, Refused>(book.add(&key, new, Timestamp::from_millis(0))?))?;
+    Ok(key)
+}
+
+fn names(file: &KeyFile) -> Vec<String> {
+    let book = file.read().unwrap().unwrap();
+    let name = |entry: &crate::access::Entry| entry.name.to_string();
+    book.keys().iter().map(name).collect()
+}
+
+#[test]
+fn keys_are_kept_without_their_secrets_for_their_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(&folder.path().join("not/there/yet"));
+    assert!(file.read().unwrap().is_none());
+    let key = add(&file, "a").unwrap();
+    add(&file, "b").unwrap();
+    assert_eq!(names(&file), ["a", "b"]);
+    let text = fs::read_to_string(file.path()).unwrap();
+    assert!(text.contains(key.id().as_str()));
+    assert!(!text.contains(&key.reveal()[16..]), "{text}");
+    #[cfg(unix)]
+    for (path, mode) in [(file.path(), 0o600), (file.path().parent().unwrap(), 0o700)] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let found = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_never_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(folder.path());
+    add(&file, "a").unwrap();
+    let good = fs::read_to_string(file.path()).unwrap();
+    let twice = good.replace("\"keys\": [", "\"keys\": [KEY,").replace(
+        "KEY",
+        good.split_once('[').unwrap().1.rsplit_once(']').unwrap().0,
+    );
+    for (name, text, says) in [
+        ("cut", good[..good.len() / 2].to_owned(), "no JSON in line"),
+        ("empty", String::new(), "no JSON in line"),
+        (
+            "a field too many",
+            good.replace("\"name\"", "\"nam\""),
+            "not as it should be in line",
+        ),
+        (
+            "no hash",
+            good.replace("\"sha256\": \"", "\"sha256\": \"canary"),
+            "not as it should be",
+        ),
+        (
+            "newer",
+            good.replace("\"version\": 1", "\"version\": 2"),
+            "layout 2",
+        ),
+        ("twice", twice, "two keys have the id"),
+    ] {
+        fs::write(file.path(), &text).unwrap();
+        let read = file.read().unwrap_err().to_string();
+        let changed = add(&file, "b").unwrap_err().to_string();
+        assert!(read.contains(says), "{name}: {read}");
+        assert!(read.contains(&file.path().display().to_string()), "{read}");
+        assert!(!read.contains("canary"), "{read}");
+        assert_eq!(changed, read, "{name}");
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), text, "{name}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_may_write_to_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(folder.path());
+    add(&file, "a").unwrap();
+    for (mode, trusted) in [(0o644, true), (0o660, false), (0o602, false)] {
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let read = file.read();
+        assert_eq!(read.is_ok(), trusted, "{mode:o}");
+    }
+}
+
+#[test]
+fn a_change_that_is_refused_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(folder.path());
+    add(&file, "a").unwrap();
+    let before = file.stamp().unwrap();
+    assert!(matches!(
+        add(&file, "a"),
+        Err(Refused::Book(BookError::Taken { .. }))
+    ));
+    assert_eq!(file.stamp().unwrap(), before);
+    add(&file, "b").unwrap();
+    assert_ne!(file.stamp().unwrap(), before);
+}
+
+#[test]
+fn of_many_who_change_it_at_once_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(folder.path());
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let file = &file;
+            scope.spawn(move || {
+                for number in 0..4 {
+                    add(file, &format!("k{writer}.{number}")).unwrap();
+                }
+            });
+        }
+    });
+    let mut names = names(&file);
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 32);
+}

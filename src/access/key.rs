@@ -1,0 +1,212 @@
+//! A key: what is shown to its owner once, and the hash that is kept.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// What every key begins with, so that one that got lost is known for what it is.
+const PREFIX: &str = "oracle_";
+/// Random bytes of an id: enough to tell keys apart.
+const ID: usize = 4;
+/// Random bytes of a secret: too many to guess, so that a plain hash is enough.
+const SECRET: usize = 32;
+
+/// The machine has no randomness to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the operating system gives no random numbers, so no key can be made")]
+pub struct NoRandomness;
+
+/// A key as its owner has it: `oracle_<id>_<secret>`. Is not shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key {
+    id: KeyId,
+    text: String,
+}
+
+impl Key {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub fn draw() -> Result<Self, NoRandomness> {
+        let mut random = [0; ID + SECRET];
+        getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
+        let (id, secret) = random.split_at(ID);
+        let id = KeyId(hex(id));
+        let text = format!("{PREFIX}{id}_{}", hex(secret));
+        Ok(Self { id, text })
+    }
+
+    /// Takes a text for a key, if it has the form of one.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        let id = KeyId::new(id)?;
+        (secret.len() == 2 * SECRET && is_hex(secret)).then(|| Self {
+            id,
+            text: text.to_owned(),
+        })
+    }
+
+    /// The part that may be shown.
+    #[must_use]
+    pub const fn id(&self) -> &KeyId {
+        &self.id
+    }
+
+    /// What is kept of it.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        Hash(Sha256::digest(self.text.as_bytes()).into())
+    }
+
+    /// The key itself, for its owner's eyes.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}_…", self.id)
+    }
+}
+
+/// By what a key is spoken of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct KeyId(String);
+
+impl KeyId {
+    fn new(text: &str) -> Option<Self> {
+        (text.len() == 2 * ID && is_hex(text)).then(|| Self(text.to_owned()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::new(&text).ok_or_else(|| de::Error::custom("the id of a key is 8 hexadecimal digits"))
+    }
+}
+
+/// The SHA-256 of a key.
+#[derive(Clone, Copy)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// Of no key.
+    pub(super) const NONE: Self = Self([0; 32]);
+
+    /// Whether both are of one key; takes as long whatever the answer is.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hash(…)")
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        unhex(&text)
+            .map(Self)
+            .ok_or_else(|| de::Error::custom("a hash is 64 hexadecimal digits"))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Lower case only, so that a key has one form.
+fn is_hex(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 2 * bytes.len() || !is_hex(text) {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_as_it_was_written_and_no_two_are_alike() {
+        let (one, other) = (Key::draw().unwrap(), Key::draw().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(Key::read(one.reveal()), Some(one.clone()));
+        assert!(one.hash().is(&one.hash()) && !one.hash().is(&other.hash()));
+        let kept = serde_json::to_string(&one.hash()).unwrap();
+        let read: Hash = serde_json::from_str(&kept).unwrap();
+        assert!(read.is(&one.hash()));
+    }
+
+    #[test]
+    fn what_has_not_the_form_of_a_key_is_none() {
+        let secret = "0123456789abcdef".repeat(4);
+        let good = format!("oracle_00112233_{secret}");
+        assert!(Key::read(&good).is_some());
+        for bad in [
+            "",
+            "oracle_",
+            "sk-123",
+            "oracle_00112233",
+            "oracle_00112233_",
+            &good[1..],
+            &good[..good.len() - 1],
+            &format!("{good}0"),
+            &format!(" {good}"),
+            &good.to_uppercase(),
+            &good.replace("00112233", "0011223g"),
+            &good.replace("00112233", "0011é3"),
+        ] {
+            assert_eq!(Key::read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_and_its_hash_are_not_to_be_seen() {
+        let key = Key::draw().unwrap();
+        let secret = &key.reveal()[16..];
+        let seen = format!("{key:?} {:?}", key.hash());
+        assert!(!seen.contains(secret), "{seen}");
+        assert!(seen.contains(key.id().as_str()), "{seen}");
+        assert!(!seen.contains(&hex(&key.hash().0)), "{seen}");
+    }
+}

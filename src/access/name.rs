@@ -1,0 +1,86 @@
+//! What a key is called.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::model::Principal;
+
+/// Longest name, in characters.
+const LONGEST: usize = 64;
+
+/// The name of a key: 1–64 characters from `A–Z a–z 0–9 . _ : @ -`. Stands in logs and events.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct KeyName(String);
+
+/// A text that cannot be the name of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotAName {
+    /// Too long, too short, or with other characters.
+    #[error("the name of a key is 1 to {LONGEST} characters from A-Z a-z 0-9 . _ : @ -")]
+    Form,
+    /// It would look like somebody without a key.
+    #[error("this name is kept for those who need no key: choose another one")]
+    Reserved,
+}
+
+impl KeyName {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, NotAName> {
+        let good = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
+        if !(1..=LONGEST).contains(&text.len()) || !text.chars().all(good) {
+            return Err(NotAName::Form);
+        }
+        if text == &*Principal::local().name {
+            return Err(NotAName::Reserved);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for KeyName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_short_and_plain_and_nobody_elses() {
+        let long = "x".repeat(64);
+        for good in ["a", "ci.build-7", "ann@shop", long.as_str()] {
+            assert_eq!(good.parse::<KeyName>().unwrap().as_str(), good);
+        }
+        let too_long = "x".repeat(65);
+        for (bad, why) in [
+            ("", NotAName::Form),
+            ("two words", NotAName::Form),
+            ("é", NotAName::Form),
+            ("a\nb", NotAName::Form),
+            (too_long.as_str(), NotAName::Form),
+            ("local", NotAName::Reserved),
+        ] {
+            assert_eq!(bad.parse::<KeyName>(), Err(why), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What a tenant may have of the system: requests and tokens a minute, sessions, messages that wait.
+//!
+//! The server asks before it does something for a tenant; sessions tell what they use and how much waits
+//! for them. Where no limit is set, nothing is counted.
+//!
+//! **Invariant:** what is let in counts from that moment on (by a guard), so that many who ask at once get
+//! no more than one after the other.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use dashmap::DashMap;
+use tokio::time::Instant;
+
+use crate::model::TenantId;
+
+mod books;
+mod guards;
+
+use books::Books;
+pub use books::{Over, Room};
+pub use guards::{Inbox, NewSession, Pending};
+
+/// Limits of one tenant; what is not set has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests in a minute.
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in a minute, sent to models and received.
+    pub tokens_per_minute: Option<u64>,
+    /// Sessions that are kept, those of sub-agents among them.
+    pub sessions: Option<usize>,
+    /// Messages that wait.
+    pub queued: Option<usize>,
+}
+
+impl Limits {
+    /// These, and where they say nothing, those.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
+            tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
+            sessions: self.sessions.or(other.sessions),
+            queued: self.queued.or(other.queued),
+        }
+    }
+}
+
+/// Limits of all tenants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TenantLimits {
+    /// Of each tenant that has none of its own.
+    pub all: Limits,
+    /// Those of single ones; what they do not say is as for all.
+    pub named: BTreeMap<TenantId, Limits>,
+}
+
+impl TenantLimits {
+    fn of(&self, tenant: &TenantId) -> Limits {
+        let own = self.named.get(tenant).copied().unwrap_or_default();
+        own.or(self.all)
+    }
+
+    fn is_none(&self) -> bool {
+        let none = Limits::default();
+        self.all == none && self.named.values().all(|limits| *limits == none)
+    }
+}
+
+/// See the module. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Tenants(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    limits: TenantLimits,
+    began: Instant,
+    /// As many as there are tenants with keys.
+    accounts: DashMap<TenantId, Account>,
+}
+
+impl Tenants {
+    /// With these limits.
+    #[must_use]
+    pub fn new(limits: TenantLimits) -> Self {
+        Self((!limits.is_none()).then(|| {
+            Arc::new(Inner {
+                limits,
+                began: Instant::now(),
+                accounts: DashMap::new(),
+            })
+        }))
+    }
+
+    /// Without any limits.
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self(None)
+    }
+
+    /// What is known of a tenant; none where it has no limits.
+    #[must_use]
+    pub fn account(&self, tenant: &TenantId) -> Option<Account> {
+        let inner = self.0.as_ref()?;
+        let limits = inner.limits.of(tenant);
+        if limits == Limits::default() {
+            return None;
+        }
+        if let Some(account) = inner.accounts.get(tenant) {
+            return Some(account.clone());
+        }
+        let account = inner.accounts.entry(tenant.clone());
+        let account = account.or_insert_with(|| Account {
+            began: inner.began,
+            books: Arc::new(Mutex::new(Books::new(limits))),
+        });
+        Some(account.clone())
+    }
+}
+
+/// A tenant and what it has. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Account {
+    began: Instant,
+    // A lock, because sessions and requests of a tenant are many; held for a few sums.
+    books: Arc<Mutex<Books>>,
+}
+
+impl Account {
+    /// It sends a request.
+    ///
+    /// # Errors
+    /// When it may send none now.
+    pub fn request(&self) -> Result<(), Over> {
+        let now = self.now();
+        self.books().request(now)
+    }
+
+    /// It hands in a message, which counts among those that wait until the guard is dropped.
+    ///
+    /// # Errors
+    /// When its tokens of this minute are used, or too many wait.
+    pub fn message(&self) -> Result<Pending, Over> {
+        let now = self.now();
+        self.books().message(now)?;
+        Ok(Pending::new(self.clone()))
+    }
+
+    /// Models have been sent and have given so many tokens for it.
+    pub fn used(&self, tokens: u64) {
+        let now = self.now();
+        self.books().used(now, tokens);
+    }
+
+    /// Whether its sessions have a limit.
+    #[must_use]
+    pub fn counts_sessions(&self) -> bool {
+        self.books().counts_sessions()
+    }
+
+    /// Whether there is room for one more session.
+    #[must_use]
+    pub fn room_for_session(&self) -> Room {
+        let now = self.now();
+        let decided = self.books().room_for_session(now);
+        match decided {
+            books::Decided::Unlimited => Room::Free(NewSession::unlimited()),
+            books::Decided::Taken => Room::Free(NewSession::new(self.clone())),
+            books::Decided::Full(over) => Room::Full(over),
+            books::Decided::Count { most } => Room::Count { most },
+        }
+    }
+
+    /// So many sessions are kept.
+    pub fn counted(&self, sessions: usize) {
+        let now = self.now();
+        self.books().counted(now, sessions);
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

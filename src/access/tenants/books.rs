@@ -1,0 +1,285 @@
+//! The sums of one tenant. Pure: time is a value.
+
+use std::time::Duration;
+
+use super::{Limits, NewSession};
+use crate::access::Bucket;
+
+/// How often sessions are counted anew where there was no room: some may have been deleted.
+const RECOUNT: Duration = Duration::from_secs(1);
+/// When somebody who had too much waiting, or too many sessions, may look again.
+const SOON: Duration = Duration::from_secs(1);
+
+/// A tenant is over a limit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Over {
+    /// Too many requests.
+    #[error("your tenant may send {limit} requests a minute, and has sent them: try again later")]
+    Requests {
+        /// How many are allowed.
+        limit: u64,
+        /// When there is room again.
+        retry_after: Duration,
+    },
+    /// Too many tokens.
+    #[error("your tenant may use {limit} tokens a minute, and has used them: try again later")]
+    Tokens {
+        /// How many are allowed.
+        limit: u64,
+        /// When there is room again.
+        retry_after: Duration,
+    },
+    /// Too many sessions.
+    #[error("your tenant may keep {limit} sessions, and keeps as many: delete one first")]
+    Sessions {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// Too many messages that wait.
+    #[error(
+        "{limit} messages of your tenant may wait, and as many do: try again when some are answered"
+    )]
+    Queued {
+        /// How many are allowed.
+        limit: usize,
+    },
+}
+
+impl Over {
+    /// Stable name.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Requests { .. } | Self::Tokens { .. } => "rate_limited",
+            Self::Sessions { .. } => "too_many_sessions",
+            Self::Queued { .. } => "too_many_queued",
+        }
+    }
+
+    /// When it is worth trying again.
+    #[must_use]
+    pub const fn retry_after(self) -> Duration {
+        match self {
+            Self::Requests { retry_after, .. } | Self::Tokens { retry_after, .. } => retry_after,
+            Self::Sessions { .. } | Self::Queued { .. } => SOON,
+        }
+    }
+}
+
+/// Whether there is room for one more session.
+#[derive(Debug)]
+pub enum Room {
+    /// There is, and it is kept for this one.
+    Free(NewSession),
+    /// There is none.
+    Full(Over),
+    /// How many there are is to be counted; more than `most` need not be.
+    Count {
+        /// How many are allowed.
+        most: usize,
+    },
+}
+
+/// The same, before anybody holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decided {
+    Unlimited,
+    Taken,
+    Full(Over),
+    Count { most: usize },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Books {
+    limits: Limits,
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
+    /// Messages that wait in sessions that live.
+    waiting: usize,
+    /// Messages that are being handed in.
+    pending: usize,
+    /// Sessions that are kept, once they were counted.
+    sessions: Option<usize>,
+    counted: Duration,
+    /// Sessions that are being opened.
+    opening: usize,
+}
+
+impl Books {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            requests: limits.requests_per_minute.map(Bucket::new),
+            tokens: limits.tokens_per_minute.map(Bucket::new),
+            waiting: 0,
+            pending: 0,
+            sessions: None,
+            counted: Duration::ZERO,
+            opening: 0,
+        }
+    }
+
+    pub(super) fn request(&mut self, now: Duration) -> Result<(), Over> {
+        let limit = self.limits.requests_per_minute.unwrap_or(u64::MAX);
+        let taken = self
+            .requests
+            .as_mut()
+            .map_or(Ok(()), |bucket| bucket.take(now));
+        taken.map_err(|retry_after| Over::Requests { limit, retry_after })
+    }
+
+    pub(super) fn message(&mut self, now: Duration) -> Result<(), Over> {
+        let limit = self.limits.tokens_per_minute.unwrap_or(u64::MAX);
+        let look = self
+            .tokens
+            .as_ref()
+            .map_or(Ok(()), |bucket| bucket.look(now));
+        look.map_err(|retry_after| Over::Tokens { limit, retry_after })?;
+        if let Some(limit) = self.limits.queued
+            && self.waiting + self.pending >= limit
+        {
+            return Err(Over::Queued { limit });
+        }
+        self.pending += 1;
+        Ok(())
+    }
+
+    pub(super) fn handed_in(&mut self) {
+        self.pending = self.pending.saturating_sub(1);
+    }
+
+    pub(super) fn waits(&mut self, before: usize, now: usize) {
+        self.waiting = (self.waiting + now).saturating_sub(before);
+    }
+
+    pub(super) fn used(&mut self, now: Duration, tokens: u64) {
+        if let Some(bucket) = &mut self.tokens {
+            bucket.charge(now, tokens);
+        }
+    }
+
+    pub(super) const fn counts_sessions(&self) -> bool {
+        self.limits.sessions.is_some()
+    }
+
+    pub(super) fn room_for_session(&mut self, now: Duration) -> Decided {
+        let Some(limit) = self.limits.sessions else {
+            return Decided::Unlimited;
+        };
+        match self.sessions {
+            None => Decided::Count { most: limit },
+            Some(kept) if kept + self.opening < limit => {
+                self.opening += 1;
+                Decided::Taken
+            }
+            Some(_) if now >= self.counted + RECOUNT => Decided::Count { most: limit },
+            Some(_) => Decided::Full(Over::Sessions { limit }),
+        }
+    }
+
+    pub(super) fn counted(&mut self, now: Duration, sessions: usize) {
+        // Those that are being opened may be among them: rather one too many than one too few.
+        self.sessions = Some(sessions);
+        self.counted = now;
+    }
+
+    /// What was to be opened is there, or is not.
+    pub(super) fn opened(&mut self, is_there: bool) {
+        self.opening = self.opening.saturating_sub(1);
+        if is_there {
+            self.sessions = self.sessions.map(|sessions| sessions + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(100);
+
+    #[test]
+    fn requests_and_tokens_are_so_many_in_a_minute() {
+        let mut books = Books::new(Limits {
+            requests_per_minute: Some(2),
+            tokens_per_minute: Some(600),
+            ..Limits::default()
+        });
+        books.request(NOW).unwrap();
+        books.request(NOW).unwrap();
+        let over = books.request(NOW).unwrap_err();
+        let retry_after = Duration::from_secs(30);
+        assert_eq!(
+            over,
+            Over::Requests {
+                limit: 2,
+                retry_after
+            }
+        );
+        assert_eq!(
+            (over.code(), over.retry_after()),
+            ("rate_limited", retry_after)
+        );
+        books.message(NOW).unwrap();
+        books.used(NOW, 599);
+        books.message(NOW).unwrap();
+        books.used(NOW, 601);
+        let over = books.message(NOW).unwrap_err();
+        assert_eq!(over.code(), "rate_limited");
+        assert!(
+            over.retry_after() > Duration::from_secs(60),
+            "what was too much is paid back"
+        );
+        books.message(NOW + over.retry_after()).unwrap();
+    }
+
+    #[test]
+    fn messages_that_are_handed_in_count_as_waiting() {
+        let queued = Some(2);
+        let mut books = Books::new(Limits {
+            queued,
+            ..Limits::default()
+        });
+        books.message(NOW).unwrap();
+        books.message(NOW).unwrap();
+        let over = books.message(NOW).unwrap_err();
+        assert_eq!(over, Over::Queued { limit: 2 });
+        books.handed_in();
+        books.waits(0, 1);
+        assert_eq!(books.message(NOW), Err(over));
+        books.waits(1, 0);
+        books.message(NOW).unwrap();
+    }
+
+    #[test]
+    fn sessions_are_counted_once_and_again_when_there_is_no_room() {
+        let sessions = Some(2);
+        let mut books = Books::new(Limits {
+            sessions,
+            ..Limits::default()
+        });
+        let full = Decided::Full(Over::Sessions { limit: 2 });
+        let count = Decided::Count { most: 2 };
+        assert_eq!(books.room_for_session(NOW), count);
+        books.counted(NOW, 0);
+        assert_eq!(books.room_for_session(NOW), Decided::Taken);
+        assert_eq!(books.room_for_session(NOW), Decided::Taken);
+        assert_eq!(books.room_for_session(NOW), full, "both are being opened");
+        books.opened(false);
+        assert_eq!(books.room_for_session(NOW), Decided::Taken);
+        books.opened(true);
+        books.opened(true);
+        assert_eq!(books.room_for_session(NOW), full);
+        let later = NOW + RECOUNT;
+        assert_eq!(books.room_for_session(later), count);
+        books.counted(later, 1);
+        assert_eq!(
+            books.room_for_session(later),
+            Decided::Taken,
+            "one was deleted"
+        );
+        let mut free = Books::new(Limits::default());
+        assert_eq!(free.room_for_session(NOW), Decided::Unlimited);
+    }
+}

@@ -1,0 +1,153 @@
+//! What counts for as long as it is held.
+
+use super::Account;
+
+/// A message that is being handed in.
+#[derive(Debug)]
+#[must_use = "it counts until it is dropped"]
+pub struct Pending(Account);
+
+impl Pending {
+    pub(super) const fn new(account: Account) -> Self {
+        Self(account)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.books().handed_in();
+    }
+}
+
+/// A session that is being opened. Its place is given back, unless it was.
+#[derive(Debug)]
+#[must_use = "its place is given back when it is dropped"]
+pub struct NewSession(Option<Account>);
+
+impl NewSession {
+    pub(super) const fn new(account: Account) -> Self {
+        Self(Some(account))
+    }
+
+    pub(super) const fn unlimited() -> Self {
+        Self(None)
+    }
+
+    /// It is there.
+    pub fn opened(mut self) {
+        if let Some(account) = self.0.take() {
+            account.books().opened(true);
+        }
+    }
+}
+
+impl Drop for NewSession {
+    fn drop(&mut self) {
+        if let Some(account) = &self.0 {
+            account.books().opened(false);
+        }
+    }
+}
+
+/// What waits for one session, as long as it lives.
+#[derive(Debug)]
+pub struct Inbox {
+    account: Account,
+    waiting: usize,
+}
+
+impl Inbox {
+    /// Nothing waits.
+    #[must_use]
+    pub const fn new(account: Account) -> Self {
+        Self {
+            account,
+            waiting: 0,
+        }
+    }
+
+    /// So many wait now.
+    pub fn holds(&mut self, waiting: usize) {
+        if waiting != self.waiting {
+            self.account.books().waits(self.waiting, waiting);
+            self.waiting = waiting;
+        }
+    }
+
+    /// Models have been sent and have given so many tokens for it.
+    pub fn used(&self, tokens: u64) {
+        if tokens > 0 {
+            self.account.used(tokens);
+        }
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.holds(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Limits, Over, Room, TenantLimits, Tenants};
+    use super::*;
+    use crate::model::TenantId;
+
+    fn limited(limits: Limits) -> (Tenants, TenantId) {
+        let shop = TenantId::new("shop").unwrap();
+        let named = [(shop.clone(), limits)].into();
+        let all = Limits::default();
+        (Tenants::new(TenantLimits { all, named }), shop)
+    }
+
+    #[tokio::test]
+    async fn what_is_held_counts_and_what_is_dropped_does_not() {
+        let (tenants, shop) = limited(Limits {
+            queued: Some(2),
+            sessions: Some(1),
+            ..Limits::default()
+        });
+        assert!(
+            tenants.account(&TenantId::local()).is_none(),
+            "it has no limits"
+        );
+        let account = tenants.account(&shop).unwrap();
+        let mut inbox = Inbox::new(tenants.account(&shop).unwrap());
+        inbox.holds(1);
+        let pending = account.message().unwrap();
+        assert_eq!(account.message().unwrap_err(), Over::Queued { limit: 2 });
+        drop(pending);
+        drop(inbox);
+        let both = [(); 2].map(|()| account.message().unwrap());
+        assert!(account.message().is_err());
+        drop(both);
+
+        account.counted(0);
+        let Room::Free(place) = account.room_for_session() else {
+            panic!("there is room");
+        };
+        assert!(matches!(account.room_for_session(), Room::Full(_)));
+        drop(place);
+        let Room::Free(place) = account.room_for_session() else {
+            panic!("its place was given back");
+        };
+        place.opened();
+        assert!(matches!(account.room_for_session(), Room::Full(_)));
+    }
+
+    #[test]
+    fn a_tenant_has_its_own_limits_and_else_those_of_all() {
+        let own = Limits {
+            queued: Some(5),
+            ..Limits::default()
+        };
+        let all = Limits {
+            queued: Some(1),
+            sessions: Some(9),
+            ..Limits::default()
+        };
+        let both = own.or(all);
+        assert_eq!((both.queued, both.sessions), (Some(5), Some(9)));
+    }
+}

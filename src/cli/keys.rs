@@ -1,0 +1,314 @@
+//! `oracle keys`: who may use a server.
+//!
+//! A new key is printed once and kept nowhere: what is kept is a hash. A server that runs notices within a
+//! second or two what is done here.
+
+use std::{fmt, io::Write as _, str::FromStr, time::Duration};
+
+use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::{Stop, terminal::Terminal};
+use crate::{
+    access::{BookError, Entry, FileError, Key, KeyFile, KeyId, KeyName, NewKey, NoRandomness},
+    model::{TenantId, Timestamp, access},
+};
+
+/// `oracle keys`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct KeysArgs {
+    /// What is to be done.
+    #[command(subcommand)]
+    pub command: KeysCommand,
+}
+
+/// What can be done with keys.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum KeysCommand {
+    /// Make a key and print it; it is not shown again
+    Create(CreateArgs),
+    /// List the keys, without what is secret of them
+    List,
+    /// Take a key back, for good
+    Revoke(RevokeArgs),
+}
+
+/// `oracle keys create`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct CreateArgs {
+    /// What the key is called; stands in logs and events
+    #[arg(long, value_name = "NAME")]
+    pub name: KeyName,
+    /// Whose conversations it opens
+    #[arg(long, value_name = "TENANT", default_value = "default")]
+    pub tenant: TenantId,
+    /// What it may do
+    #[arg(long, value_enum, default_value_t = Role::User)]
+    pub role: Role,
+    /// For how long it holds, like 12h, 30d or 52w; for ever, if not said
+    #[arg(long, value_name = "SPAN")]
+    pub expires: Option<Lifetime>,
+}
+
+/// `oracle keys revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct RevokeArgs {
+    /// The key, by its name or its id
+    #[arg(value_name = "NAME|ID")]
+    pub key: String,
+}
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// The conversations of its tenant
+    User,
+    /// The conversations of all tenants, and the server itself
+    Admin,
+}
+
+/// How long a key holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetime(Duration);
+
+/// The units, and their seconds.
+const UNITS: [(&str, u64); 4] = [("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
+/// More than anybody means.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
+/// What a lifetime may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a time from 1m to 100 years, written like 90m, 12h, 30d or 52w")]
+pub struct NotALifetime;
+
+impl FromStr for Lifetime {
+    type Err = NotALifetime;
+
+    fn from_str(text: &str) -> Result<Self, NotALifetime> {
+        let at = text.find(|c: char| !c.is_ascii_digit());
+        let (number, unit) = text.split_at(at.ok_or(NotALifetime)?);
+        let unit = UNITS.iter().find(|(name, _)| *name == unit);
+        let seconds = unit.zip(number.parse::<u64>().ok());
+        let seconds = seconds.and_then(|((_, unit), number)| number.checked_mul(*unit));
+        let span = Duration::from_secs(seconds.ok_or(NotALifetime)?);
+        let good = !span.is_zero() && span <= LONGEST;
+        good.then_some(Self(span)).ok_or(NotALifetime)
+    }
+}
+
+/// A key as it is listed.
+#[derive(Serialize)]
+struct Listed<'a> {
+    id: &'a KeyId,
+    name: &'a KeyName,
+    tenant: &'a TenantId,
+    role: access::Role,
+    state: &'static str,
+    created: Timestamp,
+    expires: Option<Timestamp>,
+    revoked: Option<Timestamp>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(entry: &'a Entry, now: Timestamp) -> Self {
+        Self {
+            id: &entry.id,
+            name: &entry.name,
+            tenant: &entry.tenant,
+            role: entry.role,
+            state: entry.state(now).as_str(),
+            created: entry.created,
+            expires: entry.expires,
+            revoked: entry.revoked,
+        }
+    }
+}
+
+/// A new key, for programs.
+#[derive(Serialize)]
+struct Made<'a> {
+    key: &'a str,
+    #[serde(flatten)]
+    listed: Listed<'a>,
+}
+
+/// Carries out a command.
+///
+/// # Errors
+/// When the keys cannot be read or changed, there is no such key, or there is one of this name already.
+pub fn run(
+    command: &KeysCommand,
+    file: &KeyFile,
+    now: Timestamp,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    match command {
+        KeysCommand::Create(args) => create(args, file, now, json, terminal),
+        KeysCommand::List => list(file, now, json, terminal),
+        KeysCommand::Revoke(args) => revoke(args, file, now, json, terminal),
+    }
+}
+
+fn create(
+    args: &CreateArgs,
+    file: &KeyFile,
+    now: Timestamp,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let key = Key::draw()?;
+    let new = NewKey {
+        name: args.name.clone(),
+        tenant: args.tenant.clone(),
+        role: match args.role {
+            Role::User => access::Role::User,
+            Role::Admin => access::Role::Admin,
+        },
+        expires: args.expires.map(|Lifetime(span)| now.plus(span)),
+    };
+    let entry = file.change(|book| Ok::<_, Stop>(book.add(&key, new, now)?))?;
+    if json {
+        let (key, listed) = (key.reveal(), Listed::of(&entry, now));
+        return terminal.out.json(&Made { key, listed });
+    }
+    writeln!(terminal.out, "{}", key.reveal())?;
+    let Entry {
+        id,
+        name,
+        tenant,
+        role,
+        ..
+    } = &entry;
+    terminal.err.say(format_args!(
+        "key `{name}` ({id}) of role {role} for tenant `{tenant}`, {}; it is not shown again",
+        until(entry.expires)
+    ));
+    Ok(())
+}
+
+fn until(expires: Option<Timestamp>) -> impl fmt::Display {
+    match expires {
+        Some(at) => format!("until {at}"),
+        None => "until it is revoked".to_owned(),
+    }
+}
+
+fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {
+    let book = file.read()?.unwrap_or_default();
+    let listed = book.keys().iter().map(|entry| Listed::of(entry, now));
+    if json {
+        for key in listed {
+            terminal.out.json(&key)?;
+        }
+        return Ok(());
+    }
+    let rows = listed.map(|key| {
+        let expires = key
+            .expires
+            .map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let [id, name] = [key.id.to_string(), key.name.to_string()];
+        let [tenant, role] = [key.tenant.to_string(), key.role.to_string()];
+        let (state, created) = (key.state.to_owned(), key.created.to_string());
+        [id, name, tenant, role, state, created, expires]
+    });
+    let rows: Vec<[String; 7]> = rows.collect();
+    if rows.is_empty() {
+        terminal
+            .err
+            .say("there are no keys yet: `oracle keys create` makes one");
+    }
+    if !terminal.out_is_terminal() {
+        for row in &rows {
+            writeln!(terminal.out, "{}", row.join("\t"))?;
+        }
+        return Ok(());
+    }
+    let head = [
+        "ID", "NAME", "TENANT", "ROLE", "STATE", "CREATED", "EXPIRES",
+    ];
+    aligned(&[&[head.map(str::to_owned)][..], &rows].concat(), terminal)
+}
+
+/// Columns for a person.
+fn aligned(rows: &[[String; 7]], terminal: &mut Terminal) -> Result<(), Stop> {
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3, 4, 5, 6].map(width);
+    for row in rows {
+        let cells = row.iter().zip(widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        writeln!(terminal.out, "{}", line.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn revoke(
+    args: &RevokeArgs,
+    file: &KeyFile,
+    now: Timestamp,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let entry = match file.read()? {
+        Some(_) => file.change(|book| Ok::<_, Stop>(book.revoke(&args.key, now)?))?,
+        // Whoever only looks for a key makes no file.
+        None => return Err(BookError::Unknown(args.key.clone()).into()),
+    };
+    if json {
+        return terminal.out.json(&Listed::of(&entry, now));
+    }
+    let Entry { id, name, .. } = &entry;
+    writeln!(
+        terminal.out,
+        "key `{name}` ({id}) is revoked; servers stop taking it within seconds"
+    )?;
+    Ok(())
+}
+
+impl From<FileError> for Stop {
+    fn from(error: FileError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<BookError> for Stop {
+    fn from(error: BookError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<NoRandomness> for Stop {
+    fn from(error: NoRandomness) -> Self {
+        Self::failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_number_and_a_unit() {
+        for (text, seconds) in [
+            ("1m", Some(60)),
+            ("12h", Some(43_200)),
+            ("30d", Some(2_592_000)),
+            ("52w", Some(31_449_600)),
+            ("0d", None),
+            ("", None),
+            ("30", None),
+            ("d", None),
+            ("30 d", None),
+            ("-1d", None),
+            ("1y", None),
+            ("99999w", None),
+            ("99999999999999999999d", None),
+        ] {
+            let got = text.parse::<Lifetime>().ok();
+            let want = seconds.map(|seconds| Lifetime(Duration::from_secs(seconds)));
+            assert_eq!(got, want, "{text:?}");
+        }
+    }
+}

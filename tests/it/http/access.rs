@@ -1,0 +1,223 @@
+//! Every route of the description, and who gets what there.
+//!
+//! A route that is not in the table fails the test: whoever adds one says here who may use it.
+
+use std::collections::BTreeSet;
+
+use oracle_agent::{
+    access::Key,
+    http::router,
+    llm::Scripted,
+    model::{SessionKey, SessionName, Submission, TenantId, Timestamp, access::Role},
+    testkit::{TestOracle, TestServer},
+};
+use reqwest::Method;
+use tempfile::TempDir;
+
+use super::{
+    client,
+    door::{Holder, key, ring},
+};
+
+/// A route and what comes of asking there.
+struct Row {
+    /// Method and path, as in the description.
+    route: &'static str,
+    /// What is sent, if anything.
+    body: &'static str,
+    /// For somebody without a key, with a wrong one and with one that has expired.
+    keyless: u16,
+    /// For a user of the tenant that has the session.
+    user: u16,
+    /// For a user of another tenant.
+    other: u16,
+    /// For an administrator, of a third tenant.
+    admin: u16,
+}
+
+/// Anybody may look.
+const fn open(route: &'static str) -> Row {
+    row(route, "", 200, [200, 200, 200])
+}
+
+/// What needs a key, and what a user, one of another tenant and an administrator get.
+const fn row(route: &'static str, body: &'static str, keyless: u16, codes: [u16; 3]) -> Row {
+    let [user, other, admin] = codes;
+    Row {
+        route,
+        body,
+        keyless,
+        user,
+        other,
+        admin,
+    }
+}
+
+/// A request of OpenAI's, for a session of its own.
+const CHAT: &str = r#"{"model":"oracle","messages":[{"role":"user","content":"hello"}]}"#;
+
+const TABLE: &[Row] = &[
+    open("GET /healthz"),
+    open("GET /readyz"),
+    row("GET /metrics", "", 401, [403, 403, 200]),
+    row(
+        "POST /api/control",
+        r#"{"verb":"list"}"#,
+        401,
+        [403, 403, 200],
+    ),
+    row("GET /api/control/watch", "", 401, [403, 403, 200]),
+    row("GET /v1/models", "", 401, [200, 200, 200]),
+    row("GET /v1/models/{model}", "", 401, [200, 200, 200]),
+    row("POST /v1/chat/completions", CHAT, 401, [200, 200, 200]),
+];
+
+/// A server, and a key for each who asks.
+struct Site {
+    server: TestServer,
+    user: String,
+    other: String,
+    admin: String,
+    expired: String,
+    _folder: TempDir,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |name, tenant, role| key(folder.path(), &Holder::of(name, tenant, role));
+        let expired = Holder {
+            expires: Some(Timestamp::from_millis(1)),
+            ..Holder::of("expired", "shop", Role::Admin)
+        };
+        let expired = key(folder.path(), &expired);
+        let user = of("user", "shop", Role::User);
+        let other = of("other", "other", Role::User);
+        let admin = of("admin", "third", Role::Admin);
+        // So many wrong keys are no attack here.
+        let patient = |settings: &mut oracle_agent::http::Settings| {
+            settings.wrong_keys_per_minute = 1_000_000;
+        };
+        let talker = (0..1_000).fold(Scripted::new(), |model, _| model.reply("Hello."));
+        let server = TestServer::guarded(TestOracle::new(talker), ring(folder.path()), patient);
+        Self {
+            server: server.await.unwrap(),
+            user,
+            other,
+            admin,
+            expired,
+            _folder: folder,
+        }
+    }
+
+    /// A session of the user's tenant, which has answered something.
+    async fn session(&self, name: &str) {
+        let key = SessionKey {
+            tenant: TenantId::new("shop").unwrap(),
+            name: SessionName::new(name).unwrap(),
+        };
+        let session = self.server.oracle().session(key);
+        session.answer(Submission::new("hello")).await.unwrap();
+    }
+
+    /// Status, headers that do not differ from request to request, and body.
+    async fn ask(&self, row: &Row, session: &str, key: Option<&str>) -> (u16, String) {
+        let (method, path) = row.route.split_once(' ').unwrap();
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = client().request(method, self.server.url(&filled(path, session)));
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        if !row.body.is_empty() {
+            request = request
+                .header("content-type", "application/json")
+                .body(row.body);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let own = |name: &str| !["x-request-id", "date"].contains(&name);
+        let headers = response.headers().iter();
+        let headers = headers.filter(|(name, _)| own(name.as_str()));
+        let mut said: Vec<String> = headers.map(|header| format!("{header:?}")).collect();
+        // A stream has no end: that it began is what counts.
+        if status >= 300 {
+            said.push(response.text().await.unwrap());
+        }
+        (status, said.join("\n"))
+    }
+}
+
+/// A path with this session, and the first of whatever else it names.
+fn filled(path: &str, session: &str) -> String {
+    let part = |part: &str| match part {
+        "{session}" | "{id}" | "{name}" => session.to_owned(),
+        "{model}" => "oracle".to_owned(),
+        part if part.starts_with('{') => "1".to_owned(),
+        part => part.to_owned(),
+    };
+    let parts: Vec<String> = path.split('/').map(part).collect();
+    parts.join("/")
+}
+
+/// All routes of the description, as they stand in the table.
+fn described(server: &TestServer) -> BTreeSet<String> {
+    let (_, description) = router(server.host().clone());
+    let description = serde_json::to_value(description).unwrap();
+    let paths = description["paths"].as_object().unwrap().iter();
+    let routes = paths.flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().keys();
+        let methods =
+            methods.filter(|key| !["parameters", "summary", "description"].contains(&key.as_str()));
+        methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    routes.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_answers_everybody_as_the_table_says() {
+    let site = Site::start().await;
+    let table: BTreeSet<String> = TABLE.iter().map(|row| row.route.to_owned()).collect();
+    assert_eq!(
+        described(&site.server),
+        table,
+        "each route needs a row, and each row a route"
+    );
+    let stranger = Key::draw().unwrap();
+    for (number, row) in TABLE.iter().enumerate() {
+        for (who, shown, status) in [
+            ("without a key", None, row.keyless),
+            ("with a bad key", Some(stranger.reveal()), row.keyless),
+            (
+                "with an expired key",
+                Some(site.expired.as_str()),
+                row.keyless,
+            ),
+            ("of another tenant", Some(&site.other), row.other),
+            ("a user", Some(&site.user), row.user),
+            ("an administrator", Some(&site.admin), row.admin),
+        ] {
+            // What one of them does to a session is not to be in the way of the next.
+            let session = format!("s{number}-{}", who.replace(' ', "-"));
+            if row.route.contains('{') {
+                site.session(&session).await;
+            }
+            let (got, said) = site.ask(row, &session, shown).await;
+            assert_eq!(got, status, "{} {who}: {said}", row.route);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_session_is_answered_like_one_that_does_not_exist() {
+    let site = Site::start().await;
+    for (number, row) in TABLE.iter().enumerate() {
+        if row.other != 404 {
+            continue;
+        }
+        let name = format!("secret-{number}");
+        let before = site.ask(row, &name, Some(&site.other)).await;
+        site.session(&name).await;
+        let after = site.ask(row, &name, Some(&site.other)).await;
+        assert_eq!(after, before, "{}", row.route);
+    }
+}

@@ -1,0 +1,298 @@
+//! Who comes in: keys, names of the server, pages, limits.
+
+use std::path::Path;
+
+use oracle_agent::{
+    access::{Book, BookError, FileError, Key, KeyFile, Keyring, NewKey},
+    llm::Scripted,
+    model::{TenantId, Timestamp, access::Role},
+    testkit::{TestOracle, TestServer},
+};
+use reqwest::{Method, StatusCode};
+
+use super::{Raw, client, greeter, problem};
+
+#[derive(Debug, thiserror::Error)]
+#[error("refused: {0}")]
+struct Refused(String);
+
+impl From<FileError> for Refused {
+    fn from(error: FileError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<BookError> for Refused {
+    fn from(error: BookError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What somebody holds in the tests.
+pub(super) struct Holder {
+    pub(super) name: &'static str,
+    pub(super) tenant: &'static str,
+    pub(super) role: Role,
+    pub(super) expires: Option<Timestamp>,
+}
+
+impl Holder {
+    pub(super) const fn of(name: &'static str, tenant: &'static str, role: Role) -> Self {
+        Self {
+            name,
+            tenant,
+            role,
+            expires: None,
+        }
+    }
+}
+
+fn change<T>(folder: &Path, change: impl FnOnce(&mut Book) -> Result<T, BookError>) -> T {
+    let file = KeyFile::within(folder);
+    file.change(|book| Ok::<_, Refused>(change(book)?)).unwrap()
+}
+
+/// A key for somebody, in the file of this folder.
+pub(super) fn key(folder: &Path, holder: &Holder) -> String {
+    let key = Key::draw().unwrap();
+    let new = NewKey {
+        name: holder.name.parse().unwrap(),
+        tenant: TenantId::new(holder.tenant).unwrap(),
+        role: holder.role,
+        expires: holder.expires,
+    };
+    change(folder, |book| {
+        book.add(&key, new, Timestamp::from_millis(0))
+    });
+    key.reveal().to_owned()
+}
+
+pub(super) fn ring(folder: &Path) -> Keyring {
+    Keyring::open(KeyFile::within(folder)).unwrap()
+}
+
+const ADMIN: Holder = Holder::of("ops", "default", Role::Admin);
+
+/// A route that any key opens, and that is there in every build.
+const ROUTE: &str = "/nowhere";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_asked_for_and_a_wrong_one_is_like_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = key(folder.path(), &ADMIN);
+    let taken_back = key(folder.path(), &Holder::of("gone", "default", Role::Admin));
+    change(folder.path(), |book| {
+        book.revoke("gone", Timestamp::from_millis(1))
+    });
+    let expired = Holder {
+        expires: Some(Timestamp::from_millis(1)),
+        ..Holder::of("late", "default", Role::Admin)
+    };
+    let expired = key(folder.path(), &expired);
+    let server = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let ask = |header: &'static str, value: String| {
+        let request = client().get(server.url(ROUTE)).header("x-request-id", "r");
+        let request = match value.as_str() {
+            "" => request,
+            _ => request.header(header, value),
+        };
+        async move { request.send().await.unwrap() }
+    };
+    let none = ask("authorization", String::new()).await;
+    assert_eq!(none.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(none.headers()["www-authenticate"], "Bearer");
+    let none = format!("{:?} {}", none.status(), none.text().await.unwrap());
+    let last = if good.ends_with('0') { '1' } else { '0' };
+    let near = format!("{}{last}", &good[..good.len() - 1]);
+    for (name, header, value) in [
+        (
+            "unknown",
+            "authorization",
+            format!("Bearer {}", Key::draw().unwrap().reveal()),
+        ),
+        ("of the same id", "authorization", format!("Bearer {near}")),
+        ("no key", "authorization", "Bearer sk-1".to_owned()),
+        ("expired", "authorization", format!("Bearer {expired}")),
+        ("taken back", "x-api-key", taken_back),
+        ("another scheme", "authorization", format!("Basic {good}")),
+    ] {
+        let wrong = ask(header, value).await;
+        let wrong = format!("{:?} {}", wrong.status(), wrong.text().await.unwrap());
+        assert_eq!(wrong, none, "{name}");
+    }
+    for (header, value) in [
+        ("authorization", format!("Bearer {good}")),
+        ("authorization", format!("bearer  {good}")),
+        ("x-api-key", good.clone()),
+    ] {
+        assert_eq!(ask(header, value).await.status(), StatusCode::NOT_FOUND);
+    }
+    for open in ["/healthz", "/readyz"] {
+        let response = client().get(server.url(open)).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{open}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_taken_back_opens_nothing_without_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = key(folder.path(), &ADMIN);
+    let server = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let ask = || client().get(server.url(ROUTE)).bearer_auth(&good).send();
+    assert_eq!(ask().await.unwrap().status(), StatusCode::NOT_FOUND);
+    change(folder.path(), |book| {
+        book.revoke("ops", Timestamp::from_millis(1))
+    });
+    // It is looked at once a second.
+    loop {
+        let status = ask().await.unwrap().status();
+        if status == StatusCode::UNAUTHORIZED {
+            break;
+        }
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_wrong_keys_are_refused_and_a_right_one_is_let_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = key(folder.path(), &ADMIN);
+    let few = |settings: &mut oracle_agent::http::Settings| settings.wrong_keys_per_minute = 1;
+    let server = TestServer::guarded(greeter(), ring(folder.path()), few);
+    let server = server.await.unwrap();
+    let ask = |key: &str| client().get(server.url(ROUTE)).bearer_auth(key).send();
+    assert_eq!(ask("x").await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    let refused = ask("x").await.unwrap();
+    let after: u64 = refused.headers()["retry-after"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((1..=60).contains(&after), "{after}");
+    let (status, code, _) = problem(refused).await;
+    assert_eq!((status, code.as_str()), (429, "too_many_attempts"));
+    assert_eq!(ask(&good).await.unwrap().status(), StatusCode::NOT_FOUND);
+    let none = client().get(server.url(ROUTE)).send().await.unwrap();
+    assert_eq!(
+        none.status(),
+        StatusCode::UNAUTHORIZED,
+        "no key is no attempt"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_are_made_to_point_here_are_refused() {
+    let allow = |settings: &mut oracle_agent::http::Settings| {
+        settings.allowed_hosts = vec!["oracle.example.org".into()];
+    };
+    let server = TestServer::with(greeter(), allow).await.unwrap();
+    for (head, status) in [
+        ("host: localhost:9\r\n", 404),
+        ("host: 127.0.0.1\r\n", 404),
+        ("host: oracle.example.org\r\n", 404),
+        ("host: evil.example.org\r\n", 421),
+        ("", 400),
+        ("host: localhost\r\nhost: localhost\r\n", 400),
+    ] {
+        let mut raw = Raw::to(server.address());
+        raw.send(&format!("GET {ROUTE} HTTP/1.1\r\n{head}\r\n"));
+        let answer = raw.answer();
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{head:?}: {answer}"
+        );
+    }
+    let mut raw = Raw::to(server.address());
+    raw.send(&format!(
+        "GET http://evil.example.org{ROUTE} HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    ));
+    assert!(
+        raw.answer().starts_with("HTTP/1.1 421"),
+        "the address in the first line counts"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_may_ask_only_if_they_are_listed() {
+    const PAGE: &str = "https://chat.example.org";
+    let folder = tempfile::tempdir().unwrap();
+    let good = key(folder.path(), &ADMIN);
+    let allow = |settings: &mut oracle_agent::http::Settings| {
+        settings.allowed_origins = vec![PAGE.into()];
+    };
+    let server = TestServer::guarded(greeter(), ring(folder.path()), allow);
+    let server = server.await.unwrap();
+    let ask = |method: Method, origin: &str| {
+        let request = client().request(method, server.url(ROUTE));
+        request.header("origin", origin)
+    };
+    let own = server.url("");
+    for (origin, code) in [
+        (PAGE, 404),
+        (own.as_str(), 404),
+        ("https://evil.example.org", 403),
+    ] {
+        for method in [Method::GET, Method::POST] {
+            let response = ask(method, origin).bearer_auth(&good).send().await.unwrap();
+            assert_eq!(response.status(), code, "{origin}");
+            let readable = response.headers().get("access-control-allow-origin");
+            let readable = readable.map(|origin| origin.to_str().unwrap());
+            assert_eq!(readable, (origin == PAGE).then_some(PAGE), "{origin}");
+        }
+    }
+    // Before it sends a key, a browser asks whether it may.
+    let preflight = |origin| {
+        let request = ask(Method::OPTIONS, origin).header("access-control-request-method", "POST");
+        request
+            .header("access-control-request-headers", "authorization")
+            .send()
+    };
+    let may = preflight(PAGE).await.unwrap();
+    assert_eq!(may.status(), StatusCode::NO_CONTENT);
+    assert_eq!(
+        may.headers()["access-control-allow-headers"],
+        "authorization"
+    );
+    assert_eq!(may.headers()["access-control-allow-origin"], PAGE);
+    let may_not = preflight("https://evil.example.org").await.unwrap();
+    assert_eq!(may_not.status(), StatusCode::FORBIDDEN);
+    assert!(
+        may_not
+            .headers()
+            .get("access-control-allow-methods")
+            .is_none()
+    );
+    // A page that may ask needs a key like anybody, and can read that it does.
+    let keyless = ask(Method::GET, PAGE).send().await.unwrap();
+    assert_eq!(keyless.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(keyless.headers()["access-control-allow-origin"], PAGE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_has_so_many_requests_and_others_have_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = key(folder.path(), &Holder::of("shop", "shop", Role::User));
+    let ops = key(folder.path(), &ADMIN);
+    let oracle = TestOracle::new(Scripted::new().reply("Hello.")).settings(|settings| {
+        settings.tenants.all.requests_per_minute = Some(2);
+    });
+    let server = TestServer::guarded(oracle, ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let ask = |key: &str| client().get(server.url(ROUTE)).bearer_auth(key).send();
+    for _ in 0..2 {
+        assert_eq!(ask(&shop).await.unwrap().status(), StatusCode::NOT_FOUND);
+    }
+    let refused = ask(&shop).await.unwrap();
+    let after: u64 = refused.headers()["retry-after"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((1..=30).contains(&after), "{after}");
+    let (status, code, _) = problem(refused).await;
+    assert_eq!((status, code.as_str()), (429, "rate_limited"));
+    assert_eq!(ask(&ops).await.unwrap().status(), StatusCode::NOT_FOUND);
+}
