@@ -49,10 +49,9 @@ impl ShardState {
 
     async fn spawn(&mut self, key: SessionKey, start: Start) -> Result<Alive, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::default());
-        pulse.expect(
-            Expected::Progress,
-            self.args.services.clock.monotonic_millis(),
-        );
+        let now = self.args.services.clock.monotonic_millis();
+        pulse.expect(Expected::Progress, now);
+        pulse.beat(now);
         let args = SessionArgs {
             key: key.clone(),
             opening: start.opening.clone(),
