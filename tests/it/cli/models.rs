@@ -58,10 +58,11 @@ fn who_cannot_be_asked_is_named_with_the_reason() {
 #[test]
 fn an_ollama_that_runs_is_asked_where_nothing_is_chosen() {
     let server = Server::start(Manner::Ollama);
+    let host = server.url.trim_end_matches("/v1");
     let place = Place::new(&[]);
     let ask = |line| {
         let run = place.oracle(line).arg("How much is it?");
-        let output = run.env("OLLAMA_HOST", &server.url).output();
+        let output = run.env("OLLAMA_HOST", host).output();
         let said = String::from_utf8(output.stderr).unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         (
@@ -81,7 +82,7 @@ fn an_ollama_that_runs_is_asked_where_nothing_is_chosen() {
     );
     assert!(server.heard().contains("\"model\":\"newest:8b\""));
     let models = place.oracle("models --json");
-    let models = models.env("OLLAMA_HOST", &server.url).output();
+    let models = models.env("OLLAMA_HOST", host).output();
     let told: Value = serde_json::from_slice(&models.stdout).unwrap();
     let chain = serde_json::json!(["ollama/newest:8b", "offline/offline"]);
     assert_eq!(told["chain"], chain, "{told}");
