@@ -209,6 +209,7 @@ impl SessionState {
         let Decision {
             records, effects, ..
         } = decision;
+        let before = self.at();
         if !records.is_empty() {
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             self.append(records.clone()).await?;
@@ -219,12 +220,22 @@ impl SessionState {
             self.publish(records);
             self.keep();
         }
+        if !effects.is_empty() || self.at() != before {
+            self.pulse.beat(self.services.clock.monotonic_millis());
+        }
         // Before the effects: the supervisor must know of a query before its call passes through.
         self.sign_of_life(me);
         for effect in effects {
             self.perform(me, effect);
         }
         Ok(())
+    }
+
+    /// Where the running query is: what leaves that as it was, and has no effect, is no progress. A client
+    /// that says the same every minute is not to hide a stall.
+    fn at(&self) -> Option<(QueryId, Step)> {
+        let query = self.session.query()?;
+        Some((query.id(), query.step().clone()))
     }
 
     /// The one deliberate await of a handler: bounded, and the actor's end if it fails.
