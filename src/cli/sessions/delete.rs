@@ -126,7 +126,7 @@ async fn taken(journal: &dyn Journal, name: &SessionName, force: bool) -> Result
             TakeError::Busy { .. } => Stop::busy(format_args!(
                 "session `{name}` is not deleted: {error}: let it end, or delete it with --force"
             )),
-            TakeError::Kept { .. } => {
+            TakeError::Kept { .. } | TakeError::Later { .. } => {
                 Stop::busy(format_args!("session `{name}` is not deleted: {error}"))
             }
             TakeError::Journal(error) => error.into(),
