@@ -117,6 +117,10 @@ impl From<DeleteError> for AskError {
                 ..
             } => Self::Silent { process },
             DeleteError::Taken {
+                why: TakeError::Later { process },
+                ..
+            } => Refusal::Elsewhere { process }.into(),
+            DeleteError::Taken {
                 why: TakeError::Journal(error),
                 ..
             }

@@ -37,7 +37,8 @@ use crate::{
     kernel::{Command, Order, Refusal, Reply},
     model::{
         By, Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
-        command::MAX_QUESTION, record::Finished,
+        command::{MAX_KEY, MAX_QUESTION},
+        record::Finished,
     },
 };
 
@@ -273,7 +274,7 @@ impl SessionHandle {
 
     async fn submit_anywhere(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
         // What runs may still need its sub-agents.
-        if self.opening.parent.is_none() && self.router.draining.load(Ordering::Relaxed) {
+        if self.opening.parent.is_none() && self.router.is_draining() {
             return Err(AskError::Stopped);
         }
         if submission.text.trim().is_empty() {
@@ -283,6 +284,11 @@ impl SessionHandle {
             return Err(AskError::QuestionTooLong {
                 bytes: submission.text.len(),
             });
+        }
+        if let Some(bytes) = submission.idempotency_key.as_ref().map(String::len)
+            && !(1..=MAX_KEY).contains(&bytes)
+        {
+            return Err(AskError::Key { bytes });
         }
         match self.command_anywhere(Command::Submit(submission)).await? {
             (Reply::Query { query }, at) => Ok((query, at)),
@@ -412,3 +418,6 @@ impl SessionHandle {
             .subscribe(filter, self.router.subscriber_capacity)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,9 @@ pub(super) enum Presence {
     Here,
     /// Its shard has died, and it has not come back yet. Its counts are kept for then.
     CutOff,
+    /// Its session has left memory in order, and may be away for as long as a person likes. Its counts
+    /// are kept for when it is back.
+    Away,
 }
 
 /// What the books say to a call.
@@ -82,6 +85,20 @@ impl Ledger {
         self.0.remove(&sid);
     }
 
+    /// Its session leaves memory, and its query goes on when it is back. One that was never restarted has
+    /// no entry in the meantime: of the turns, the session's own number says how many there were. Whether
+    /// the entry stays.
+    pub(super) fn leave(&self, sid: Sid) -> bool {
+        let restarted = |entry: &LedgerEntry| entry.restarts > 0;
+        let stays = self.0.get_mut(&sid).filter(|entry| restarted(entry));
+        if let Some(mut entry) = stays {
+            entry.presence = Presence::Away;
+            return true;
+        }
+        self.close(sid);
+        false
+    }
+
     /// A call of this turn passes through.
     pub(super) fn count_call(&self, sid: Sid, query: QueryId, turn: Turn) -> Ruling {
         let live = |entry: &LedgerEntry| entry.runs(query);
@@ -118,12 +135,14 @@ impl Ledger {
 
     /// The shard of these sessions has died: nobody works on them. Those whose queries were running.
     pub(super) fn cut_off(&self, of: impl Fn(&SessionKey) -> bool) -> Vec<(Sid, SessionKey)> {
-        let cut_off = self.0.iter_mut().filter(|entry| of(&entry.key));
-        let cut_off = cut_off.map(|mut entry| {
-            entry.presence = Presence::CutOff;
+        let theirs = self.0.iter_mut().filter(|entry| of(&entry.key));
+        let theirs = theirs.map(|mut entry| {
+            if entry.presence == Presence::Here {
+                entry.presence = Presence::CutOff;
+            }
             (*entry.key(), entry.key.clone())
         });
-        cut_off.collect()
+        theirs.collect()
     }
 
     /// Those who were to come back are back: what is still cut off has ended.
@@ -204,5 +223,24 @@ mod tests {
         ledger.close(sid);
         assert_eq!(ledger.count_restart(sid), None);
         assert_eq!((ledger.live(), ledger.is_live(sid, second)), (0, false));
+    }
+
+    #[test]
+    fn restarts_are_remembered_of_a_query_whose_session_leaves_memory() {
+        let ledger = Ledger::default();
+        let key = SessionKey::local(SessionName::new("s").unwrap());
+        let (sid, query) = (Sid(1), QueryId(1));
+        ledger.open(sid, &key, query, 2);
+        assert!(!ledger.leave(sid), "nothing to remember");
+        ledger.open(sid, &key, query, 2);
+        assert_eq!(ledger.count_restart(sid), Some((query, 1)));
+        assert!(ledger.leave(sid));
+        assert_eq!((ledger.live(), ledger.is_live(sid, query)), (0, false));
+        // Its shard dies, and what that has left behind is brought back.
+        assert_eq!(ledger.cut_off(|_| true), [(sid, key.clone())]);
+        ledger.settle(|_| true);
+        ledger.open(sid, &key, query, 2);
+        assert_eq!(ledger.live(), 1);
+        assert_eq!(ledger.count_restart(sid), Some((query, 2)));
     }
 }

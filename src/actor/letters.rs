@@ -30,6 +30,10 @@ use crate::{
     model::SessionKey,
 };
 
+mod kept;
+
+pub use kept::{KeptOff, keep_off};
+
 /// Pause before a session that is on its way from one process to another is asked again.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// How long a session may take to leave the process that has it.
@@ -85,6 +89,12 @@ pub enum TakeError {
         /// Its number, where that is known.
         process: Option<u32>,
     },
+    /// It is about to let it go, or to delete it.
+    #[error("{} is about to let it go, or deletes it: try again", process_name(*.process))]
+    Later {
+        /// Its number, where that is known.
+        process: Option<u32>,
+    },
     /// The journal does not do it.
     #[error(transparent)]
     Journal(#[from] journal::Error),
@@ -104,53 +114,38 @@ pub enum Take {
 /// # Errors
 /// See [`TakeError`].
 pub async fn take(journal: &dyn Journal, key: &SessionKey, take: Take) -> Result<Claim, TakeError> {
-    let until = Instant::now() + LEAVE;
-    let letter = Letter::Leave {
-        anyway: take == Take::Anyway,
-    };
+    take_until(journal, key, take, Instant::now() + LEAVE).await
+}
+
+async fn take_until(
+    journal: &dyn Journal,
+    key: &SessionKey,
+    take: Take,
+    until: Instant,
+) -> Result<Claim, TakeError> {
+    let anyway = take == Take::Anyway;
+    let letter = Letter::Leave { anyway };
+    let mut refused: fn(Option<u32>) -> TakeError = |process| TakeError::Kept { process };
     loop {
         let process = match journal.claim(key.clone()).await {
             Err(journal::Error::Elsewhere { process }) => process,
             claimed => return Ok(claimed?),
         };
         if Instant::now() >= until {
-            return Err(TakeError::Kept { process });
+            return Err(refused(process));
         }
         match post(journal, key, &letter, until).await? {
             Came::Answer(Answer::Refused(Refusal::Busy)) => {
                 return Err(TakeError::Busy { process });
             }
-            Came::Silent(process) => return Err(TakeError::Kept { process }),
+            // The last letter may have had too little time.
+            Came::Silent(process) => return Err(refused(process)),
+            Came::Answer(Answer::Later) => refused = |process| TakeError::Later { process },
             // Where nobody has it any more, somebody else may be claiming it.
-            Came::Answer(_) | Came::Open | Came::Nobody => sleep(PAUSE).await,
+            Came::Answer(_) | Came::Open | Came::Nobody => {}
         }
+        sleep(PAUSE).await;
     }
-}
-
-/// Keeps what this process has claimed for as long as it is kept: who asks for any of it is told to ask
-/// again later. For a process without a system, which would read its letters.
-#[derive(Debug)]
-pub struct KeptOff {
-    _reader: Option<JoinSet<()>>,
-}
-
-/// From now on; see [`KeptOff`].
-#[must_use]
-pub fn keep_off(journal: &dyn Journal) -> KeptOff {
-    let reader = journal.letters().map(|letters| {
-        let mut letters = letters.receive();
-        let mut reader = JoinSet::new();
-        reader.spawn(async move {
-            while let Some(letter) = letters.recv().await {
-                // Whoever asked may have given up.
-                if let Ok(later) = serde_json::to_vec(&Answer::Later) {
-                    let _ = letter.answer.send(Said::Answer(later));
-                }
-            }
-        });
-        reader
-    });
-    KeptOff { _reader: reader }
 }
 
 /// What came of a letter.
@@ -235,21 +230,23 @@ impl Router {
     /// Brings a session to life that was cut off in the middle of something, unless another process has it.
     pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
         let until = Instant::now() + self.acknowledge;
+        let mut process = None;
         loop {
-            let message = |reply| ShardMsg::Recover {
-                key: key.clone(),
-                reply,
-            };
-            let process = match self.ask(key, Admission::Always, message).await {
-                Err(AskError::Refused(Refusal::Elsewhere { process })) => process,
-                done => return done.map(drop),
-            };
+            // First: to come to life here for nothing costs all who follow it a look into the journal.
             match post(&*self.journal, key, &Letter::Ask, until).await? {
                 Came::Answer(Answer::Done(_)) => return Ok(()),
                 Came::Silent(process) => return Err(AskError::Silent { process }),
-                Came::Answer(Answer::Refused(_) | Answer::Full { .. } | Answer::Later)
-                | Came::Nobody
-                | Came::Open => {}
+                Came::Answer(Answer::Refused(_) | Answer::Full { .. } | Answer::Later) => {}
+                Came::Nobody | Came::Open => {
+                    let message = |reply| ShardMsg::Recover {
+                        key: key.clone(),
+                        reply,
+                    };
+                    match self.ask(key, Admission::Always, message).await {
+                        Err(AskError::Refused(Refusal::Elsewhere { process: by })) => process = by,
+                        done => return done.map(drop),
+                    }
+                }
             }
             if Instant::now() >= until {
                 return Err(Refusal::Elsewhere { process }.into());

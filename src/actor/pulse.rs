@@ -65,15 +65,18 @@ impl Pulse {
         self.mark.store(now, Ordering::Relaxed);
     }
 
-    /// It got on and now waits, or works.
+    /// It waits, or works. That it goes on with what it was at is no progress; of one that has nothing in
+    /// flight nobody expects any, and that somebody talks to it counts.
     pub(super) fn expect(&self, expected: Expected, now: u64) {
         let patient = match expected {
             Expected::Progress => 0,
             Expected::Patience => 1,
             Expected::Nothing => 2,
         };
-        self.patient.store(patient, Ordering::Relaxed);
-        self.beat(now);
+        let before = self.patient.swap(patient, Ordering::Relaxed);
+        if before != patient || expected == Expected::Nothing {
+            self.beat(now);
+        }
     }
 
     /// Its call waits for its turn, or no longer.
@@ -190,8 +193,22 @@ mod tests {
     }
 
     #[test]
+    fn who_goes_on_with_the_same_has_not_got_on() {
+        let pulse = Pulse::default();
+        pulse.expect(Expected::Patience, 50);
+        pulse.expect(Expected::Progress, 100);
+        pulse.expect(Expected::Progress, 600);
+        assert_eq!(pulse.silent_for(700), 600);
+        pulse.live(Stage::Idle);
+        pulse.expect(Expected::Nothing, 700);
+        pulse.expect(Expected::Nothing, 800);
+        assert_eq!(pulse.idle_for(900), Some(100), "somebody talked to it");
+    }
+
+    #[test]
     fn only_who_should_get_on_is_silent() {
         let pulse = Pulse::default();
+        pulse.beat(100);
         pulse.expect(Expected::Progress, 100);
         assert_eq!(pulse.silent_for(700), 600);
         pulse.beat(650);

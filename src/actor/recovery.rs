@@ -11,12 +11,18 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
+use ractor::{
+    ActorRef,
+    ActorStatus::{Stopped, Stopping},
+};
 use tokio::time::Instant;
 
 use super::{
     clock::Clock,
     handle::{AskError, Router},
     ledger::Ledger,
+    mailbox::Counted,
     shard::{Roster, ShardMsg},
 };
 use crate::{
@@ -28,8 +34,10 @@ use crate::{
 const PAGE: usize = 256;
 /// How long between two rounds, on average.
 const ROUND: Duration = Duration::from_millis(100);
-/// How many rounds a shard may take to be replaced.
+/// How many rounds a shard that has ended may take to be replaced.
 const REPLACED: u32 = 50;
+/// How many it may take until it is seen that a shard has ended: it loses its messages first.
+const ENDED: u32 = 2;
 /// How long before a journal that did not answer is asked again.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How long one that was woken holds its place at most: one query that hangs, or takes hours, is not to
@@ -115,8 +123,11 @@ impl Recovering {
     async fn wake_all(&self, keys: Vec<SessionKey>, held: &mut Held) {
         let mut waiting = keys.into_iter();
         while waiting.len() > 0 && !self.router.is_draining() {
-            for key in waiting.by_ref().take(self.free(held)) {
-                if let Err(error) = self.wake(&key).await {
+            let next: Vec<_> = waiting.by_ref().take(self.free(held)).collect();
+            // Together: one of them may take as long as a journal that does not answer.
+            let woken = join_all(next.iter().map(|key| self.wake(key))).await;
+            for (key, woken) in next.into_iter().zip(woken) {
+                if let Err(error) = woken {
                     tracing::warn!(session = %key, %error, "session did not come back");
                 }
                 held.0.insert(key, Instant::now());
@@ -143,10 +154,12 @@ impl Recovering {
         roster.is_some_and(|roster| roster.is_busy(key))
     }
 
-    /// Asks its shard for it, and the next one if that has died before it took the message.
+    /// Asks its shard for it, and the next one if that has died before it took the message. Where the shard
+    /// lives, it was the session that ended: its shard sees to that.
     async fn wake(&self, key: &SessionKey) -> Result<(), AskError> {
         let shards = &self.router.shards;
-        let shard = || Some(shards.at(shards.index_of(key))?.actor().get_id());
+        let shard = || Some(shards.at(shards.index_of(key))?.actor().clone());
+        let id = |shard: &ActorRef<Counted<ShardMsg>>| shard.get_id();
         loop {
             let asked = shard();
             let woken = self.router.recover(key).await;
@@ -155,8 +168,10 @@ impl Recovering {
             }
             // It may be a while before one that keeps dying is replaced.
             let mut rounds = 0;
-            while shard() == asked {
-                if rounds == REPLACED || self.router.is_draining() {
+            while shard().as_ref().map(id) == asked.as_ref().map(id) {
+                let lives = asked.as_ref().is_some_and(lives);
+                let most = if lives { ENDED } else { REPLACED };
+                if rounds >= most || self.router.is_draining() {
                     return woken;
                 }
                 self.pause().await;
@@ -170,6 +185,11 @@ impl Recovering {
         let share = u32::try_from(self.clock.moment().entropy % 1_001).unwrap_or_default();
         tokio::time::sleep(ROUND / 2 + ROUND * share / 1_000).await;
     }
+}
+
+/// Whether an actor has not ended, as far as is known.
+fn lives<M>(actor: &ActorRef<M>) -> bool {
+    !matches!(actor.get_status(), Stopping | Stopped)
 }
 
 /// Whom a pass has woken and who holds a place, with since when.

@@ -94,7 +94,7 @@ pub(super) struct SupervisorState {
     log: SystemLog,
     /// Writes the log, reads letters from other processes, brings back what was cut off; all end with the
     /// supervisor.
-    _tasks: Vec<Task>,
+    tasks: Vec<Task>,
     /// Bring back what a shard's death has cut off.
     orphans: HashMap<usize, Task>,
 }
@@ -183,16 +183,16 @@ impl Actor for SupervisorActor {
             places,
             deaths,
             log,
-            _tasks: vec![writer],
+            tasks: vec![writer],
             orphans: HashMap::new(),
         };
         for place in state.all_places() {
             state.start(&me.get_cell(), place).await?;
         }
-        state._tasks.extend(state.read_letters());
+        state.tasks.extend(state.read_letters());
         if let Recovery::AtStart { .. } = state.args.settings.recovery {
             let recovery = state.recover(Whom::All);
-            state._tasks.push(recovery);
+            state.tasks.push(recovery);
         }
         Ok(state)
     }

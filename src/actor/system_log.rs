@@ -9,7 +9,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
-use super::{bus::BusHandle, clock::Clock, replay::within, task::Task};
+use super::{
+    bus::BusHandle,
+    clock::Clock,
+    letters::{self, Take, TakeError},
+    replay::within,
+    task::Task,
+};
 use crate::{
     journal::{Append, Claim, Entry, Error, Journal, Standing},
     model::{
@@ -22,8 +28,6 @@ use crate::{
 const CAPACITY: usize = 256;
 /// How often one is tried to be written, where others claim the session at the same time.
 const TRIES: u32 = 5;
-/// Between two of them.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where to write. Cheap to clone; never waits.
 #[derive(Debug, Clone)]
@@ -107,17 +111,12 @@ impl Writer {
                 // Whatever it was, how the log stands is not known any more.
                 self.claim = None;
                 self.let_go();
-                let held = matches!(error, Error::Elsewhere { .. });
                 if tries == TRIES || !claimed_by_another(&error) {
                     let kind = record.fact.kind();
                     tracing::warn!(%error, kind, "it is not in the system's log");
                     break;
                 }
                 tries += 1;
-                if held {
-                    // Another process is writing, and lets go of it when it has.
-                    tokio::time::sleep(PAUSE).await;
-                }
             }
             self.let_go();
         }
@@ -130,10 +129,22 @@ impl Writer {
         }
     }
 
+    /// Asks for it, where another process has it: that may not know that it has, if it gave up waiting for
+    /// its claim.
+    async fn claimed(&self) -> Result<Claim, Error> {
+        let taken = letters::take(&*self.journal, &self.key, Take::AtRest).await;
+        taken.map_err(|error| match error {
+            TakeError::Busy { process }
+            | TakeError::Kept { process }
+            | TakeError::Later { process } => Error::Elsewhere { process },
+            TakeError::Journal(error) => error,
+        })
+    }
+
     async fn write(&mut self, record: &Arc<Record>) -> Result<(), Error> {
         let claim = match self.claim {
             Some(claim) => claim,
-            None => within(self.deadline, self.journal.claim(self.key.clone())).await?,
+            None => within(self.deadline, self.claimed()).await?,
         };
         let mut records = vec![Arc::clone(record)];
         if claim.last == Seq(0) {
@@ -163,11 +174,12 @@ impl Writer {
 /// Whether to claim it anew is worth a try.
 const fn claimed_by_another(error: &Error) -> bool {
     match error {
-        Error::Fenced { .. }
-        | Error::Conflict { .. }
-        | Error::Unknown { .. }
-        | Error::Elsewhere { .. } => true,
-        Error::Empty | Error::Unreadable { .. } | Error::Unavailable(_) | Error::Broken(_) => false,
+        Error::Fenced { .. } | Error::Conflict { .. } | Error::Unknown { .. } => true,
+        Error::Elsewhere { .. }
+        | Error::Empty
+        | Error::Unreadable { .. }
+        | Error::Unavailable(_)
+        | Error::Broken(_) => false,
     }
 }
 

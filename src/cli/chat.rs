@@ -117,6 +117,7 @@ fn is_refusal(error: &AskError) -> bool {
         | AskError::Busy { .. }
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
+        | AskError::Key { .. }
         | AskError::Name(_)
         | AskError::Reserved { .. } => true,
         AskError::Timeout(_)

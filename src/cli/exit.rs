@@ -42,6 +42,7 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
         AskError::Busy { .. } => BUSY,
         AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
+        | AskError::Key { .. }
         | AskError::Name(_)
         | AskError::Reserved { .. } => USAGE,
         AskError::Timeout(_)
@@ -161,6 +162,7 @@ mod tests {
         for (error, code) in [
             (AskError::EmptyQuestion, 2),
             (AskError::QuestionTooLong { bytes: 1 << 21 }, 2),
+            (AskError::Key { bytes: 0 }, 2),
             (AskError::Name(SessionName::new("").unwrap_err()), 2),
             (
                 AskError::Reserved {

@@ -5,7 +5,7 @@
 //!
 //! **Invariant:** nothing that goes to standard error can command a terminal: what models, servers and
 //! files say is in it. Standard output is data for programs; who shows it to people makes it
-//! [`harmless`].
+//! `harmless`.
 
 use std::{
     fmt::Display,

@@ -161,6 +161,7 @@ impl From<AskError> for Refused {
             }
             AskError::EmptyQuestion => Self::new(Code::EmptyQuestion, text),
             AskError::QuestionTooLong { .. } => Self::new(Code::QuestionTooLong, text),
+            AskError::Key { .. } => Self::new(Code::InvalidValue, text),
             AskError::Name(_) => Self::new(Code::InvalidName, text),
             AskError::Reserved { .. } => Self::new(Code::Reserved, text),
             AskError::NoSession { .. } => Self::new(Code::NoSession, text),

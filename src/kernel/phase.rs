@@ -13,7 +13,8 @@ use crate::model::{
 pub enum Step {
     /// Waits for classification and prompt.
     Preparing,
-    /// Between turns. Lasts only while the session is paused.
+    /// Between turns. Lasts while the session is paused; after a crash between two records it is where
+    /// the query is found, and gone on with.
     Ready,
     /// Waits for the model.
     Calling {
@@ -115,7 +116,7 @@ impl ToolSlot {
 }
 
 impl Step {
-    /// What a person should be told it waits for; also decides what counts as a stall (spec 10).
+    /// What a person should be told it waits for.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -124,16 +125,23 @@ impl Step {
             Self::Calling { .. } => "calling",
             Self::BackingOff { .. } => "backing_off",
             Self::Compacting { .. } => "compacting",
-            Self::Tools { slots } => {
-                if slots.iter().any(|slot| slot.state == CallState::Running) {
-                    "tools"
-                } else {
-                    "approval"
-                }
-            }
+            Self::Tools { .. } if self.awaits_person() => "approval",
+            Self::Tools { .. } => "tools",
             Self::Delegating { .. } => "delegating",
             Self::Ending { .. } => "ending",
         }
+    }
+
+    /// Whether nothing runs and a person's word is waited for. Calls may also wait for the end of a pause.
+    fn awaits_person(&self) -> bool {
+        let asked = |slot: &ToolSlot| slot.state == CallState::AwaitingApproval;
+        self.slots().iter().any(asked) && !self.runs_calls()
+    }
+
+    /// Whether a call runs.
+    pub(super) fn runs_calls(&self) -> bool {
+        let runs = |slot: &ToolSlot| slot.state == CallState::Running;
+        self.slots().iter().any(runs)
     }
 
     /// The sub-agent that it waits for.

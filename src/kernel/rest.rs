@@ -65,7 +65,7 @@ impl Session {
             Phase::Idle | Phase::Quarantined(_) => true,
             Phase::Running(query) => match query.step() {
                 Step::Ready => true,
-                step @ Step::Tools { .. } => step.name() == "approval",
+                step @ Step::Tools { .. } => !step.runs_calls(),
                 Step::Preparing
                 | Step::Calling { .. }
                 | Step::BackingOff { .. }

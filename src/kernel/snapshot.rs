@@ -42,9 +42,13 @@ pub struct Resting {
     forced: Option<Inheritance>,
     keys: Keys,
     usage: Usage,
-    /// Since version 2.
-    #[serde(default)]
     calibration: Calibration,
+}
+
+/// What every version wrote.
+#[derive(Deserialize)]
+struct Written {
+    version: u32,
 }
 
 /// A snapshot that is of no use; the records are.
@@ -75,10 +79,17 @@ impl Resting {
     /// # Errors
     /// See [`SnapshotError`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let resting: Self = serde_json::from_slice(bytes)?;
-        match resting.version {
-            VERSION => Ok(resting),
-            found => Err(SnapshotError::Version { found }),
+        let read = serde_json::from_slice(bytes);
+        let found = match &read {
+            Ok(Self { version, .. }) => Some(*version),
+            // What another version wrote has other parts, as a rule.
+            Err(_) => serde_json::from_slice(bytes)
+                .ok()
+                .map(|Written { version }| version),
+        };
+        match found {
+            Some(found) if found != VERSION => Err(SnapshotError::Version { found }),
+            Some(_) | None => Ok(read?),
         }
     }
 
@@ -152,5 +163,25 @@ impl Session {
             attach::take_in(&mut session, tool);
         }
         session
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_version_wrote_is_named_by_its_version() {
+        for (found, bytes) in [
+            (2, r#"{"version":2,"opened":null}"#),
+            (99, r#"{"version":99,"dreams":[]}"#),
+        ] {
+            let error = Resting::from_bytes(bytes.as_bytes()).unwrap_err();
+            let said = format!("the snapshot has version {found}, this program reads {VERSION}");
+            assert_eq!(error.to_string(), said);
+        }
+        let torn = format!(r#"{{"version":{VERSION},"opened":null}}"#);
+        let error = Resting::from_bytes(torn.as_bytes()).unwrap_err();
+        assert!(matches!(error, SnapshotError::Json(_)), "{error}");
     }
 }

@@ -18,6 +18,9 @@ pub const MAX_IMPORTED: usize = 4_096;
 /// Longest [`Import`], in bytes of all its texts.
 pub const MAX_IMPORT: usize = 4 << 20;
 
+/// The longest idempotency key, in bytes: a session keeps the last thousand.
+pub const MAX_KEY: usize = 256;
+
 /// What happens to a message that finds the session busy (spec 10).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,7 +74,7 @@ pub struct Submission {
     /// What to do if the session is busy.
     #[serde(default)]
     pub busy: BusyPolicy,
-    /// Makes a repeated submission one message.
+    /// Makes a repeated submission one message; of 1 to [`MAX_KEY`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// Budgets of this query, instead of the profile's.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
 use crate::{
     actor::{letters::Where, session::Opening},
-    journal::Entry,
+    journal::{self, Entry},
     kernel::{Command, Refusal},
     model::{
         By, Limits, Outcome, ProfileName, QueryId, Seq, SessionKey, Submission, Usage,
@@ -121,8 +121,13 @@ impl Child {
     }
 
     async fn try_to_take_back(&self) -> Result<Option<Answer>, AskError> {
-        // Where it is not on record yet, it is whatever the child is at when it hears of this.
-        let query = delegated(&self.log().await?);
+        // Where it is not on record yet, or that cannot be read, it is whatever the child is at when it
+        // hears of this.
+        let query = match self.log().await {
+            Ok(log) => delegated(&log),
+            Err(AskError::Journal(journal::Error::Unreadable { .. })) => None,
+            Err(error) => return Err(error),
+        };
         let cancel = Command::Cancel { query };
         let at = match self.session.command_anywhere(cancel).await {
             Ok((_, at)) => at,
@@ -187,10 +192,20 @@ fn may_pass(error: &AskError) -> bool {
         | AskError::Stopped
         | AskError::Silent { .. }
         | AskError::Refused(Refusal::Elsewhere { .. })
-        | AskError::Journal(_) => true,
+        | AskError::Journal(
+            journal::Error::Unavailable(_)
+            | journal::Error::Conflict { .. }
+            | journal::Error::Fenced { .. }
+            | journal::Error::Elsewhere { .. }
+            | journal::Error::Unknown { .. },
+        ) => true,
         AskError::Refused(_)
+        | AskError::Journal(
+            journal::Error::Unreadable { .. } | journal::Error::Empty | journal::Error::Broken(_),
+        )
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }
+        | AskError::Key { .. }
         | AskError::Name(_)
         | AskError::NoSession { .. }
         | AskError::Deleted { .. }
@@ -223,3 +238,6 @@ fn used(log: &[Entry]) -> Usage {
     }
     usage
 }
+
+#[cfg(test)]
+mod tests;

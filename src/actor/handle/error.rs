@@ -6,7 +6,10 @@ use crate::{
     actor::mailbox::RETRY_AFTER,
     journal,
     kernel::Refusal,
-    model::{IdError, SessionName, command::MAX_QUESTION},
+    model::{
+        IdError, SessionName,
+        command::{MAX_KEY, MAX_QUESTION},
+    },
 };
 
 /// Why a request to a session was not carried out.
@@ -23,6 +26,12 @@ pub enum AskError {
         "the question has {bytes} bytes, at most {MAX_QUESTION} are allowed: put the text into a file of the project and ask about that"
     )]
     QuestionTooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// The idempotency key is empty, or longer than [`MAX_KEY`].
+    #[error("the idempotency key has {bytes} bytes, 1 to {MAX_KEY} are allowed")]
+    Key {
         /// How long it is.
         bytes: usize,
     },

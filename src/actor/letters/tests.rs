@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    actor::{Oracle, System},
+    actor::{Frame, Notice, Oracle, System},
     journal::{Memory, shared::Shared},
     llm::Scripted,
-    model::{SessionName, Submission},
+    model::{Attempt, QueryId, SessionName, Submission, Turn},
     testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, let_pass},
 };
 
@@ -90,4 +90,48 @@ async fn what_is_kept_is_not_taken_by_who_asks_for_it() {
     }
     drop(kept);
     take(&other, &key(), Take::AtRest).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_is_about_to_let_go_of_a_session_is_not_to_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Shared::open(folder.path(), |why| panic!("{why}"));
+    let (mine, other) = (open().await.unwrap(), open().await.unwrap());
+    let _kept = keep_off(&mine);
+    take(&mine, &key(), Take::AtRest).await.unwrap();
+    let until = Instant::now() + Duration::from_secs(1);
+    let refused = take_until(&other, &key(), Take::AtRest, until).await;
+    let said = format!(
+        "process {} is about to let it go, or deletes it: try again",
+        std::process::id()
+    );
+    assert_eq!(refused.unwrap_err().to_string(), said);
+}
+
+#[tokio::test]
+async fn nothing_comes_to_life_here_for_a_session_that_is_at_work_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Shared::open(folder.path(), |why| panic!("{why}"));
+    let system = |journal: Shared| {
+        let oracle = TestOracle::new(Scripted::new().stall("Let me see"));
+        System::start(oracle.journal(Arc::new(journal)).args().unwrap())
+    };
+    let there = system(open().await.unwrap()).await.unwrap();
+    let here = system(open().await.unwrap()).await.unwrap();
+    let works = there.oracle().session(key());
+    works.submit(Submission::new("hi")).await.unwrap();
+    let router = &here.oracle().router;
+    let mut heard = here.oracle().session(key()).subscribe();
+    router.recover(&key()).await.unwrap();
+    // Whoever comes to life here for nothing ends what others hear.
+    let frame = Frame {
+        session: key(),
+        query: QueryId(1),
+        turn: Turn(1),
+        attempt: Attempt(1),
+        offset: 0,
+        text: "still heard".into(),
+    };
+    router.bus.show(frame.clone());
+    assert_eq!(heard.next().await, Some(Notice::Frame(Arc::new(frame))));
 }

@@ -3,12 +3,15 @@
 //! Never waited for and never missed: a session without one comes back from its records. The longer the
 //! log, the longer the way to the next one, so that they cost a turn the same however long the log is.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::state::SessionState;
 use crate::{
-    actor::{replay::SHORT, task::Task},
-    journal::Snapshot,
+    actor::{
+        replay::{SHORT, within},
+        task::Task,
+    },
+    journal::{Claim, Error, Journal, Snapshot},
     model::Seq,
 };
 
@@ -22,6 +25,7 @@ impl SessionState {
             return;
         };
         let (seq, journal) = (self.last, Arc::clone(&self.services.journal));
+        let deadline = self.services.timeouts.append;
         self.kept = seq;
         self.keeping = Some(Task::spawn(async move {
             // Of a long conversation it is large: not on a thread that others wait for.
@@ -30,12 +34,22 @@ impl SessionState {
                 return;
             };
             let body = body.into();
-            let kept = journal.save(claim.sid, claim.epoch, Snapshot { seq, body });
-            if let Err(error) = kept.await {
+            if let Err(error) = save(&*journal, claim, Snapshot { seq, body }, deadline).await {
                 tracing::warn!(%error, "a snapshot was not kept");
             }
         }));
     }
+}
+
+/// A snapshot that a journal does not take is not to stay in memory for as long as its session.
+async fn save(
+    journal: &dyn Journal,
+    claim: Claim,
+    snapshot: Snapshot,
+    deadline: Duration,
+) -> Result<(), Error> {
+    let saved = journal.save(claim.sid, claim.epoch, snapshot);
+    within(deadline, saved).await
 }
 
 /// After a quarter more of records, and not for a short log.
@@ -47,6 +61,25 @@ const fn is_due(kept: Seq, last: Seq) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        journal::Memory,
+        model::{SessionKey, SessionName},
+        testkit::{Obstacle, Obstructed},
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_journal_that_does_not_take_a_snapshot_is_not_waited_for_for_ever() {
+        let journal = Obstructed::new(Arc::new(Memory::new()));
+        let key = SessionKey::local(SessionName::new("s").unwrap());
+        let claim = journal.claim(key).await.unwrap();
+        journal.set(Obstacle::SilentSnapshots);
+        let (seq, body) = (Seq(1), Vec::new().into());
+        let deadline = Duration::from_secs(10);
+        let saved = save(&journal, claim, Snapshot { seq, body }, deadline);
+        let saved = tokio::time::timeout(2 * deadline, saved).await;
+        let silent = Error::Unavailable("no answer within 10s".into());
+        assert_eq!(saved, Ok(Err(silent)));
+    }
 
     #[test]
     fn snapshots_are_kept_at_growing_distances() {

@@ -226,6 +226,7 @@ impl SessionState {
         let Decision {
             records, effects, ..
         } = decision;
+        let before = self.at();
         if !records.is_empty() {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
@@ -237,6 +238,9 @@ impl SessionState {
             self.count(&records, began, taken);
             self.publish(records);
             self.keep();
+        }
+        if !effects.is_empty() || self.at() != before {
+            self.pulse.beat(self.services.clock.monotonic_millis());
         }
         self.tell_approvals();
         // Before the effects: the supervisor must know of a query before its call passes through.
@@ -257,6 +261,13 @@ impl SessionState {
             approvals.forget(&self.key);
         }
         self.approvals_told = waits;
+    }
+
+    /// Where the running query is: what leaves that as it was, and has no effect, is no progress. A client
+    /// that says the same every minute is not to hide a stall.
+    fn at(&self) -> Option<(QueryId, Step)> {
+        let query = self.session.query()?;
+        Some((query.id(), query.step().clone()))
     }
 
     /// The one deliberate await of a handler: bounded, and the actor's end if it fails.

@@ -49,10 +49,9 @@ impl ShardState {
 
     async fn spawn(&mut self, key: SessionKey, start: Start) -> Result<Alive, ActorProcessingErr> {
         let pulse = Arc::new(Pulse::default());
-        pulse.expect(
-            Expected::Progress,
-            self.args.services.clock.monotonic_millis(),
-        );
+        let now = self.args.services.clock.monotonic_millis();
+        pulse.expect(Expected::Progress, now);
+        pulse.beat(now);
         let args = SessionArgs {
             key: key.clone(),
             opening: start.opening.clone(),
@@ -174,9 +173,10 @@ impl ShardState {
         let (pulse, mut start, killed_for, waiting) = match slot {
             Slot::Going {
                 why: Going::Asked,
+                pulse,
                 waiting,
                 ..
-            } if end == End::Stopped => return self.left(key, waiting).await,
+            } if end == End::Stopped => return self.left(key, pulse.stage(), waiting).await,
             Slot::Going {
                 pulse,
                 start,
@@ -302,11 +302,25 @@ impl ShardState {
         self.slots.insert(key, Slot::Quarantined { reason });
     }
 
+    /// It is out of memory, and so is what the supervisor has counted of its query.
     pub(super) fn forget(&mut self, key: &SessionKey) {
-        self.args.roster.gone(key);
         if let Some(sid) = self.sids.remove(key) {
             self.args.ledger.close(sid);
         }
+        self.not_here(key);
+    }
+
+    /// It is out of memory with a query that goes on when it is back; what was counted of that stays.
+    pub(super) fn away(&mut self, key: &SessionKey) {
+        let ledger = &self.args.ledger;
+        if self.sids.get(key).is_none_or(|sid| !ledger.leave(*sid)) {
+            self.sids.remove(key);
+        }
+        self.not_here(key);
+    }
+
+    fn not_here(&self, key: &SessionKey) {
+        self.args.roster.gone(key);
         // From now on any process may have it.
         if let Some(letters) = self.args.services.journal.letters() {
             letters.let_go(key);

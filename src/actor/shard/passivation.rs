@@ -18,7 +18,10 @@ use super::{
     work::{WAITING, Work},
 };
 use crate::{
-    actor::session::{Opening, SessionMsg},
+    actor::{
+        pulse::Stage,
+        session::{Opening, SessionMsg},
+    },
     kernel::Refusal,
     model::SessionKey,
 };
@@ -174,9 +177,13 @@ impl ShardState {
     pub(super) async fn left(
         &mut self,
         key: SessionKey,
+        stage: Stage,
         waiting: Vec<Work>,
     ) -> Result<(), ActorProcessingErr> {
-        self.forget(&key);
+        match stage {
+            Stage::Busy => self.away(&key),
+            Stage::Waking | Stage::Idle => self.forget(&key),
+        }
         self.slots.remove(&key);
         self.hand_out(key, waiting).await?;
         self.all_parked();

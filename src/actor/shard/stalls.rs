@@ -35,7 +35,7 @@ impl ShardState {
         those.map(|(key, _)| key.clone()).collect()
     }
 
-    fn stall(&self) -> Activation {
+    pub(super) fn stall(&self) -> Activation {
         Activation::Restart {
             cause: RestartCause::Stall,
             detail: format!("no progress for {:?}", self.args.settings.stall_limit),
@@ -60,8 +60,9 @@ impl ShardState {
         if *why == Going::Asked {
             let activation = match pulse.stage() {
                 Stage::Waking => start.activation.clone(),
-                Stage::Idle => Activation::Again,
-                Stage::Busy => stall,
+                Stage::Idle | Stage::Busy if pulse.is_busy() => stall,
+                // One that only waits for a person has not stalled.
+                Stage::Idle | Stage::Busy => Activation::Again,
             };
             (*why, *since) = (Going::Killed(activation.clone()), now);
             actor.kill();

@@ -10,7 +10,7 @@ use tokio::sync::{
 use super::{slot::Going, *};
 use crate::{
     actor::{
-        session::Acknowledged,
+        session::{Acknowledged, SessionMsg},
         supervisor::{SupervisorActor, SystemSettings},
         system_log::SystemLog,
     },
@@ -18,7 +18,7 @@ use crate::{
     kernel::Command,
     llm::Scripted,
     model::{SessionName, Submission, record::RestartCause},
-    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle},
+    testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestTool},
 };
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -598,6 +598,58 @@ async fn one_that_does_not_end_when_it_is_killed_is_set_aside_and_who_waits_is_t
         bench.hear(heard).await;
     }
     assert!(matches!(bench.slot(), Some(Slot::Quarantined { .. })));
+}
+
+/// A session that waits for a person.
+async fn asking() -> Bench {
+    let script = Scripted::new().calls("May I?", [("deploy", serde_json::json!({}))]);
+    let tool = TestTool::new("deploy").needs_approval();
+    let mut bench = Bench::new(TestOracle::new(script).tool(tool)).await;
+    let answer = bench.submit("what?").await;
+    answer.await.unwrap().unwrap();
+    let asks = |slot: Option<&Slot>| match slot {
+        Some(Slot::Live { pulse, .. }) => pulse.idle_for(0).is_some(),
+        _ => false,
+    };
+    while !asks(bench.slot()) {
+        // Not all that it does is heard of.
+        let heard = tokio::time::timeout(Duration::from_millis(1), bench.heard.recv()).await;
+        if let Ok(Some(heard)) = heard {
+            bench.hear(heard).await;
+        }
+    }
+    assert_eq!(bench.state.args.ledger.live(), 1);
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_waits_for_a_person_and_does_not_leave_is_not_charged_for_that() {
+    let mut bench = asking().await;
+    bench.asked_to_leave();
+    tokio::time::advance(Duration::from_secs(900)).await;
+    bench.say(ShardMsg::Sweep).await;
+    bench.until(resting).await;
+    assert_eq!(bench.activation(), Some(&Activation::Again));
+    let booked = bench.state.args.ledger.count_restart(Sid(1));
+    assert_eq!(booked, Some((QueryId(1), 1)), "the first that counts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_memory_with_a_query_takes_its_restarts_along() {
+    let mut bench = asking().await;
+    let (ledger, query) = (bench.state.args.ledger.clone(), QueryId(1));
+    assert_eq!(ledger.count_restart(Sid(1)), Some((query, 1)));
+    bench.state.ask_to_leave(key(), SessionMsg::Passivate);
+    bench.until(|slot| slot.is_none()).await;
+    assert_eq!(ledger.live(), 0);
+    let paused = bench.command(Command::Pause).await;
+    paused.await.unwrap().unwrap();
+    while ledger.live() == 0 {
+        bench.next().await;
+    }
+    bench.state.end_for(&key(), bench.state.stall());
+    bench.until(resting).await;
+    assert_eq!(ledger.count_restart(Sid(1)), Some((query, 3)));
 }
 
 #[test]

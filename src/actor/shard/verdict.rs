@@ -109,6 +109,21 @@ pub(super) fn kill_for(at: Stage, was_for: &Activation, found: Activation) -> Ac
     }
 }
 
+/// What follows where the shard killed it for this.
+fn killed(activation: Activation) -> Next {
+    match activation {
+        // It cannot even be set aside in its log.
+        Activation::Quarantine { reason } => Next::Quarantine { reason },
+        Activation::Restart { .. }
+        | Activation::BudgetViolated { .. }
+        | Activation::Unwritable { .. } => Next::Restart(activation),
+        // It was asked to leave and did not go, which is no fault of its query.
+        Activation::OnDemand | Activation::Orphaned | Activation::Again | Activation::Sounding => {
+            Next::Again(activation)
+        }
+    }
+}
+
 /// `at` is how far it was, `was_for` what it had come to life for, `killed_for` what the shard killed
 /// it for if it did.
 pub(super) fn next(
@@ -118,13 +133,9 @@ pub(super) fn next(
     killed_for: Option<Activation>,
     detail: &str,
 ) -> Next {
-    match killed_for {
-        // It cannot even be set aside in its log.
-        Some(Activation::Quarantine { reason }) => return Next::Quarantine { reason },
-        // An operator wanted it.
-        Some(Activation::Again) => return Next::Again(Activation::Again),
-        Some(activation) => return Next::Restart(activation),
-        None => {}
+    // Whatever it was killed for, to claim it back would take it from its new owner.
+    if let Some(activation) = killed_for.filter(|_| found != Found::Fenced) {
+        return killed(activation);
     }
     let restart = || Activation::Restart {
         cause: RestartCause::Crash,

@@ -99,7 +99,7 @@ fn not_deleted(error: DeleteError) -> Stop {
             "{error}: let it end, or delete it with --force"
         )),
         DeleteError::Taken {
-            why: TakeError::Kept { .. },
+            why: TakeError::Kept { .. } | TakeError::Later { .. },
             ..
         } => Stop::busy(error),
         DeleteError::Taken {

@@ -17,12 +17,10 @@ use crate::{
         problem::ProblemBody,
     },
     kernel::Refusal,
-    model::{BusyPolicy, SessionName, Submission},
+    model::{BusyPolicy, SessionName, Submission, command::MAX_KEY},
 };
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Longest key, in bytes.
-const LONGEST_KEY: usize = 255;
 
 /// A message.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -57,7 +55,7 @@ pub(super) struct AcceptedMessage {
     params(
         InSession,
         ("Idempotency-Key" = Option<String>, Header,
-            description = "Makes a repeated request one message: up to 255 visible ASCII characters."),
+            description = "Makes a repeated request one message: up to 256 visible ASCII characters."),
     ),
     request_body = NewMessage,
     responses(
@@ -112,13 +110,14 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         return Ok(None);
     };
     let good = |text: &&str| {
-        (1..=LONGEST_KEY).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+        (1..=MAX_KEY).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
     };
     match key.to_str().ok().filter(good) {
         Some(text) => Ok(Some(text.to_owned())),
         None => {
-            let what =
-                "`idempotency-key` has to be 1 to 255 visible ASCII characters without spaces";
+            let what = format!(
+                "`idempotency-key` has to be 1 to {MAX_KEY} visible ASCII characters without spaces"
+            );
             Err(Problem::bad("idempotency-key", what))
         }
     }
@@ -128,7 +127,9 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 fn refused(error: AskError) -> Problem {
     let field = match &error {
         AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some("text"),
-        AskError::Refused(Refusal::KeyReused { .. }) => Some("idempotency-key"),
+        AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
+            Some("idempotency-key")
+        }
         AskError::Refused(_)
         | AskError::Name(_)
         | AskError::Reserved { .. }

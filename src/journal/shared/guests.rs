@@ -19,8 +19,21 @@ pub(super) struct Guests {
 }
 
 impl Guests {
-    /// This process is one of them from now on, and whether there are others. Waits for the disk.
-    pub(super) fn join(&self, directory: &Path) -> io::Result<bool> {
+    /// This process is one of them from now on. Waits for the disk.
+    pub(super) fn join(&self, directory: &Path) -> io::Result<()> {
+        let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // Never taken anew: that would let go of it first.
+        if kept.is_none() {
+            let file = open(directory)?;
+            file.lock_shared()?;
+            *kept = Some(file);
+        }
+        Ok(())
+    }
+
+    /// The same, and whether there are others. For the one that has the directory alone: while it looks it
+    /// is not counted, and two that look would not see each other. Waits for the disk.
+    pub(super) fn probe(&self, directory: &Path) -> io::Result<bool> {
         let mut kept = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match kept.take() {
             Some(file) => file,
@@ -42,4 +55,27 @@ fn open(directory: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options.mode(0o600).open(directory.join(NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_looks_in_vain_is_seen_all_the_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let (guest, owner) = (Guests::default(), Guests::default());
+        guest.join(folder.path()).unwrap();
+        thread::scope(|scope| {
+            let looks = scope.spawn(|| (0..50_000).all(|_| guest.join(folder.path()).is_ok()));
+            for _ in 0..50_000 {
+                assert!(owner.probe(folder.path()).unwrap());
+            }
+            assert!(looks.join().unwrap());
+        });
+        drop(guest);
+        assert!(!owner.probe(folder.path()).unwrap());
+    }
 }

@@ -128,6 +128,9 @@ impl Office {
 
     fn reserve<'a>(&'a self, by: Party, key: &'a SessionKey) -> Result<Reserved<'a>, Error> {
         let mut desk = self.desk();
+        if !desk.is_there(by) {
+            return Err(Error::Unavailable("the process that asks is gone".into()));
+        }
         let before = desk.held.get(key).copied();
         if let Some(held) = before.filter(|held| held.by != by) {
             let process = desk.process(held.by);
@@ -147,6 +150,9 @@ impl Office {
     /// speaks first.
     pub(super) fn hold(&self, by: Party, claims: impl IntoIterator<Item = (SessionKey, Claim)>) {
         let mut desk = self.desk();
+        if !desk.is_there(by) {
+            return;
+        }
         for (key, Claim { sid, epoch, .. }) in claims {
             let now = desk.held.get(&key).map(|held| held.claim);
             let older = |its: Option<(Sid, Epoch)>| its.is_some_and(|its| its < (sid, epoch));
@@ -282,6 +288,14 @@ enum NotDelivered {
 }
 
 impl Desk {
+    /// A call of a guest may still run when its line has ended: it must leave nothing behind.
+    fn is_there(&self, party: Party) -> bool {
+        match party {
+            Party::Owner => true,
+            Party::Guest(guest) => self.guests.contains_key(&guest),
+        }
+    }
+
     fn process(&self, of: Party) -> Option<u32> {
         match of {
             Party::Owner => Some(std::process::id()),

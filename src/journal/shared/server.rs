@@ -4,7 +4,7 @@ use std::{
     fs, io,
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use tokio::{
     },
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     task::JoinSet,
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::{
     bytes::Bytes,
@@ -30,16 +31,18 @@ use super::{
         Answer, Body, Call, Hello, PROTOCOL, Reply, Request, Response, Told, codec, entries, raw,
     },
 };
-use crate::journal::{Append, Entry, Error, Journal, Said, Snapshot};
+use crate::journal::{Append, Entry, Error, Journal, LETTERS, Posted, Said, Snapshot};
 
 /// Processes served at a time; more wait to be let in.
 const CONNECTIONS: usize = 256;
-/// Calls of one process under way; more are read when these are answered.
+/// Calls of one process under way, besides its letters; more are read when these are answered.
 const CALLS: usize = 256;
 /// How long a process may take to take an answer.
 const WRITE: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be taken, for want of file handles.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// Pause before it is looked again whether anybody is served.
+const PAUSE: Duration = Duration::from_millis(5);
 /// A page is cut when its records are this large together, in bytes.
 const PAGE: usize = 4 * 1024 * 1024;
 /// Records in a page at most.
@@ -59,6 +62,8 @@ pub struct ServeError {
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
+    /// Whether anybody is served still.
+    journal: Weak<dyn Journal>,
     tasks: JoinSet<()>,
 }
 
@@ -86,18 +91,24 @@ impl Server {
         let owner = Owner::this_process().map_err(failed)?;
         let bound = bind(path).map_err(failed)?;
         let mut tasks = JoinSet::new();
+        let weak = Arc::downgrade(&journal);
         tasks.spawn(accept(bound, owner, Served { journal, office }));
         Ok(Self {
             path: path.to_path_buf(),
+            journal: weak,
             tasks,
         })
     }
 }
 
 impl Server {
-    /// Hangs up on everybody, and returns when nobody is served any more.
-    pub(super) async fn close(mut self) {
+    /// Hangs up on everybody, and returns when nobody is served any more; at the latest then.
+    pub(super) async fn close(mut self, until: Instant) {
         self.tasks.shutdown().await;
+        // A call that is carried out right now has the journal until it is told to end.
+        while self.journal.strong_count() > 0 && Instant::now() < until {
+            sleep(PAUSE).await;
+        }
     }
 }
 
@@ -133,7 +144,7 @@ async fn accept(listener: UnixListener, owner: Owner, served: Served) {
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the journal could not be taken");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+                sleep(ACCEPT_AGAIN).await;
             }
         }
     }
@@ -146,16 +157,14 @@ async fn serve(stream: UnixStream, served: Served, _room: OwnedSemaphorePermit) 
     let (answers, answered) = mpsc::channel(CALLS);
     let line = served.office.join(process, answers.clone());
     let mut tasks = JoinSet::new();
-    tasks.spawn(write_all(FramedWrite::new(write, codec()), answered));
     let mut requests = FramedRead::new(read, codec());
-    if let Err(error) = read_all(
-        &mut requests,
-        (&served, line.number()),
-        &answers,
-        &mut tasks,
-    )
-    .await
-    {
+    let guest = (&served, line.number());
+    // A process that takes no answers is cut off: what it has must not stay with it unheard.
+    let ended = tokio::select! {
+        ended = read_all(&mut requests, guest, &answers, &mut tasks) => ended,
+        ended = write_all(FramedWrite::new(write, codec()), answered) => ended,
+    };
+    if let Err(error) = ended {
         tracing::warn!(%error, "a process that uses the journal is cut off");
     }
 }
@@ -165,15 +174,24 @@ async fn read_all(
     (served, guest): (&Served, u64),
     answers: &mpsc::Sender<Told>,
     tasks: &mut JoinSet<()>,
-) -> Result<(), io::Error> {
+) -> io::Result<()> {
     let room = Arc::new(Semaphore::new(CALLS));
+    let letters = Arc::new(Semaphore::new(LETTERS));
     while let Some(frame) = requests.next().await {
         let Request { id, call } = serde_json::from_slice(&frame?)?;
         let Some(call) = taken(&served.office, guest, call) else {
             continue;
         };
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-            break;
+        let permit = match &call {
+            // It waits for another process: no call, and no answer to a letter, may wait behind it.
+            Call::Post { .. } => Arc::clone(&letters).try_acquire_owned().ok(),
+            _ => Arc::clone(&room).acquire_owned().await.ok(),
+        };
+        let Some(permit) = permit else {
+            let answer = Ok(Answer::Posted(Posted::Full.into()));
+            // A process that is gone needs no answer.
+            let _ = answers.send(Told::Answer(Response { id, answer })).await;
+            continue;
         };
         while tasks.try_join_next().is_some() {}
         let (served, answers) = (served.clone(), answers.clone());
@@ -212,20 +230,20 @@ fn taken(office: &Office, guest: u64, call: Call) -> Option<Call> {
 async fn write_all(
     mut frames: FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>,
     mut answered: mpsc::Receiver<Told>,
-) {
+) -> io::Result<()> {
     let hello = Hello {
         protocol: PROTOCOL,
         pid: std::process::id(),
     };
     let mut next = serde_json::to_vec(&hello);
     loop {
-        let Ok(frame) = next else { return };
-        match tokio::time::timeout(WRITE, frames.send(Bytes::from(frame))).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return,
+        let sent = timeout(WRITE, frames.send(Bytes::from(next?))).await;
+        if sent?.is_err() {
+            // It is gone, and needs no answer.
+            return Ok(());
         }
         let Some(told) = answered.recv().await else {
-            return;
+            return Ok(());
         };
         next = serde_json::to_vec(&told);
     }

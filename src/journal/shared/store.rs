@@ -105,7 +105,7 @@ impl Shared {
         } = own
         {
             if let Some(server) = server {
-                server.close().await;
+                server.close(until).await;
             }
             // Waits for the disk.
             let _ = spawn_blocking(move || drop(journal)).await;

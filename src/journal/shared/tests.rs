@@ -4,7 +4,7 @@ use std::{os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
 use tokio::{
     io::AsyncWriteExt,
-    net::UnixListener,
+    net::{UnixListener, UnixStream},
     runtime::Handle,
     task::{JoinSet, block_in_place},
     time::Instant,
@@ -46,6 +46,16 @@ fn words(text: String) -> Arc<Record> {
         })
         .into(),
     })
+}
+
+/// Takes a connection, and says who it is by this protocol.
+async fn greets(listener: &UnixListener, protocol: u32) -> UnixStream {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let hello = serde_json::to_vec(&Hello { protocol, pid: 7 }).unwrap();
+    let length = u32::try_from(hello.len()).unwrap();
+    stream.write_all(&length.to_be_bytes()).await.unwrap();
+    stream.write_all(&hello).await.unwrap();
+    stream
 }
 
 /// The far end of a journal of its own.
@@ -115,17 +125,26 @@ async fn the_socket_is_for_its_owner_and_goes_with_the_server() {
 }
 
 #[tokio::test]
+async fn what_was_closed_has_let_go_of_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let kept = Arc::downgrade(&journal);
+    let server = Server::listen(&path, journal).unwrap();
+    let remote = Remote::connect(&path).await.unwrap();
+    remote.claim(key("s")).await.unwrap();
+    server.close(Instant::now() + Duration::from_secs(60)).await;
+    assert_eq!(kept.strong_count(), 0);
+}
+
+#[tokio::test]
 async fn a_line_that_breaks_fails_the_calls_under_way_and_all_later_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.sock");
     // Says who it is, takes one call, and hangs up.
     let listener = UnixListener::bind(&path).unwrap();
     let dies = async {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = br#"{"protocol":5,"pid":7}"#;
-        let length = u32::try_from(hello.len()).unwrap();
-        stream.write_all(&length.to_be_bytes()).await.unwrap();
-        stream.write_all(hello).await.unwrap();
+        let stream = greets(&listener, PROTOCOL).await;
         stream.readable().await.unwrap();
     };
     let asks = async {
@@ -145,19 +164,7 @@ async fn a_process_that_does_not_answer_is_named_with_what_to_do() {
     let path = folder.path().join("journal.sock");
     // Says who it is, and is stopped.
     let listener = UnixListener::bind(&path).unwrap();
-    let stops = async {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = Hello {
-            protocol: PROTOCOL,
-            pid: 7,
-        };
-        let hello = serde_json::to_vec(&hello).unwrap();
-        let length = u32::try_from(hello.len()).unwrap();
-        stream.write_all(&length.to_be_bytes()).await.unwrap();
-        stream.write_all(&hello).await.unwrap();
-        stream
-    };
-    let (_stream, remote) = tokio::join!(stops, Remote::connect(&path));
+    let (_stream, remote) = tokio::join!(greets(&listener, PROTOCOL), Remote::connect(&path));
     let remote = remote.unwrap();
     let asked = Instant::now();
     let silent = remote.find(key("s")).await.unwrap_err();
@@ -175,23 +182,12 @@ async fn another_protocol_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.sock");
     let listener = UnixListener::bind(&path).unwrap();
-    let answers = |listener: UnixListener| async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let hello = Hello {
-            protocol: 99,
-            pid: 7,
-        };
-        let hello = serde_json::to_vec(&hello).unwrap();
-        let length = u32::try_from(hello.len()).unwrap();
-        stream.write_all(&length.to_be_bytes()).await.unwrap();
-        stream.write_all(&hello).await.unwrap();
-        stream
-    };
-    let (_stream, refused) = tokio::join!(answers(listener), Remote::connect(&path));
-    assert_eq!(
-        refused.unwrap_err().to_string(),
-        "process 7 shares its journal by protocol 99, this program speaks 5: end it, or use the same version"
+    let (_stream, refused) = tokio::join!(greets(&listener, 99), Remote::connect(&path));
+    let said = format!(
+        "process 7 shares its journal by protocol 99, this program speaks {PROTOCOL}: end it, or use the \
+         same version"
     );
+    assert_eq!(refused.unwrap_err().to_string(), said);
 }
 
 #[tokio::test(start_paused = true)]

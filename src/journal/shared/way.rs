@@ -168,7 +168,10 @@ impl Seeker {
         let opened = spawn_blocking(move || {
             let opened = Sqlite::open(&directory, Box::new(move |why| on_broken(why)));
             // Whether or not it is this one's, the directory is there.
-            let others = guests.join(&directory);
+            let others = match &opened {
+                Ok(_) => guests.probe(&directory),
+                Err(_) => guests.join(&directory).map(|()| true),
+            };
             Ok((opened?, others))
         });
         let socket = self.directory.join(SOCKET);

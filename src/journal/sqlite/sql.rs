@@ -55,3 +55,15 @@ pub(super) const fn standing(busy: i64) -> Standing {
         _ => Standing::Busy,
     }
 }
+
+/// Of statements by name: none has a plan that goes through a whole table.
+#[cfg(test)]
+pub(super) fn assert_indexed(plans: Vec<(&str, String)>) {
+    for (name, plan) in plans {
+        // The search index is asked by number or by words, never for all that it has.
+        let goes_through =
+            |step: &str| step.starts_with("SCAN") && !step.ends_with(":=") && !step.contains(":M");
+        assert!(!plan.split("; ").any(goes_through), "{name}: {plan}");
+        assert!(!plan.contains("TEMP B-TREE"), "{name}: {plan}");
+    }
+}

@@ -7,11 +7,12 @@ use oracle_agent::{
     journal::{Append, Journal, Standing},
     llm::Scripted,
     model::{
-        Limits, ProfileName, QueryId, Record, SessionKey, SessionName, Submission, Timestamp,
+        Limits, ProfileName, QueryId, Record, SessionKey, SessionName, Sid, Submission, Timestamp,
         record::{Accepted, Opened, Place, QueryFact, SessionFact},
     },
-    testkit::{Probe, Silence, TestOracle, TestSystem, TestTool, let_pass},
+    testkit::{Obstacle, Obstructed, Probe, Silence, TestOracle, TestSystem, TestTool, let_pass},
 };
+use tokio::time::Instant;
 
 use super::{HOUR, answered, counts, done, end, memory};
 
@@ -128,6 +129,29 @@ async fn ten_thousand_open_queries_do_not_fall_upon_a_slow_model() {
     let_pass(10 * MINUTE).await;
     assert_eq!((model.opened(), model.open()), (32, 32));
     assert_eq!(oracle.oracle().running(), 32);
+}
+
+/// How long it takes until the second of these is back, with this in the way of the first.
+async fn second_is_back(obstacle: fn(Sid) -> Obstacle, concurrency: usize) -> Duration {
+    let inner = memory();
+    open_queries(&*inner, 2).await;
+    let first = SessionKey::local(SessionName::new("s0").unwrap());
+    let first = inner.find(first).await.unwrap().unwrap();
+    let journal = Obstructed::new(inner);
+    journal.set(obstacle(first.sid));
+    let begun = Instant::now();
+    let (oracle, _model) = silent_host(Arc::new(journal.clone()), concurrency).await;
+    let second = oracle.session("s1").unwrap();
+    second.wait_for("turn.started").await.unwrap();
+    assert!(journal.hits() > 0, "the first was tried");
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_dies_as_it_comes_to_life_does_not_hold_up_the_others() {
+    let second = Duration::from_secs(1);
+    assert!(second_is_back(Obstacle::Unreadable, 1).await < second);
+    assert!(second_is_back(Obstacle::Stuck, 4).await < second);
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,6 +44,38 @@ async fn a_session_that_makes_no_progress_is_killed_and_brought_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_repeats_itself_does_not_hide_a_stall() {
+    let backend = Silence::new(1, Scripted::new().reply(done("Fine.")));
+    let oracle = TestOracle::new(backend)
+        .settings(|settings| {
+            settings.gateway.first_token = 10 * HOUR;
+            settings.gateway.total = 10 * HOUR;
+            settings.stall_limit = STALL;
+        })
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let question = Submission {
+        idempotency_key: Some("k".into()),
+        ..Submission::new("how?")
+    };
+    session.submit(question.clone()).await.unwrap();
+    let minute = Duration::from_secs(60);
+    for _ in 0..14 {
+        let_pass(minute).await;
+        session.submit(question.clone()).await.unwrap();
+        let steer = Command::Steer {
+            text: "are you there?".into(),
+            author: Author::User,
+        };
+        session.command(steer).await.unwrap();
+    }
+    let_pass(2 * minute).await;
+    assert_eq!(counts(&session, ["supervisor.restarted"]).await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn three_stalls_fail_the_query() {
     let oracle = TestOracle::new(Silence::new(99, Scripted::new()))
         .settings(|settings| {

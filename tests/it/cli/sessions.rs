@@ -8,7 +8,7 @@ use std::{
 };
 
 use oracle_agent::{
-    journal::{Append, Journal, Said, Sqlite, Standing, shared::Shared},
+    journal::{Append, Journal, Said, Standing, shared::Shared},
     model::{
         ProfileName, QueryId, Record, SessionKey, SessionName, Timestamp,
         record::{AgentFact, ChildStart, Fact, Opened, Parent, Quarantined, SessionFact},
@@ -429,8 +429,9 @@ fn what_cannot_be_looked_at_is_said() {
 /// Appends facts to a session as a process of its own would.
 async fn append(place: &Place, session: &str, facts: Vec<Fact>) {
     let folder = place.data.path().join("oracle");
-    let journal = Sqlite::open(&folder, Box::new(|_| ())).unwrap();
+    let journal = Shared::open(&folder, |why| panic!("{why}")).await.unwrap();
     add(&journal, session, facts).await;
+    journal.close().await;
 }
 
 fn name(session: &str) -> SessionKey {

@@ -54,6 +54,29 @@ fn each_step_owes_what_it_waits_for() {
 }
 
 #[test]
+fn what_had_begun_before_a_pause_is_begun_again_after_a_restart() {
+    for (name, mut play) in steps::each() {
+        let expected: &[&str] = match name {
+            "preparing" => &["prepare"],
+            "calling" => &["call"],
+            "backing off" | "compacting, later" => &["retry"],
+            "compacting" => &["compact"],
+            "tools" => &["run"],
+            "delegating" => &["child"],
+            "approval" | "ready, paused" | "between turns, paused" => &[],
+            other => panic!("{other}"),
+        };
+        play.command(Command::Pause).unwrap();
+        play.restart(RestartCause::ProcessDeath);
+        assert_eq!(owed(&play), expected, "{name}");
+        assert!(
+            !play.kinds().contains(&"turn.started"),
+            "{name}: nothing new"
+        );
+    }
+}
+
+#[test]
 fn a_restarted_call_is_a_new_attempt_and_the_old_ones_answer_is_stale() {
     let mut play = Play::asked(policy());
     let old = play.token();

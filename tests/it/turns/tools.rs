@@ -245,3 +245,32 @@ fn a_result_that_fits_no_running_call_decides_nothing() {
         assert!(play.kinds().is_empty() && play.effects.is_empty(), "{name}");
     }
 }
+
+#[test]
+fn only_who_waits_for_a_persons_word_is_said_to() {
+    for (name, asked, expected) in [
+        ("calls that may run", vec![call("s", "search")], "tools"),
+        (
+            "and one that may not",
+            vec![call("s", "search"), call("d", "deploy")],
+            "approval",
+        ),
+    ] {
+        let mut play = Play::asked(policy());
+        play.command(Command::Pause).unwrap();
+        play.calls("Words.", asked);
+        let step = |play: &Play| play.session.query().unwrap().step().name();
+        assert_eq!(step(&play), expected, "{name}");
+        assert!(play.session.may_rest(), "{name}");
+        play.command(Command::Resume).unwrap();
+        assert_eq!(step(&play), "tools", "{name}: one runs");
+        assert!(!play.session.may_rest(), "{name}");
+    }
+    let mut ended = Play::asked(policy());
+    ended.calls("Words.", vec![call("s", "search")]);
+    ended.command(Command::Pause).unwrap();
+    ended.ok("s", "found");
+    let step = ended.session.query().unwrap().step();
+    assert_eq!(step.name(), "tools", "the end of its turn is put off");
+    assert!(ended.session.may_rest());
+}

@@ -5,22 +5,14 @@ use tokio_util::codec::FramedRead;
 
 use super::{
     office::Office,
-    wire::{Call, Hello, PROTOCOL, Request, codec},
+    wire::{Call, PROTOCOL, Request, codec},
     *,
 };
 use crate::journal::Sqlite;
 
 /// Says who it is, takes one call of a deletion, and does it; ends without an answer.
 async fn dies_after_deleting(listener: UnixListener, journal: Sqlite) {
-    let (mut stream, _) = listener.accept().await.unwrap();
-    let hello = Hello {
-        protocol: PROTOCOL,
-        pid: 7,
-    };
-    let hello = serde_json::to_vec(&hello).unwrap();
-    let length = u32::try_from(hello.len()).unwrap();
-    stream.write_all(&length.to_be_bytes()).await.unwrap();
-    stream.write_all(&hello).await.unwrap();
+    let stream = greets(&listener, PROTOCOL).await;
     let mut asked = FramedRead::new(stream, codec());
     let frame = asked.next().await.unwrap().unwrap();
     let Request { call, .. } = serde_json::from_slice(&frame).unwrap();

@@ -3,17 +3,21 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
-use tokio::{net::UnixListener, task::JoinSet};
-use tokio_util::bytes::Bytes;
+use tokio::{
+    net::{UnixListener, UnixStream},
+    sync::mpsc,
+    task::JoinSet,
+};
+use tokio_util::{bytes::Bytes, codec::FramedWrite};
 
 use super::{key, one, open};
 use crate::{
     journal::{
-        Append, Claim, Delivery, Error, Journal, LETTERS, Posted, Said, Sqlite, Standing,
+        Append, Claim, Delivery, Error, Journal, LETTERS, Memory, Posted, Said, Sqlite, Standing,
         shared::{
-            Shared,
-            office::{Office, Party},
-            wire::{PROTOCOL, codec},
+            Server, Shared,
+            office::{Line, Office, Party},
+            wire::{Call, PROTOCOL, Request, codec},
         },
     },
     model::{Epoch, Seq, Sid},
@@ -163,6 +167,77 @@ async fn sessions_stay_with_their_processes_when_the_journal_changes_hands() {
     assert_eq!(third.claim(key("a")).await, elsewhere);
 }
 
+#[tokio::test]
+async fn calls_do_not_wait_behind_letters() {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = open(folder.path()).await;
+    let guest = open(folder.path()).await;
+    owner.claim(key("s")).await.unwrap();
+    let unread = owner.letters().unwrap().receive();
+    let mut waiting = JoinSet::new();
+    for _ in 0..LETTERS {
+        let guest = guest.clone();
+        waiting.spawn(async move { post(&guest, "hi").await });
+    }
+    while unread.len() < LETTERS {
+        tokio::task::yield_now().await;
+    }
+    guest.find(key("s")).await.unwrap();
+    assert_eq!(post(&guest, "one more").await, Posted::Full);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_takes_no_answers_is_cut_off_and_what_it_had_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.sock");
+    let journal = Memory::new();
+    let claim = journal.claim(key("large")).await.unwrap();
+    let large = one(claim, 0, &"x".repeat(1 << 22));
+    journal.append(large).await.unwrap();
+    let office = Arc::new(Office::new(Arc::default(), Duration::ZERO));
+    let _server = Server::listen_for(&path, Arc::new(journal), Arc::clone(&office)).unwrap();
+    let stream = UnixStream::connect(&path).await.unwrap();
+    let mut asks = FramedWrite::new(stream, codec());
+    let read = Call::Read {
+        sid: claim.sid,
+        after: Seq(0),
+        limit: 1,
+    };
+    for (id, call) in (0..).zip([Call::Claim(key("s")), read]) {
+        let request = serde_json::to_vec(&Request { id, call }).unwrap();
+        asks.send(Bytes::from(request)).await.unwrap();
+    }
+    while office.holder(&key("s")).is_none() {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..120 {
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(office.holder(&key("s")), None);
+}
+
+/// Two processes that use a journal.
+fn guests() -> (Arc<Office>, [Line; 2]) {
+    let office = Arc::new(Office::new(Arc::default(), Duration::ZERO));
+    let line = || office.join(None, mpsc::channel(1).0);
+    let lines = [line(), line()];
+    (office, lines)
+}
+
+#[tokio::test]
+async fn a_call_that_outlives_its_line_leaves_nothing_to_the_process_that_is_gone() {
+    let (office, [gone, there]) = guests();
+    let (late, asks) = (Party::Guest(gone.number()), Party::Guest(there.number()));
+    drop(gone);
+    let journal = Memory::new();
+    let claim = journal.claim(key("s")).await.unwrap();
+    office.hold(late, [(key("s"), claim)]);
+    assert_eq!(office.holder(&key("s")), None);
+    let refused = office.claim(late, key("s"), &journal).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    office.claim(asks, key("s"), &journal).await.unwrap();
+}
+
 #[test]
 fn of_two_that_say_they_have_a_session_it_is_the_one_that_claimed_it_last() {
     let claim = |sid, epoch| Claim {
@@ -173,9 +248,13 @@ fn of_two_that_say_they_have_a_session_it_is_the_one_that_claimed_it_last() {
     // Claimed again by another; deleted, and made anew by another.
     for (old, new) in [((1, 3), (1, 4)), ((1, 3), (2, 1))] {
         let (old, new) = (claim(old.0, old.1), claim(new.0, new.1));
-        let (loses, wins) = (Party::Guest(1), Party::Guest(2));
-        for said in [[(loses, old), (wins, new)], [(wins, new), (loses, old)]] {
-            let office = Office::new(Arc::default(), Duration::ZERO);
+        for newer_first in [false, true] {
+            let (office, [one, two]) = guests();
+            let (loses, wins) = (Party::Guest(one.number()), Party::Guest(two.number()));
+            let mut said = [(loses, old), (wins, new)];
+            if newer_first {
+                said.reverse();
+            }
             for (by, claim) in said {
                 office.hold(by, [(key("s"), claim)]);
             }
@@ -242,6 +321,21 @@ async fn a_directory_in_use_by_another_version_says_so_at_once() {
         "{said}"
     );
     assert!(said.contains("use the same version"), "{said}");
+}
+
+#[tokio::test]
+async fn who_sends_more_than_was_asked_for_is_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let answer = r#"{"answer":{"id":0,"answer":{"Ok":{"read":{"records":[
+        {"v":1,"at":"2026-01-01T00:00:00.000Z","type":"control.paused","payload":{}},
+        {"v":1,"at":"2026-01-01T00:00:00.000Z","type":"control.resumed","payload":{}}],"more":true}}}}}"#;
+    let _impostor = impostor(folder.path(), PROTOCOL, answer).await;
+    let shared = open(folder.path()).await;
+    let read = shared.read(Sid(1), Seq(0), 1).await.unwrap();
+    assert_eq!(
+        read.iter().map(|entry| entry.seq).collect::<Vec<_>>(),
+        [Seq(1)]
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,11 @@
 //! Deletion: nothing of a session is left in any file.
 
+use rusqlite::Connection;
+
 use super::*;
+
+/// What only the deleted session says, as it is and as the index has it.
+const SECRET: [&str; 4] = ["zanzibarsecret", "secret", "Zanzi0secret", "zanzi0secret"];
 
 /// Where in the directory the words stand.
 fn traces(directory: &Path, words: &str) -> Vec<String> {
@@ -37,6 +42,24 @@ async fn filled(directory: &Path, many: usize) -> (Sqlite, Claim) {
     (journal, secret)
 }
 
+/// A session was deleted while somebody else reads in the database, and so sees it still.
+async fn deleted_under_a_reader(directory: &Path) -> (Sqlite, Connection) {
+    let (journal, secret) = filled(directory, 20).await;
+    let reader = connection::reading(&directory.join("journal.db")).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT * FROM session;")
+        .unwrap();
+    journal.delete(secret.sid, secret.epoch).await.unwrap();
+    let seen = traces(directory, "zanzibarsecret");
+    assert!(!seen.is_empty(), "the reader sees it still");
+    (journal, reader)
+}
+
+async fn others_are_whole(journal: &Sqlite) {
+    let by = journal.claim(key("before")).await.unwrap();
+    assert_eq!(texts(journal, by.sid).await.unwrap().len(), 20);
+}
+
 #[tokio::test]
 async fn a_deleted_session_leaves_no_trace_in_any_file() {
     for many in [1, 3, 200] {
@@ -45,7 +68,7 @@ async fn a_deleted_session_leaves_no_trace_in_any_file() {
         let (journal, secret) = filled(&directory, many).await;
         assert!(!traces(&directory, "zanzibarsecret").is_empty(), "{many}");
         journal.delete(secret.sid, secret.epoch).await.unwrap();
-        for words in ["zanzibarsecret", "secret", "Zanzi0secret", "zanzi0secret"] {
+        for words in SECRET {
             assert_eq!(
                 traces(&directory, words),
                 [""; 0],
@@ -82,17 +105,8 @@ async fn what_had_reached_the_database_before_leaves_no_trace_either() {
 async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
-    let (journal, secret) = filled(&directory, 20).await;
-    let reader = connection::reading(&directory.join("journal.db")).unwrap();
-    reader
-        .execute_batch("BEGIN; SELECT * FROM session;")
-        .unwrap();
-    journal.delete(secret.sid, secret.epoch).await.unwrap();
+    let (journal, reader) = deleted_under_a_reader(&directory).await;
     assert_eq!(journal.find(key("secret")).await, Ok(None));
-    assert!(
-        !traces(&directory, "zanzibarsecret").is_empty(),
-        "the reader sees it still"
-    );
     let by = journal.claim(key("meanwhile")).await.unwrap();
     say(&journal, by, &["goes on"]).await;
     drop(reader);
@@ -101,32 +115,25 @@ async fn a_read_that_is_under_way_holds_up_the_erasure_and_nothing_else() {
     let by = journal.claim(key("meanwhile")).await.unwrap();
     assert_eq!(traces(&directory, "secret"), [""; 0]);
     assert_eq!(texts(&journal, by.sid).await.unwrap(), ["goes on"]);
-    let by = journal.claim(key("before")).await.unwrap();
-    assert_eq!(texts(&journal, by.sid).await.unwrap().len(), 20);
+    others_are_whole(&journal).await;
 }
 
 #[tokio::test]
 async fn what_a_crash_kept_from_being_erased_is_erased_at_the_next_opening() {
     let fresh = Fresh::new();
     let directory = fresh.directory();
-    let (journal, secret) = filled(&directory, 20).await;
-    let reader = connection::reading(&directory.join("journal.db")).unwrap();
-    reader
-        .execute_batch("BEGIN; SELECT * FROM session;")
-        .unwrap();
-    journal.delete(secret.sid, secret.epoch).await.unwrap();
+    let _kept = deleted_under_a_reader(&directory).await;
     let crashed = fresh.crashed(&directory);
     assert!(
         !traces(&crashed, "zanzibarsecret").is_empty(),
         "nothing was left to be erased"
     );
     let journal = open(&crashed);
-    for words in ["zanzibarsecret", "secret", "Zanzi0secret", "zanzi0secret"] {
+    for words in SECRET {
         assert_eq!(traces(&crashed, words), [""; 0], "{words}");
     }
     assert_eq!(journal.find(key("secret")).await, Ok(None));
-    let by = journal.claim(key("before")).await.unwrap();
-    assert_eq!(texts(&journal, by.sid).await.unwrap().len(), 20);
+    others_are_whole(&journal).await;
 }
 
 #[tokio::test]

@@ -43,7 +43,6 @@ async fn everything_is_for_its_owner_alone() {
 
 #[tokio::test]
 async fn in_a_directory_that_others_may_enter_the_files_are_for_their_owner_alone() {
-    use std::os::unix::fs::PermissionsExt as _;
     let fresh = Fresh::new();
     let directory = fresh.directory();
     fs::create_dir(&directory).unwrap();

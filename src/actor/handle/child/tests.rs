@@ -1,0 +1,50 @@
+//! A child that can be told, and not be read.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    actor::System,
+    journal::{Journal as _, Memory},
+    llm::Scripted,
+    model::SessionName,
+    testkit::{Obstacle, Obstructed, Probe, TestOracle, let_pass},
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_child_whose_records_cannot_be_read_is_told_and_not_followed_for_ever() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let model = Probe::new(Scripted::new().stall("Reading"));
+    let oracle = TestOracle::new(model.clone()).journal(Arc::new(journal.clone()));
+    let system = System::start(oracle.args().unwrap()).await.unwrap();
+    let name = |name: &str| SessionName::new(name).unwrap();
+    let parent = Parent {
+        session: name("p"),
+        query: QueryId(1),
+        depth: 1,
+    };
+    let (key, patience) = (SessionKey::local(name("p.1.1")), Duration::from_secs(60));
+    let router = &system.oracle().router;
+    let child = router.child(key.clone(), ProfileName::oracle(), parent, patience);
+    let message = Submission {
+        idempotency_key: Some(KEY.into()),
+        ..Submission::new("Read the manual")
+    };
+    child.session.submit(message).await.unwrap();
+    let_pass(Duration::from_secs(1)).await;
+    assert_eq!(model.open(), 1);
+
+    let sid = journal.find(key).await.unwrap().unwrap().sid;
+    journal.set(Obstacle::Unreadable(sid));
+    let mut ends = Vec::new();
+    let ended = child.end(|end| ends.push(end));
+    let hour = Duration::from_secs(3_600);
+    tokio::time::timeout(hour, ended).await.unwrap();
+    let_pass(patience).await;
+    assert_eq!(model.open(), 0, "it was told");
+    let outcomes: Vec<_> = ends.into_iter().map(|end| end.outcome).collect();
+    assert!(
+        matches!(&outcomes[..], [Outcome::Failed { .. }]),
+        "{outcomes:?}"
+    );
+}

@@ -1,0 +1,22 @@
+//! What is refused before anybody is asked.
+
+use super::*;
+use crate::{actor::System, llm::Scripted, model::SessionName, testkit::TestOracle};
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_is_empty_or_too_long_is_refused() {
+    let oracle = TestOracle::new(Scripted::new().stall("Let me see"));
+    let system = System::start(oracle.args().unwrap()).await.unwrap();
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let session = system.oracle().session(key);
+    let with_key = |bytes| Submission {
+        idempotency_key: Some("k".repeat(bytes)),
+        ..Submission::new("and?")
+    };
+    for bytes in [0, 257] {
+        let refused = session.submit(with_key(bytes)).await.unwrap_err();
+        let said = format!("the idempotency key has {bytes} bytes, 1 to 256 are allowed");
+        assert_eq!(refused.to_string(), said);
+    }
+    session.submit(with_key(256)).await.unwrap();
+}
