@@ -1,7 +1,13 @@
-//! How long one classification takes (architecture, "Speed"). Prints figures, asserts nothing.
+//! How long one classification takes, and what it allocates (architecture, "Speed"). Prints figures,
+//! asserts nothing.
 
-use divan::{Bencher, black_box};
-use oracle_agent::query::{Classifier, Context, Lexicon};
+use std::sync::Arc;
+
+use divan::{AllocProfiler, Bencher, black_box};
+use oracle_agent::query::{Classifier, Context, Lexicon, Weights};
+
+#[global_allocator]
+static ALLOCATIONS: AllocProfiler = AllocProfiler::system();
 
 fn main() {
     divan::main();
@@ -9,12 +15,20 @@ fn main() {
 
 const TYPICAL: &str = "Could you tell me where the retry handler decides whether a failed payment \
                        is tried again, and which config key sets the limit?";
+const HAN: &str = "你能告诉我重试逻辑在哪里决定失败的支付要不要再试一次，上限是哪个配置项吗？";
+
+fn lexicon() -> Classifier {
+    Lexicon::builtin().map_or_else(
+        |_| Classifier::new(&Lexicon::default()),
+        |l| Classifier::new(&l),
+    )
+}
 
 fn bench(bencher: Bencher<'_, '_>, query: &str) {
-    let Ok(lexicon) = Lexicon::builtin() else {
+    let Ok(weights) = Weights::builtin() else {
         return;
     };
-    let classifier = Classifier::new(&lexicon);
+    let classifier = lexicon().with_weights(Arc::new(weights));
     bencher.bench_local(|| classifier.classify(black_box(query), Context::Fresh));
 }
 
@@ -34,9 +48,25 @@ fn four_thousand_characters(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
+fn four_thousand_characters_of_han(bencher: Bencher<'_, '_>) {
+    bench(bencher, &HAN.repeat(4_000 / HAN.chars().count() + 1));
+}
+
+#[divan::bench]
+fn the_lexicon_alone(bencher: Bencher<'_, '_>) {
+    let classifier = lexicon();
+    bencher.bench_local(|| classifier.classify(black_box(TYPICAL), Context::Fresh));
+}
+
+#[divan::bench]
 fn compile_the_lexicon(bencher: Bencher<'_, '_>) {
     let Ok(lexicon) = Lexicon::builtin() else {
         return;
     };
     bencher.bench_local(|| Classifier::new(black_box(&lexicon)));
+}
+
+#[divan::bench]
+fn read_the_weights(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(Weights::builtin);
 }

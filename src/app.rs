@@ -16,7 +16,7 @@ use crate::{
     kernel::{FallbackClassifier, Policy, TurnPolicy},
     llm::{Backend, Offline},
     prompt::{Composer, Prompts, ToolLine, Variables},
-    query::{Classifier, Lexicon},
+    query::{Classifier, Lexicon, Weights},
     tool::{CodeSearch, FileRead, ProjectRoot, Registry, ThreadSearch, Tool},
 };
 
@@ -302,7 +302,7 @@ fn prices(config: &Config) -> Result<Prices, BuildError> {
 /// The classifier that a configuration asks for.
 ///
 /// # Errors
-/// When the lexicon cannot be read or is not in order.
+/// When the lexicon or the weights cannot be read or are not in order.
 pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
     let lexicon = match &config.query.lexicon {
         None => Lexicon::builtin()?,
@@ -315,7 +315,18 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
             Lexicon::parse(&text, &path.display().to_string())?
         }
     };
-    Ok(Classifier::new(&lexicon))
+    let weights = match &config.query.weights {
+        None => Weights::builtin()?,
+        Some(path) => {
+            let path = path.as_path();
+            let bytes = fs::read(path).map_err(|source| BuildError::WeightsFile {
+                path: path.to_path_buf(),
+                source,
+            })?;
+            Weights::parse(&bytes, &path.display().to_string())?
+        }
+    };
+    Ok(Classifier::new(&lexicon).with_weights(Arc::new(weights)))
 }
 
 /// The composer that a configuration asks for.

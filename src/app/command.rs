@@ -218,10 +218,12 @@ impl From<BuildError> for Stop {
             BuildError::Project(_)
             | BuildError::Prompt(_)
             | BuildError::LexiconFile { .. }
+            | BuildError::WeightsFile { .. }
             | BuildError::ContextFile { .. }
             | BuildError::PricesFile { .. }
             | BuildError::Prices(_)
             | BuildError::Lexicon(_)
+            | BuildError::Weights(_)
             | BuildError::Tools(_)
             | BuildError::Script(_)
             | BuildError::Provider(_)

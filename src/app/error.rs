@@ -8,7 +8,7 @@ use crate::{
     config::PricesError,
     llm::{SetupError, script::ScriptError},
     prompt,
-    query::LexiconError,
+    query::{LexiconError, WeightsError},
     tool::{RegistryError, RootError},
 };
 
@@ -24,6 +24,14 @@ pub enum BuildError {
     /// The lexicon file cannot be read.
     #[error("the lexicon `{path}` cannot be read: {source}; check `query.lexicon`")]
     LexiconFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The weights file cannot be read.
+    #[error("the weights `{path}` cannot be read: {source}; check `query.weights`")]
+    WeightsFile {
         /// Which.
         path: PathBuf,
         /// Why.
@@ -51,6 +59,9 @@ pub enum BuildError {
     /// The lexicon is not in order.
     #[error(transparent)]
     Lexicon(#[from] LexiconError),
+    /// The weights are not in order.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
     /// Two tools of one name, or a name that cannot be one.
     #[error(transparent)]
     Tools(#[from] RegistryError),

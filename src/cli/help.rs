@@ -185,11 +185,16 @@ of JSON: query_type, needs_code, needs_vault, needs_web, confidence, keywords_ma
 With --jsonl, every line is an object {\"query\": \"…\", \"context\": \"…\"} or a string; `context` may be \
 missing, other keys are ignored, a blank line is an empty query.
 
+With --explain, people read what counted instead of JSON. With --evaluate, every line of FILE is a type, \
+a tab, perhaps a language and a tab, and a query; what comes out is accuracy, confusion and calibration.
+
 Examples:
   oracle classify \"where is the parser?\"
   oracle classify --context \"The parser is in src/read.rs.\" \"and the second one?\"
   oracle classify < queries.txt
-  oracle classify --jsonl < queries.jsonl";
+  oracle classify --jsonl < queries.jsonl
+  oracle classify --explain \"why did we drop the cache?\"
+  oracle classify --evaluate labelled.tsv";
 
 pub(super) const SIGNAL: &str = "\
 Prints one line of JSON: `signal` (type, confidence, fields, raw_xml) or null, `rejected` (why a block \

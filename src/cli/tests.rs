@@ -109,6 +109,8 @@ fn arguments_of_commands_are_taken_as_typed() {
             query: query.map(str::to_owned),
             context: context.map(str::to_owned),
             jsonl: false,
+            explain: false,
+            evaluate: None,
         })
     };
     let scenario = PathBuf::from("-");

@@ -32,6 +32,8 @@ impl Default for Prompt {
 pub struct Query {
     /// A file with words and phrases that replaces the built-in one.
     pub lexicon: Option<FilePath>,
+    /// A file with what was learned from labelled queries, in place of the built-in one.
+    pub weights: Option<FilePath>,
 }
 
 /// `[tools]`: what tools may use.

@@ -1,15 +1,23 @@
 //! The classifier: shortcuts first, then the evidence (spec 4, T008).
 //!
-//! It reads text and a compiled lexicon and nothing else. It does not decide what follows from a
-//! classification.
+//! It reads text, a compiled lexicon and weights, and nothing else. It does not decide what follows from
+//! a classification.
 
+mod explanation;
+
+pub use explanation::{Explanation, Part};
+
+use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::lexicon::Lexicon;
 use super::matcher::{Evidence, Matcher};
 use super::pattern;
+use super::reading::Reading;
 use super::score::Score;
 use super::text::{is_unspaced, looked_at};
+use super::weights::{Opinion, Weights};
 use crate::model::{QueryClassification, QueryType};
 
 /// What was said before the query.
@@ -28,13 +36,19 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
     }
 }
 
-/// An immutable snapshot of a lexicon, ready to classify. Share it by `Arc`; a changed lexicon is a
-/// new classifier.
+/// An immutable snapshot of a lexicon, with weights or without, ready to classify. Share it by `Arc`; a
+/// changed lexicon is a new classifier.
 #[derive(Debug, Clone)]
 pub struct Classifier {
     matcher: Matcher,
     /// Phrases that point back, word by word.
     followup: HashSet<Vec<String>>,
+    weights: Option<Arc<Weights>>,
+}
+
+thread_local! {
+    /// Kept from text to text, so that a classification allocates its result alone.
+    static READING: RefCell<Reading> = RefCell::default();
 }
 
 /// Shorter queries are small talk unless something says otherwise, in characters.
@@ -45,9 +59,11 @@ const FOLLOWUP: usize = 20;
 const FOLLOWUP_UNSPACED: usize = 10;
 /// Nothing is known of the query: a guess, by T009 below 0.5.
 const GUESS: f64 = 0.4;
+/// How sure the weights have to be of another type for what looks like a follow-up to be none.
+const NO_FOLLOWUP: f64 = 0.7;
 
 impl Classifier {
-    /// Compiles a lexicon.
+    /// Compiles a lexicon. It is the only evidence until there are weights.
     #[must_use]
     pub fn new(lexicon: &Lexicon) -> Self {
         let followup = lexicon
@@ -58,35 +74,64 @@ impl Classifier {
         Self {
             matcher: Matcher::new(lexicon),
             followup: followup.collect(),
+            weights: None,
         }
+    }
+
+    /// With what was learned from labelled queries, which then decides; the lexicon is a part of it.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Arc<Weights>) -> Self {
+        self.weights = Some(weights);
+        self
     }
 
     /// What kind of query this is. Looks at the first 4,000 characters.
     #[must_use]
     pub fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
+        READING.with_borrow_mut(|reading| self.classify_in(reading, query, context))
+    }
+
+    fn classify_in(
+        &self,
+        reading: &mut Reading,
+        query: &str,
+        context: Context<'_>,
+    ) -> QueryClassification {
         let text = looked_at(query).trim();
         if text.is_empty() {
             return small_talk(0.5, None);
         }
-        let evidence = self.matcher.find(text);
-        let speaks = |e: &&&Evidence| e.weight > 0.0;
+        self.matcher.read(text, reading);
+        let speaks = |e: &&Evidence| e.weight > 0.0;
         let small = |e: &Evidence| e.query_type == QueryType::Conversational;
-        if is_short(text) && evidence.iter().filter(speaks).all(|e| small(e)) {
+        let positive = self.matcher.evidence(reading).filter(speaks);
+        if is_short(text) && positive.clone().all(small) {
             return small_talk(0.8, Some("short_query"));
         }
-        let score = score(&evidence);
-        if let Some(best) = score.best() {
-            let of_best = evidence
-                .iter()
-                .filter(speaks)
-                .filter(|e| e.query_type == best);
-            let keywords = of_best.map(|e| (*e.label).to_owned()).collect();
-            return QueryClassification::new(best, score.confidence(), keywords);
-        }
-        if !evidence.iter().any(|e| e.weight > 0.0) && self.follows_up(text, context) {
+        let none = positive.count() == 0;
+        let score = score(self.matcher.evidence(reading));
+        let weights = self.weights.as_ref();
+        let weights = weights.filter(|_| !is_terse(text, reading, none));
+        let opinion = weights.map(|weights| weights.judge(text, reading, &score));
+        if none && self.follows_up(text, context) && !opinion.as_ref().is_some_and(contradicts) {
             return small_talk(0.7, Some("followup_detected"));
         }
-        small_talk(GUESS, None)
+        let (best, confidence) = match opinion {
+            Some(opinion) if opinion.known || !none => {
+                let (best, share) = opinion.best();
+                (best, rounded(share))
+            }
+            _ => match score.best() {
+                Some(best) => (best, score.confidence()),
+                None => return small_talk(GUESS, None),
+            },
+        };
+        let of_best = self
+            .matcher
+            .evidence(reading)
+            .filter(|e| speaks(e) && e.query_type == best);
+        let keywords = of_best.map(|e| (*e.label).to_owned()).collect();
+        QueryClassification::new(best, confidence, keywords)
     }
 
     fn follows_up(&self, text: &str, context: Context<'_>) -> bool {
@@ -105,7 +150,18 @@ impl Classifier {
     }
 }
 
-fn score(evidence: &[&Evidence]) -> Score {
+/// Surely something else than small talk.
+fn contradicts(opinion: &Opinion) -> bool {
+    let (best, share) = opinion.best();
+    opinion.known && best != QueryType::Conversational && share >= NO_FOLLOWUP
+}
+
+/// Four decimals say all that is measured.
+fn rounded(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
+}
+
+fn score<'a>(evidence: impl Iterator<Item = &'a Evidence>) -> Score {
     let mut score = Score::default();
     for found in evidence {
         score.add(found.query_type, found.weight);
@@ -121,6 +177,12 @@ fn small_talk(confidence: f64, why: Option<&str>) -> QueryClassification {
 /// Fewer characters than [`SHORT`], none of a script in which they could be a whole sentence.
 fn is_short(text: &str) -> bool {
     text.chars().nth(SHORT - 1).is_none() && !text.chars().any(is_unspaced)
+}
+
+/// Of a single word the lexicon knows more than can be learned from whole questions; unless it knows
+/// nothing (`none`) of it.
+pub(super) fn is_terse(text: &str, reading: &Reading, none: bool) -> bool {
+    is_short(text) || (reading.tokens.len() == 1 && !none)
 }
 
 fn is_brief(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What can be wrong with a lexicon file.
+//! What can be wrong with a lexicon file or a weights file.
 
 /// A lexicon that cannot be used. Nothing of the file is taken; the caller keeps what it had.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -74,5 +74,33 @@ pub enum LexiconError {
         entry: String,
         /// For which type.
         query_type: crate::model::QueryType,
+    },
+}
+
+/// Weights that cannot be used. The caller keeps what it had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// Another kind of file.
+    #[error("`{origin}` holds no weights: name a file that the training wrote")]
+    NotWeights {
+        /// The file.
+        origin: String,
+    },
+    /// Written for another version.
+    #[error("`{origin}` is of version {found}, this program reads {wanted}: train it anew")]
+    Version {
+        /// The file.
+        origin: String,
+        /// Of layout and features.
+        found: String,
+        /// The same, as read here.
+        wanted: String,
+    },
+    /// The checksum does not fit, or the content does not.
+    #[error("`{origin}` is damaged, its checksum does not fit: copy it again or train it anew")]
+    Damaged {
+        /// The file.
+        origin: String,
     },
 }

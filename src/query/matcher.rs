@@ -12,7 +12,7 @@ mod hash;
 use std::sync::Arc;
 
 use self::hash::{Table, WordTable};
-use super::text::each_word;
+use super::reading::{Reading, Token};
 use crate::model::QueryType;
 
 /// What an entry says when it is found.
@@ -34,7 +34,7 @@ pub(super) struct Matcher {
     evidence: Vec<Evidence>,
 }
 
-type WordId = u32;
+pub(super) type WordId = u32;
 type NodeId = u32;
 
 /// The word that no lexicon knows, as the tables have it.
@@ -69,32 +69,33 @@ const fn bit(number: u32) -> u64 {
     1 << (number % u64::BITS)
 }
 
-#[derive(Clone, Copy)]
-struct Token {
-    word: WordId,
-    opens: bool,
-}
-
 /// How far an entry reaches: last word, then anchors.
 type Reach = (usize, u8);
 
 impl Matcher {
-    /// All evidence in a text, each entry once, in the order of the text.
-    pub(super) fn find(&self, text: &str) -> Vec<&Evidence> {
-        let mut tokens = self.tokens(text);
-        let mut found = Vec::with_capacity(16);
+    /// Reads a text: its words, and all evidence in it, each entry once, in the order of the text.
+    pub(super) fn read(&self, text: &str, reading: &mut Reading) {
+        reading.cut(text, |word| self.words.get(word));
+        let Reading {
+            tokens,
+            found,
+            seen,
+            ..
+        } = reading;
+        found.clear();
         // A bit for each entry: bytes would be too many to clear for a short text.
-        let mut seen = vec![0; self.evidence.len() / u64::BITS as usize + 1];
+        seen.clear();
+        seen.resize(self.evidence.len() / u64::BITS as usize + 1, 0);
         let mut covered = 0;
         for at in 0..tokens.len() {
-            let Token { word, opens } = tokens[at];
+            let Token { word, opens, .. } = tokens[at];
             if opens {
-                self.pass_fillers(&mut tokens, at, self.starts[word as usize]);
+                self.pass_fillers(tokens, at, self.starts[word as usize]);
             }
             if at < covered || word == UNKNOWN {
                 continue;
             }
-            let Some((node, (end, _))) = self.longest(&tokens, at) else {
+            let Some((node, (end, _))) = self.longest(tokens, at) else {
                 continue;
             };
             covered = end;
@@ -102,25 +103,26 @@ impl Matcher {
                 let seen = &mut seen[(entry / u64::BITS) as usize];
                 if *seen & bit(entry) == 0 {
                     *seen |= bit(entry);
-                    found.push(&self.evidence[entry as usize]);
+                    found.push(entry);
                 }
             }
         }
-        found
     }
 
-    fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut tokens = Vec::with_capacity(text.len() / 4);
-        each_word(text, |word, opens| {
-            let word = self.words.get(word);
-            tokens.push(Token { word, opens });
-        });
-        tokens
+    /// What was found in a text that was read.
+    pub(super) fn evidence<'a>(
+        &'a self,
+        reading: &'a Reading,
+    ) -> impl Iterator<Item = &'a Evidence> + Clone {
+        reading
+            .found
+            .iter()
+            .map(|&entry| &self.evidence[entry as usize])
     }
 
     /// The longest entry that begins at a known word.
     fn longest(&self, tokens: &[Token], at: usize) -> Option<(NodeId, Reach)> {
-        let Token { word, opens } = tokens[at];
+        let Token { word, opens, .. } = tokens[at];
         let anchored = if opens {
             self.edge(self.starts[OPENS as usize], word)
         } else {

@@ -39,8 +39,13 @@ pub(super) fn is_unspaced(c: char) -> bool {
 }
 
 /// Calls `sink` with each word and whether it opens a clause.
-pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
-    let mut word = String::new();
+pub(super) fn each_word(text: &str, sink: impl FnMut(&str, bool)) {
+    each_word_in(&mut String::new(), text, sink);
+}
+
+/// The same with room for a word that its owner keeps from text to text.
+pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&str, bool)) {
+    word.clear();
     let mut opens = true;
     let mut rest = text;
     while !rest.is_empty() {
@@ -66,12 +71,12 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
             Kind::Letter => word.extend(c.to_lowercase()),
             Kind::Joint => {}
             Kind::Alone => {
-                flush(&mut word, &mut opens, &mut sink);
+                flush(word, &mut opens, &mut sink);
                 word.push(c);
-                flush(&mut word, &mut opens, &mut sink);
+                flush(word, &mut opens, &mut sink);
             }
             Kind::Gap(breaks) => {
-                flush(&mut word, &mut opens, &mut sink);
+                flush(word, &mut opens, &mut sink);
                 opens |= match breaks {
                     Breaks::Never => false,
                     Breaks::BeforeSpace => rest.chars().next().is_none_or(char::is_whitespace),
@@ -80,7 +85,7 @@ pub(super) fn each_word(text: &str, mut sink: impl FnMut(&str, bool)) {
             }
         }
     }
-    flush(&mut word, &mut opens, &mut sink);
+    flush(word, &mut opens, &mut sink);
 }
 
 /// How many small ASCII letters a text begins with, or fewer near its end: counted eight at a time.

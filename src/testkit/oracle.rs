@@ -16,7 +16,7 @@ use crate::{
     llm::Backend,
     model::{IdError, SessionKey, SessionName, Timestamp},
     prompt::{self, Composer, Prompts, Variables},
-    query::{Classifier, Lexicon, LexiconError},
+    query::{Classifier, Lexicon, LexiconError, Weights, WeightsError},
     tool::{Registry, RegistryError, Tool},
 };
 
@@ -29,6 +29,9 @@ pub enum TestError {
     /// The lexicon is not in order.
     #[error(transparent)]
     Lexicon(#[from] LexiconError),
+    /// The classifier's weights are not in order.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
     /// The tools do not go together.
     #[error(transparent)]
     Tools(#[from] RegistryError),
@@ -179,7 +182,8 @@ fn parts() -> Result<(Arc<Classifier>, Arc<Composer>), TestError> {
     if let Some(parts) = PARTS.get() {
         return Ok(parts.clone());
     }
-    let classifier = Classifier::new(&Lexicon::builtin()?);
+    let weights = Arc::new(Weights::builtin()?);
+    let classifier = Classifier::new(&Lexicon::builtin()?).with_weights(weights);
     let composer = Composer::new(Prompts::builtin()?, prompt::Settings::default())?;
     let parts = (Arc::new(classifier), Arc::new(composer));
     Ok(PARTS.get_or_init(|| parts).clone())

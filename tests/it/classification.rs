@@ -1,13 +1,15 @@
 //! Query classification from outside: the rows of T009 and T041, properties, and how well it does
 //! on labelled queries. What the parts do is tested beside them.
 
+mod labelled;
+mod odd;
 mod tables;
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use oracle_agent::model::{Needs, QueryClassification, QueryType};
-use oracle_agent::query::{Classifier, Context, Lexicon};
+use oracle_agent::query::{Classifier, Context, Lexicon, Weights};
 use proptest::prelude::*;
 
 use tables::{ROWS, T008};
@@ -15,8 +17,10 @@ use tables::{ROWS, T008};
 use QueryType::{Action, Code, Conversational, Documentation, Research};
 
 fn classifier() -> &'static Classifier {
-    static CLASSIFIER: LazyLock<Classifier> =
-        LazyLock::new(|| Classifier::new(&Lexicon::builtin().unwrap()));
+    static CLASSIFIER: LazyLock<Classifier> = LazyLock::new(|| {
+        let weights = Arc::new(Weights::builtin().unwrap());
+        Classifier::new(&Lexicon::builtin().unwrap()).with_weights(weights)
+    });
     &CLASSIFIER
 }
 
@@ -130,11 +134,8 @@ fn a_follow_up_without_evidence_needs_a_context() {
             "{query}"
         );
         let fresh = classifier.classify(query, Context::Fresh);
-        assert_eq!(
-            (fresh.query_type, fresh.confidence < 0.5),
-            (Conversational, true),
-            "{query}"
-        );
+        assert_eq!(fresh.query_type, Conversational, "{query}");
+        assert_ne!(fresh, got, "{query}");
     }
 }
 
@@ -193,58 +194,6 @@ fn every_keyword_of_t008_is_an_entry() {
             .filter(|word| !entries.contains(**word))
             .collect();
         assert_eq!(missing, Vec::<&&str>::new(), "{query_type}");
-    }
-}
-
-/// What the lexicons reach on queries that nobody tuned them for; they may not fall below it.
-/// Only measured, never trained on (spec 4).
-const FLOOR_DEV: f64 = 0.81;
-
-#[test]
-fn the_lexicons_keep_their_accuracy_on_the_dev_set() {
-    let classifier = classifier();
-    let mut right = 0_u32;
-    let mut all = 0_u32;
-    let mut confidence = 0.0;
-    for line in include_str!("../data/queries_dev.tsv").lines() {
-        let (label, query) = line.split_once('\t').unwrap();
-        let got = classifier.classify(query, Context::Fresh);
-        right += u32::from(got.query_type == label.parse().unwrap());
-        all += 1;
-        confidence += got.confidence;
-    }
-    let (accuracy, confidence) = (
-        f64::from(right) / f64::from(all),
-        confidence / f64::from(all),
-    );
-    println!("dev set: {right} of {all} right ({accuracy:.3}), mean confidence {confidence:.3}");
-    assert!(accuracy >= FLOOR_DEV, "{right} of {all} right");
-    assert!(
-        (accuracy - confidence).abs() <= 0.08,
-        "{accuracy} right, {confidence} sure"
-    );
-}
-
-#[test]
-fn the_labelled_queries_are_well_formed() {
-    for (name, text, columns) in [
-        ("dev", include_str!("../data/queries_dev.tsv"), 2),
-        ("train", include_str!("../data/queries_train.tsv"), 2),
-        (
-            "multilingual",
-            include_str!("../data/queries_train_multilingual.tsv"),
-            3,
-        ),
-    ] {
-        for (line, number) in text.lines().zip(1..) {
-            let cells: Vec<_> = line.split('\t').collect();
-            let label = cells[0].parse::<QueryType>();
-            assert_eq!(
-                (label.is_ok(), cells.len()),
-                (true, columns),
-                "{name}, line {number}"
-            );
-        }
     }
 }
 

@@ -24,8 +24,10 @@ entries = ["^sure$", "file"]
 
 fn found(text: &str) -> Vec<String> {
     let matcher = Matcher::new(&Lexicon::parse(LEXICON, "test").unwrap());
-    let shown = |e: &&Evidence| format!("{}: {}", e.query_type, e.label);
-    matcher.find(text).iter().map(shown).collect()
+    let mut reading = Reading::default();
+    matcher.read(text, &mut reading);
+    let shown = |e: &Evidence| format!("{}: {}", e.query_type, e.label);
+    matcher.evidence(&reading).map(shown).collect()
 }
 
 #[test]

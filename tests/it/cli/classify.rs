@@ -99,6 +99,76 @@ fn a_lexicon_of_ones_own_is_taken_or_refused() {
 }
 
 #[test]
+fn half_a_character_in_json_is_a_query_like_any_other() {
+    let place = Place::new(&[]);
+    let lines = r#"{"query": "ok \ud800"}
+"\udc00\ud83d\ude00 \\ud800"
+"#;
+    let output = place
+        .oracle("classify --jsonl")
+        .stdin(lines.as_bytes())
+        .output();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((out.lines().count(), output.status.code()), (2, Some(0)));
+}
+
+#[test]
+fn an_answer_is_explained() {
+    let place = Place::new(&[]);
+    let run = place.oracle("classify --explain");
+    let output = run.arg("where is the parser?").output();
+    let out = String::from_utf8(output.stdout).unwrap();
+    for part in ["code, confidence", "lexicon:", "where is", "for code (+)"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn labelled_queries_are_evaluated() {
+    let file = "# ours\nconversational\tthanks a lot\ncode\ten\tok\n";
+    let place = Place::new(&[("ours.tsv", file), ("bad.tsv", "code\n")]);
+    let output = place.oracle("classify --evaluate ours.tsv").output();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.contains("1 of     2 right"), "{out}");
+    assert!(
+        out.contains("0.80 code taken for conversational: ok"),
+        "{out}"
+    );
+    assert_transcript!(
+        "classify_evaluate",
+        [
+            place.oracle("classify --evaluate bad.tsv"),
+            place.oracle("classify --evaluate missing.tsv"),
+            place.oracle("classify --evaluate ours.tsv query"),
+        ]
+    );
+}
+
+#[test]
+fn weights_of_ones_own_are_taken_or_refused() {
+    let place = Place::new(&[("bad.bin", "nonsense")]);
+    let builtin = include_bytes!("../../../config/classifier.bin");
+    let mut damaged = builtin.to_vec();
+    damaged[100_000] ^= 1;
+    std::fs::write(place.path("good.bin"), builtin).unwrap();
+    std::fs::write(place.path("damaged.bin"), damaged).unwrap();
+    let with = |weights: &str| {
+        place
+            .oracle("classify ok")
+            .env("ORACLE_QUERY__WEIGHTS", weights)
+    };
+    assert_transcript!(
+        "classify_weights",
+        [
+            with("good.bin"),
+            with("missing.bin"),
+            with("bad.bin"),
+            with("damaged.bin"),
+        ]
+    );
+}
+
+#[test]
 fn a_line_of_any_length_is_a_query() {
     let place = Place::new(&[]);
     let long = [b"ok ".repeat(2 << 20), b"\nok\n".to_vec()].concat();

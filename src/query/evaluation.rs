@@ -1,0 +1,283 @@
+//! How well a classifier does on labelled queries: accuracy, confusion, calibration.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use super::{Classifier, Context};
+use crate::model::QueryType;
+
+/// A query and what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labelled {
+    /// What it is.
+    pub query_type: QueryType,
+    /// Its language, where it is told.
+    pub language: String,
+    /// The query.
+    pub query: String,
+}
+
+/// A line that is no labelled query.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{origin}:{line}: {problem}: a line is a type, a tab, perhaps a language and a tab, and a query"
+)]
+pub struct LabelError {
+    /// The file.
+    pub origin: String,
+    /// Where, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Labelled {
+    /// Reads lines of type and query, with the language between them or without. Empty lines and those
+    /// that begin with `#` are passed over.
+    ///
+    /// # Errors
+    /// The first line that is neither.
+    pub fn parse(text: &str, origin: &str) -> Result<Vec<Self>, LabelError> {
+        let mut all = Vec::new();
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let row = Self::of(line).map_err(|problem| LabelError {
+                origin: origin.to_owned(),
+                line: number,
+                problem,
+            })?;
+            all.push(row);
+        }
+        Ok(all)
+    }
+
+    fn of(line: &str) -> Result<Self, String> {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let (label, language, query) = match cells.as_slice() {
+            [label, query] => (*label, "en", *query),
+            [label, language, query] => (*label, *language, *query),
+            _ => return Err(format!("{} columns", cells.len())),
+        };
+        let query_type = label
+            .parse::<QueryType>()
+            .map_err(|unknown| unknown.to_string())?;
+        Ok(Self {
+            query_type,
+            language: language.to_owned(),
+            query: query.to_owned(),
+        })
+    }
+}
+
+/// How many there were, how many were right, and how sure the answers were.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Tally {
+    /// All.
+    pub all: u32,
+    /// Those that were right.
+    pub right: u32,
+    sure: f64,
+}
+
+impl Tally {
+    /// Share of right answers; of none, 0.
+    #[must_use]
+    pub fn accuracy(&self) -> f64 {
+        f64::from(self.right) / f64::from(self.all.max(1))
+    }
+
+    /// Mean confidence.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        self.sure / f64::from(self.all.max(1))
+    }
+
+    fn count(&mut self, right: bool, sure: f64) {
+        self.all += 1;
+        self.right += u32::from(right);
+        self.sure += sure;
+    }
+}
+
+/// A query that was taken for something else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mistake {
+    /// The query.
+    pub row: Labelled,
+    /// What it was taken for.
+    pub taken_for: QueryType,
+    /// How surely.
+    pub confidence: f64,
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evaluation {
+    /// Of all.
+    pub total: Tally,
+    /// By language.
+    pub languages: BTreeMap<String, Tally>,
+    /// By what it is.
+    pub types: BTreeMap<QueryType, Tally>,
+    /// By what it is and what it was taken for.
+    pub confusion: BTreeMap<(QueryType, QueryType), u32>,
+    /// By tenths of confidence.
+    pub tenths: [Tally; 10],
+    /// The surest first.
+    pub mistakes: Vec<Mistake>,
+}
+
+impl Evaluation {
+    /// Classifies all rows, each without context.
+    #[must_use]
+    pub fn of(classifier: &Classifier, rows: &[Labelled]) -> Self {
+        let mut all = Self::default();
+        for row in rows {
+            let got = classifier.classify(&row.query, Context::Fresh);
+            all.count(row, got.query_type, got.confidence);
+        }
+        all.sort();
+        all
+    }
+
+    pub(super) fn count(&mut self, row: &Labelled, taken_for: QueryType, sure: f64) {
+        let right = row.query_type == taken_for;
+        self.total.count(right, sure);
+        let languages = &mut self.languages;
+        languages
+            .entry(row.language.clone())
+            .or_default()
+            .count(right, sure);
+        self.types
+            .entry(row.query_type)
+            .or_default()
+            .count(right, sure);
+        *self
+            .confusion
+            .entry((row.query_type, taken_for))
+            .or_default() += 1;
+        let tenth = ((sure * 10.0) as usize).min(self.tenths.len() - 1);
+        self.tenths[tenth].count(right, sure);
+        if !right {
+            self.mistakes.push(Mistake {
+                row: row.clone(),
+                taken_for,
+                confidence: sure,
+            });
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.mistakes
+            .sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    }
+}
+
+/// As people read it.
+impl fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", line("all", &self.total))?;
+        writeln!(f, "\nby type (of those that are it):")?;
+        for (query_type, tally) in &self.types {
+            writeln!(f, "{}", line(query_type.as_str(), tally))?;
+        }
+        writeln!(f, "\nby language:")?;
+        for (language, tally) in &self.languages {
+            writeln!(f, "{}", line(language, tally))?;
+        }
+        writeln!(
+            f,
+            "\nconfusion (rows: what it is; columns: what it was taken for):"
+        )?;
+        let mut head = format!("{:14}", "");
+        for column in QueryType::ALL {
+            write!(head, " {:>14}", column.as_str())?;
+        }
+        writeln!(f, "{head}")?;
+        for row in QueryType::ALL {
+            write!(f, "{:14}", row.as_str())?;
+            for column in QueryType::ALL {
+                let count = self.confusion.get(&(row, column)).copied().unwrap_or(0);
+                write!(f, " {count:>14}")?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(f, "\nby confidence:")?;
+        for (tenth, tally) in self.tenths.iter().enumerate().filter(|(_, t)| t.all > 0) {
+            let name = format!(
+                "{:.1} to {:.1}",
+                tenth as f64 / 10.0,
+                (tenth + 1) as f64 / 10.0
+            );
+            writeln!(f, "{}", line(&name, tally))?;
+        }
+        Ok(())
+    }
+}
+
+fn line(name: &str, tally: &Tally) -> String {
+    format!(
+        "{name:14} {:>5} of {:>5} right  {:5.1} %   mean confidence {:.3}",
+        tally.right,
+        tally.all,
+        100.0 * tally.accuracy(),
+        tally.confidence()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_two_and_three_columns_are_read_and_others_named() {
+        let rows = Labelled::parse("# a comment\ncode\twhere\r\n\naction\tde\tlösch das\n", "x");
+        let row = |query_type, language: &str, query: &str| Labelled {
+            query_type,
+            language: language.into(),
+            query: query.into(),
+        };
+        let want = vec![
+            row(QueryType::Code, "en", "where"),
+            row(QueryType::Action, "de", "lösch das"),
+        ];
+        assert_eq!(rows, Ok(want));
+        for (name, text, want) in [
+            ("no tab", "code where", "x:1: 1 columns"),
+            ("too many", "a\tb\tc\td", "x:1: 4 columns"),
+            (
+                "no type",
+                "code\ta\nnone\tb",
+                "x:2: unknown query type `none`",
+            ),
+        ] {
+            let error = Labelled::parse(text, "x").unwrap_err().to_string();
+            assert!(error.starts_with(want), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn answers_are_counted_by_type_language_and_tenth() {
+        let row = |query_type, language: &str| Labelled {
+            query_type,
+            language: language.into(),
+            query: "q".into(),
+        };
+        let mut all = Evaluation::default();
+        all.count(&row(QueryType::Code, "en"), QueryType::Code, 1.0);
+        all.count(&row(QueryType::Code, "de"), QueryType::Action, 0.31);
+        all.count(&row(QueryType::Action, "de"), QueryType::Code, 0.6);
+        all.sort();
+        let of = |tally: &Tally| (tally.right, tally.all);
+        assert_eq!(of(&all.total), (1, 3));
+        assert_eq!(of(&all.types[&QueryType::Code]), (1, 2));
+        assert_eq!(of(&all.languages["de"]), (0, 2));
+        assert_eq!(all.confusion[&(QueryType::Code, QueryType::Action)], 1);
+        assert_eq!([3, 6, 9].map(|tenth| all.tenths[tenth].all), [1, 1, 1]);
+        let surest: Vec<f64> = all.mistakes.iter().map(|m| m.confidence).collect();
+        assert_eq!(surest, [0.6, 0.31]);
+    }
+}

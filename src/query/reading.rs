@@ -1,0 +1,134 @@
+//! A text as it is read: its words, the letters they are made of, and what the lexicon found.
+//!
+//! One is kept from text to text, so that reading allocates nothing once it has grown.
+//!
+//! **Invariant:** each word stands in the letters between spaces; letters of a script without spaces
+//! stand together for as long as nothing parts them.
+
+use super::matcher::WordId;
+use super::text::{each_word_in, is_unspaced};
+
+/// What is known of a text.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// Room for one word.
+    word: String,
+    pub(super) tokens: Vec<Token>,
+    /// All words, folded, with spaces between them and at both ends.
+    pub(super) letters: Vec<char>,
+    /// Entries of the lexicon, in the order of the text.
+    pub(super) found: Vec<u32>,
+    /// A bit for each entry of the lexicon.
+    pub(super) seen: Vec<u64>,
+    /// Features that were met, and a bit for each.
+    pub(super) met: Vec<u32>,
+    pub(super) marks: Vec<u64>,
+}
+
+/// A word.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    /// Its number in the lexicon.
+    pub(super) word: WordId,
+    /// Whether it opens a clause.
+    pub(super) opens: bool,
+    /// One character of a script without spaces.
+    pub(super) alone: bool,
+    /// Where its letters are.
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    /// Of its letters.
+    pub(super) hash: u64,
+}
+
+impl Reading {
+    /// Cuts a text into words; `number` is what the lexicon calls a word.
+    pub(super) fn cut(&mut self, text: &str, number: impl Fn(&str) -> WordId) {
+        let Self {
+            word,
+            tokens,
+            letters,
+            ..
+        } = self;
+        tokens.clear();
+        letters.clear();
+        let mut in_run = false;
+        each_word_in(word, text, |word, opens| {
+            let alone = word.chars().next().is_some_and(is_unspaced);
+            if !(alone && in_run && !opens) {
+                letters.push(' ');
+            }
+            in_run = alone;
+            let begin = letters.len();
+            let mut hash = WORD_SEED;
+            letters.extend(word.chars().map(|c| {
+                let c = folded(c);
+                hash = mix(hash, c.into());
+                c
+            }));
+            tokens.push(Token {
+                word: number(word),
+                opens,
+                alone,
+                begin,
+                end: letters.len(),
+                hash,
+            });
+        });
+        letters.push(' ');
+    }
+}
+
+const WORD_SEED: u64 = 7;
+
+/// Adds to a hash. The weights file is made of these numbers: another function is another version.
+pub(super) const fn mix(hash: u64, more: u64) -> u64 {
+    let hash = (hash ^ more).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ (hash >> 29)
+}
+
+/// Letters that people type with and without marks are one, and all digits are.
+fn folded(c: char) -> char {
+    match c {
+        'a'..='z' => c,
+        '0'..='9' => '0',
+        'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ā' | 'ă' | 'ą' => 'a',
+        'ç' | 'ć' | 'č' => 'c',
+        'ď' | 'đ' => 'd',
+        'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ė' | 'ę' | 'ě' => 'e',
+        'ğ' => 'g',
+        'ì' | 'í' | 'î' | 'ï' | 'ī' | 'ı' => 'i',
+        'ł' => 'l',
+        'ñ' | 'ń' | 'ň' => 'n',
+        'ò' | 'ó' | 'ô' | 'õ' | 'ö' | 'ø' | 'ő' => 'o',
+        'ř' => 'r',
+        'ś' | 'š' | 'ş' | 'ß' => 's',
+        'ť' | 'ţ' => 't',
+        'ù' | 'ú' | 'û' | 'ü' | 'ū' | 'ů' | 'ű' => 'u',
+        'ý' | 'ÿ' => 'y',
+        'ź' | 'ż' | 'ž' => 'z',
+        'ё' => 'е',
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_between_spaces_and_runs_together() {
+        for (name, text, want) in [
+            ("words", "Wo ist's?", " wo ists "),
+            ("marks and digits", "Größe v2.13 où", " grose v0 00 ou "),
+            ("a run", "数据库在哪里", " 数据库在哪里 "),
+            ("a run is parted by a clause", "数据。库", " 数据 库 "),
+            ("a run among words", "修复 cache 吧", " 修复 cache 吧 "),
+            ("nothing", "?!", " "),
+        ] {
+            let mut reading = Reading::default();
+            reading.cut(text, |_| 0);
+            assert_eq!(reading.letters.iter().collect::<String>(), want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Labelled queries as features.
+
+use std::collections::HashSet;
+
+use crate::model::QueryType;
+use crate::query::classifier::is_terse;
+use crate::query::evaluation::Labelled;
+use crate::query::features::{Group, each_feature, shapes};
+use crate::query::matcher::Matcher;
+use crate::query::reading::Reading;
+use crate::query::score::Score;
+use crate::query::text::looked_at;
+use crate::query::weights::{PerType, lexicon_value};
+
+/// A query as the solver sees it.
+pub(super) struct Example {
+    pub(super) label: usize,
+    /// Ascending, each once.
+    pub(super) features: Vec<(Group, u32)>,
+    pub(super) shapes: Vec<usize>,
+    pub(super) lexicon: PerType,
+}
+
+/// Each query once, and none that never comes to the weights.
+pub(super) fn decisive<'a>(matcher: &Matcher, rows: &'a [Labelled]) -> Vec<&'a Labelled> {
+    let mut seen = HashSet::new();
+    let mut reading = Reading::default();
+    let mut is_decided = |row: &Labelled| {
+        let text = looked_at(&row.query).trim();
+        matcher.read(text, &mut reading);
+        let none = !matcher.evidence(&reading).any(|found| found.weight > 0.0);
+        is_terse(text, &reading, none)
+    };
+    rows.iter()
+        .filter(|row| seen.insert(row.query.to_lowercase()) && !is_decided(row))
+        .collect()
+}
+
+pub(super) fn examples(matcher: &Matcher, rows: &[&Labelled]) -> Vec<Example> {
+    let mut reading = Reading::default();
+    rows.iter()
+        .map(|row| {
+            let text = looked_at(&row.query).trim();
+            matcher.read(text, &mut reading);
+            let mut features = Vec::new();
+            each_feature(&reading, &mut |feature| {
+                features.push((feature.group(), feature.key));
+            });
+            features.sort_unstable();
+            features.dedup();
+            let mut score = Score::default();
+            for found in matcher.evidence(&reading) {
+                score.add(found.query_type, found.weight);
+            }
+            Example {
+                label: place(row.query_type),
+                features,
+                shapes: shapes(text, &reading).places().collect(),
+                lexicon: QueryType::ALL.map(|of| lexicon_value(score.of(of))),
+            }
+        })
+        .collect()
+}
+
+/// Where a type stands among all.
+pub(super) fn place(query_type: QueryType) -> usize {
+    QueryType::ALL
+        .into_iter()
+        .position(|of| of == query_type)
+        .unwrap_or(0)
+}

@@ -1,0 +1,180 @@
+//! Multinomial logistic regression with a quadratic penalty, by L-BFGS.
+
+use std::collections::VecDeque;
+
+use crate::query::weights::{TYPES, shares};
+
+/// Of the squares of the weights, for the whole data. Chosen by cross-validation.
+const PENALTY: f64 = 0.01;
+/// Past these it moves in the fourth decimal.
+const STEPS: usize = 80;
+/// Steps that are remembered.
+const MEMORY: usize = 8;
+
+/// Examples as sparse rows.
+#[derive(Default)]
+pub(super) struct Problem {
+    places: Vec<u32>,
+    values: Vec<f64>,
+    /// Where each row ends, and its label.
+    rows: Vec<(usize, usize)>,
+}
+
+impl Problem {
+    pub(super) fn add(&mut self, at: usize, value: f64) {
+        if value != 0.0 {
+            self.places.push(at as u32);
+            self.values.push(value);
+        }
+    }
+
+    pub(super) fn end(&mut self, label: usize) {
+        self.rows.push((self.places.len(), label));
+    }
+
+    /// Calls `sink` with each value and its place.
+    pub(super) fn each(&self, mut sink: impl FnMut(usize, f64)) {
+        for (&place, &value) in self.places.iter().zip(&self.values) {
+            sink(place as usize, value);
+        }
+    }
+
+    /// The loss, and where it rises.
+    fn loss(&self, weights: &[f64], slope: &mut [f64]) -> f64 {
+        let mut loss = 0.0;
+        for (slope, weight) in slope.iter_mut().zip(weights) {
+            *slope = PENALTY * weight;
+            loss += 0.5 * PENALTY * weight * weight;
+        }
+        let mut begin = 0;
+        for &(end, label) in &self.rows {
+            let cells = || self.places[begin..end].iter().zip(&self.values[begin..end]);
+            let mut scores = [0.0; TYPES];
+            for (&place, &value) in cells() {
+                let row = &weights[place as usize * TYPES..][..TYPES];
+                for (score, weight) in scores.iter_mut().zip(row) {
+                    *score += value * weight;
+                }
+            }
+            let mut off = shares(&scores);
+            loss -= off[label].max(1e-300).ln();
+            off[label] -= 1.0;
+            for (&place, &value) in cells() {
+                let row = &mut slope[place as usize * TYPES..][..TYPES];
+                for (slope, off) in row.iter_mut().zip(off) {
+                    *slope += value * off;
+                }
+            }
+            begin = end;
+        }
+        loss
+    }
+}
+
+/// A step that was made, and how the slope changed by it.
+struct Step {
+    moved: Vec<f64>,
+    bent: Vec<f64>,
+    /// One over their product.
+    share: f64,
+}
+
+/// The weights with the least loss, row by row.
+pub(super) fn solve(problem: &Problem, rows: usize) -> Vec<f64> {
+    let mut weights = vec![0.0; rows * TYPES];
+    let mut slope = weights.clone();
+    let mut loss = problem.loss(&weights, &mut slope);
+    let mut steps: VecDeque<Step> = VecDeque::new();
+    for _ in 0..STEPS {
+        let direction = direction(&slope, &steps);
+        let fall = -dot(&slope, &direction);
+        if fall > -1e-9 {
+            break;
+        }
+        let mut length = 1.0;
+        let mut next_slope = vec![0.0; weights.len()];
+        let (next, next_loss) = loop {
+            let stepped = weights.iter().zip(&direction);
+            let next: Vec<f64> = stepped.map(|(at, by)| at - length * by).collect();
+            let loss_there = problem.loss(&next, &mut next_slope);
+            if loss_there <= loss + 1e-4 * length * fall || length < 1e-10 {
+                break (next, loss_there);
+            }
+            length *= 0.5;
+        };
+        let moved = difference(&next, &weights);
+        let bent = difference(&next_slope, &slope);
+        let curve = dot(&moved, &bent);
+        let done = (loss - next_loss).abs() < 1e-6 * loss.abs();
+        (weights, slope, loss) = (next, next_slope, next_loss);
+        if curve > 1e-12 {
+            let share = curve.recip();
+            steps.push_back(Step { moved, bent, share });
+            if steps.len() > MEMORY {
+                steps.pop_front();
+            }
+        }
+        if done {
+            break;
+        }
+    }
+    weights
+}
+
+/// The slope, bent by what the last steps showed of the curvature.
+fn direction(slope: &[f64], steps: &VecDeque<Step>) -> Vec<f64> {
+    let mut direction = slope.to_vec();
+    let mut taken = Vec::with_capacity(steps.len());
+    for step in steps.iter().rev() {
+        let part = step.share * dot(&step.moved, &direction);
+        add(&mut direction, &step.bent, -part);
+        taken.push(part);
+    }
+    let scale = steps.back().map_or_else(
+        || dot(slope, slope).sqrt().max(1e-12).recip(),
+        |last| dot(&last.moved, &last.bent) / dot(&last.bent, &last.bent),
+    );
+    direction.iter_mut().for_each(|part| *part *= scale);
+    for (step, part) in steps.iter().zip(taken.iter().rev()) {
+        let back = step.share * dot(&step.bent, &direction);
+        add(&mut direction, &step.moved, part - back);
+    }
+    direction
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+fn add(to: &mut [f64], more: &[f64], factor: f64) {
+    for (to, more) in to.iter_mut().zip(more) {
+        *to += factor * more;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tells_rows_apart_is_learned() {
+        let mut problem = Problem::default();
+        for round in 0..30 {
+            let label = round % TYPES;
+            problem.add(0, 1.0);
+            problem.add(1 + label, 1.0);
+            problem.end(label);
+        }
+        let weights = solve(&problem, 1 + TYPES);
+        for label in 0..TYPES {
+            let row = &weights[(1 + label) * TYPES..][..TYPES];
+            let most = row.iter().copied().fold(f64::MIN, f64::max);
+            assert!(most > 1.0 && row[label] == most, "{label}: {row:?}");
+        }
+        assert_eq!(weights, solve(&problem, 1 + TYPES), "the same bits again");
+    }
+}

@@ -1,0 +1,151 @@
+//! Which features are learned, how rare they are, and what of them is kept.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::examples::Example;
+use super::solver::Problem;
+use crate::query::features::{Group, SHAPES};
+use crate::query::weights::{Row, TYPES};
+
+/// What the words and the letters of a text count for together. Chosen by cross-validation, as are the
+/// constants below.
+pub(super) const GAINS: [f64; 2] = [1.0, 1.4];
+/// What a shape and a hit of the lexicon count for.
+const GAIN_DENSE: f64 = 0.2;
+/// Rarer features are not learned, in rows.
+const FEWEST_ROWS: usize = 2;
+/// Features that are kept: 8 bytes each.
+const KEPT: usize = 56_000;
+/// The bias, the shapes and the lexicon stand before the features.
+const DENSE: usize = 1 + SHAPES + TYPES;
+
+/// Features with their places and rarities, in the order of their keys.
+pub(super) struct Vocabulary {
+    known: Vec<Known>,
+    places: HashMap<u32, usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    key: u32,
+    group: Group,
+    rarity: f64,
+}
+
+/// What is learned of things that are there once.
+pub(super) struct Dense {
+    pub(super) bias: [f32; TYPES],
+    pub(super) shapes: [[f32; TYPES]; SHAPES],
+    pub(super) lexicon: [[f32; TYPES]; TYPES],
+}
+
+impl Vocabulary {
+    /// All features that occur in enough rows.
+    pub(super) fn of(seen: &[&Example]) -> Self {
+        let mut rows: BTreeMap<u32, (Group, usize)> = BTreeMap::new();
+        for &(group, key) in seen.iter().flat_map(|example| &example.features) {
+            // Two features of one number are one; there are hardly any.
+            rows.entry(key).or_insert((group, 0)).1 += 1;
+        }
+        let count = seen.len() as f64;
+        let known = rows
+            .into_iter()
+            .filter(|(_, (_, rows))| *rows >= FEWEST_ROWS);
+        Self::with(known.map(|(key, (group, rows))| Known {
+            key,
+            group,
+            rarity: ((1.0 + count) / (1.0 + rows as f64)).ln() + 1.0,
+        }))
+    }
+
+    fn with(known: impl Iterator<Item = Known>) -> Self {
+        let known: Vec<Known> = known.collect();
+        let places = known.iter().zip(DENSE..).map(|(known, at)| (known.key, at));
+        Self {
+            places: places.collect(),
+            known,
+        }
+    }
+
+    /// How many rows of weights there are.
+    pub(super) fn len(&self) -> usize {
+        DENSE + self.known.len()
+    }
+
+    /// The examples as numbers.
+    pub(super) fn problem(&self, seen: &[&Example]) -> Problem {
+        let mut problem = Problem::default();
+        for example in seen {
+            problem.add(0, 1.0);
+            for &shape in &example.shapes {
+                problem.add(1 + shape, GAIN_DENSE);
+            }
+            for (place, value) in example.lexicon.into_iter().enumerate() {
+                problem.add(1 + SHAPES + place, GAIN_DENSE * value);
+            }
+            let mut squares = [0.0; 2];
+            for (known, _) in self.met(example) {
+                squares[group_place(known.group)] += known.rarity * known.rarity;
+            }
+            for (known, at) in self.met(example) {
+                let place = group_place(known.group);
+                problem.add(at, GAINS[place] * known.rarity / f64::sqrt(squares[place]));
+            }
+            problem.end(example.label);
+        }
+        problem
+    }
+
+    fn met<'a>(&'a self, example: &'a Example) -> impl Iterator<Item = (&'a Known, usize)> {
+        let at = |(_, key): &(Group, u32)| self.places.get(key);
+        let met = example.features.iter().filter_map(at);
+        met.map(|&at| (&self.known[at - DENSE], at))
+    }
+
+    /// Those that move the answers most.
+    pub(super) fn pruned(&self, seen: &[&Example], solved: &[f64]) -> Self {
+        let mut energy = vec![0.0; self.len()];
+        self.problem(seen)
+            .each(|at, value| energy[at] += value * value);
+        let weight = |place: usize| {
+            let at = place + DENSE;
+            let row = &solved[at * TYPES..(at + 1) * TYPES];
+            let mean = row.iter().sum::<f64>() / TYPES as f64;
+            let spread: f64 = row.iter().map(|weight| (weight - mean).powi(2)).sum();
+            energy[at] * spread
+        };
+        let mut order: Vec<usize> = (0..self.known.len()).collect();
+        order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
+        order.truncate(KEPT);
+        order.sort_unstable();
+        Self::with(order.into_iter().map(|place| self.known[place]))
+    }
+
+    /// What is written of a solution.
+    pub(super) fn written(&self, solved: &[f64]) -> (Dense, Vec<Row>) {
+        let row = |at: usize| {
+            let mut row = [0.0; TYPES];
+            row.copy_from_slice(&solved[at * TYPES..(at + 1) * TYPES]);
+            row
+        };
+        let dense = |at: usize| row(at).map(|weight| (weight * GAIN_DENSE) as f32);
+        let written = Dense {
+            bias: row(0).map(|weight| weight as f32),
+            shapes: std::array::from_fn(|shape| dense(1 + shape)),
+            lexicon: std::array::from_fn(|place| dense(1 + SHAPES + place)),
+        };
+        let rows = self.known.iter().zip(DENSE..).map(|(known, at)| Row {
+            key: known.key,
+            rarity: known.rarity,
+            weights: row(at),
+        });
+        (written, rows.collect())
+    }
+}
+
+const fn group_place(group: Group) -> usize {
+    match group {
+        Group::Words => 0,
+        Group::Letters => 1,
+    }
+}

@@ -1,0 +1,186 @@
+//! The bytes of weights: a magic word, versions, numbers in little endian, and a checksum over all of it.
+
+use sha2::{Digest, Sha256};
+
+use super::{Cell, Head, TYPES, Weights};
+use crate::query::error::WeightsError;
+use crate::query::features::{SHAPES, VERSION as FEATURES};
+
+const MAGIC: &[u8; 8] = b"ORACLEQC";
+/// Of the layout.
+const FORMAT: u32 = 1;
+/// Upper halves of keys.
+const BUCKETS: usize = 1 << 16;
+const CHECKSUM: usize = 32;
+/// Past it, a file is none of ours.
+const MOST_ROWS: usize = 1 << 20;
+
+/// What is wrong with a file, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    NotWeights,
+    Version { format: u32, features: u32 },
+    Damaged,
+}
+
+impl Fault {
+    pub(super) fn at(self, origin: &str) -> WeightsError {
+        let origin = origin.to_owned();
+        match self {
+            Self::NotWeights => WeightsError::NotWeights { origin },
+            Self::Version { format, features } => WeightsError::Version {
+                origin,
+                found: format!("{format}.{features}"),
+                wanted: format!("{FORMAT}.{FEATURES}"),
+            },
+            Self::Damaged => WeightsError::Damaged { origin },
+        }
+    }
+}
+
+/// Reads and checks weights.
+pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
+    let (body, checksum) = bytes
+        .split_last_chunk::<CHECKSUM>()
+        .ok_or(Fault::NotWeights)?;
+    let mut rest = Rest(body);
+    if &rest.take::<8>().map_err(|_| Fault::NotWeights)? != MAGIC {
+        return Err(Fault::NotWeights);
+    }
+    let (format, features) = (rest.number()?, rest.number()?);
+    if (format, features) != (FORMAT, FEATURES) {
+        return Err(Fault::Version { format, features });
+    }
+    if Sha256::digest(body)[..] != checksum[..] {
+        return Err(Fault::Damaged);
+    }
+    let count = rest.number()? as usize;
+    if count > MOST_ROWS {
+        return Err(Fault::Damaged);
+    }
+    let head = Head {
+        stamp: rest.take()?,
+        temperature: rest.real()?,
+        rarity_step: rest.real()?,
+        gains: rest.reals()?,
+        scales: rest.reals()?,
+        bias: rest.reals()?,
+        shapes: rest.table::<SHAPES>()?,
+        lexicon: rest.table::<TYPES>()?,
+    };
+    let mut starts = vec![0];
+    let mut sum = 0;
+    for &in_bucket in rest.bytes(BUCKETS)? {
+        sum += u32::from(in_bucket);
+        starts.push(sum);
+    }
+    let (rests, rarities) = (rest.bytes(2 * count)?, rest.bytes(count)?);
+    let weights = rest.bytes(TYPES * count)?;
+    let cells = rests.chunks_exact(2).zip(rarities);
+    let cells = cells.zip(weights.chunks_exact(TYPES));
+    let rows: Vec<Cell> = cells
+        .map(|((rest, &rarity), weights)| Cell {
+            rest: u16::from_le_bytes([rest[0], rest[1]]),
+            rarity,
+            weights: std::array::from_fn(|place| i8::from_le_bytes([weights[place]])),
+        })
+        .collect();
+    // A checksum that fits says that the bytes are as written, not that they were written well.
+    let sound = head.temperature > 0.0 && head.temperature.is_finite();
+    if !rest.0.is_empty() || sum as usize != count || !sound {
+        return Err(Fault::Damaged);
+    }
+    Ok(Weights { head, starts, rows })
+}
+
+/// What is left of the bytes.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], Fault> {
+        let (head, rest) = self.0.split_at_checked(len).ok_or(Fault::Damaged)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (head, rest) = self.0.split_first_chunk().ok_or(Fault::Damaged)?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn number(&mut self) -> Result<u32, Fault> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn real(&mut self) -> Result<f32, Fault> {
+        self.take().map(f32::from_le_bytes)
+    }
+
+    fn reals<const N: usize>(&mut self) -> Result<[f32; N], Fault> {
+        let mut all = [0.0; N];
+        for real in &mut all {
+            *real = self.real()?;
+        }
+        Ok(all)
+    }
+
+    fn table<const N: usize>(&mut self) -> Result<[[f32; TYPES]; N], Fault> {
+        let mut all = [[0.0; TYPES]; N];
+        for row in &mut all {
+            *row = self.reals()?;
+        }
+        Ok(all)
+    }
+}
+
+/// One feature, as it is written.
+#[cfg(feature = "train")]
+pub(in crate::query) struct Row {
+    pub(in crate::query) key: u32,
+    pub(in crate::query) rarity: f64,
+    pub(in crate::query) weights: [f64; TYPES],
+}
+
+/// The bytes of weights. The rows are in the order of their keys, each once; scales and the step of
+/// rarity are taken from them. None when too many keys share a bucket.
+#[cfg(feature = "train")]
+pub(in crate::query) fn write(mut head: Head, rows: &[Row]) -> Option<Vec<u8>> {
+    let most = |values: &mut dyn Iterator<Item = f64>| values.fold(1e-6, f64::max) as f32;
+    head.rarity_step = most(&mut rows.iter().map(|row| row.rarity)) / f32::from(u8::MAX);
+    for (place, scale) in head.scales.iter_mut().enumerate() {
+        *scale = most(&mut rows.iter().map(|row| row.weights[place].abs()));
+    }
+    let mut counts = vec![0_u8; BUCKETS];
+    for row in rows {
+        let count = &mut counts[(row.key >> 16) as usize];
+        *count = count.checked_add(1)?;
+    }
+    let mut out = MAGIC.to_vec();
+    for number in [FORMAT, FEATURES, u32::try_from(rows.len()).ok()?] {
+        out.extend(number.to_le_bytes());
+    }
+    out.extend(head.stamp);
+    let reals = [head.temperature, head.rarity_step]
+        .into_iter()
+        .chain(head.gains)
+        .chain(head.scales)
+        .chain(head.bias)
+        .chain(head.shapes.into_iter().flatten())
+        .chain(head.lexicon.into_iter().flatten());
+    out.extend(reals.flat_map(f32::to_le_bytes));
+    out.extend(counts);
+    out.extend(rows.iter().flat_map(|row| (row.key as u16).to_le_bytes()));
+    let rarity = |row: &Row| (row.rarity / f64::from(head.rarity_step)).round() as u8;
+    out.extend(rows.iter().map(rarity));
+    for row in rows {
+        for (weight, scale) in row.weights.iter().zip(head.scales) {
+            let share = weight / f64::from(scale);
+            let step = share.abs().sqrt().min(1.0) * f64::from(i8::MAX);
+            out.extend((step.round().copysign(share) as i8).to_le_bytes());
+        }
+    }
+    let checksum = Sha256::digest(&out);
+    out.extend(checksum);
+    Some(out)
+}

@@ -1,0 +1,107 @@
+//! The file of weights, whole and damaged, and what is made of it.
+
+use super::*;
+use crate::query::Lexicon;
+use crate::query::error::WeightsError;
+use crate::query::matcher::Matcher;
+
+/// Where the version of the layout stands, and something in the middle.
+const FORMAT_AT: usize = 8;
+const MIDDLE: usize = 200_000;
+
+fn refused(change: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut bytes = BUILTIN.to_vec();
+    change(&mut bytes);
+    Weights::parse(&bytes, "my.bin").unwrap_err().to_string()
+}
+
+#[test]
+fn the_built_in_weights_are_whole_and_small() {
+    assert!(Weights::builtin().is_ok());
+    assert!(BUILTIN.len() <= 600 * 1024, "{} bytes", BUILTIN.len());
+}
+
+#[test]
+fn what_is_no_weights_or_other_or_damaged_is_refused_by_name() {
+    for (name, error, want) in [
+        ("empty", refused(Vec::clear), "holds no weights"),
+        (
+            "other bytes",
+            refused(|all| all[0] = b'x'),
+            "holds no weights",
+        ),
+        (
+            "a later layout",
+            refused(|all| all[FORMAT_AT] = 9),
+            "is of version 9.1, this program reads 1.1",
+        ),
+        (
+            "other features",
+            refused(|all| all[FORMAT_AT + 4] = 7),
+            "is of version 1.7, this program reads 1.1",
+        ),
+        (
+            "a flipped bit",
+            refused(|all| all[MIDDLE] ^= 1),
+            "is damaged",
+        ),
+        ("cut off", refused(|all| all.truncate(MIDDLE)), "is damaged"),
+        ("longer", refused(|all| all.push(0)), "is damaged"),
+    ] {
+        assert!(error.starts_with("`my.bin` "), "{name}: {error}");
+        assert!(error.contains(want), "{name}: {error}");
+    }
+    let empty = Weights::parse(&[], "x");
+    let want = WeightsError::NotWeights { origin: "x".into() };
+    assert_eq!(empty, Err(want));
+}
+
+#[test]
+fn the_parts_add_up_to_the_answer() {
+    let weights = Weights::builtin().unwrap();
+    let matcher = Matcher::new(&Lexicon::builtin().unwrap());
+    for text in [
+        "Where does `parse_header` fail?",
+        "数据库配置在哪个文件",
+        "please write that down",
+    ] {
+        let mut reading = Reading::default();
+        matcher.read(text, &mut reading);
+        let mut score = Score::default();
+        for found in matcher.evidence(&reading) {
+            score.add(found.query_type, found.weight);
+        }
+        let opinion = weights.judge(text, &mut reading, &score);
+        let mut total = weights.head.bias.map(f64::from);
+        for (_, part) in weights.parts(text, &mut reading, &score) {
+            add(&mut total, &part, 1.0);
+        }
+        let want = shares(&total.map(|sum| sum / f64::from(weights.head.temperature)));
+        for (got, want) in opinion.shares.into_iter().zip(want) {
+            assert!((got - want).abs() < 1e-9, "{text}: {got} {want}");
+        }
+    }
+}
+
+#[test]
+fn a_reading_forgets_the_text_before() {
+    let weights = Weights::builtin().unwrap();
+    let matcher = Matcher::new(&Lexicon::builtin().unwrap());
+    let mut kept = Reading::default();
+    for text in [
+        "where is the parser",
+        "thanks",
+        "谢谢你",
+        "where is the parser",
+    ] {
+        let mut fresh = Reading::default();
+        matcher.read(text, &mut kept);
+        matcher.read(text, &mut fresh);
+        let score = Score::default();
+        let (got, want) = (
+            weights.judge(text, &mut kept, &score),
+            weights.judge(text, &mut fresh, &score),
+        );
+        assert_eq!(got, want, "{text}");
+    }
+}

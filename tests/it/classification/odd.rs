@@ -1,0 +1,105 @@
+//! Texts that nobody would call a question: each gets an answer.
+
+use oracle_agent::model::QueryType;
+use oracle_agent::query::Context;
+
+use super::{classifier, classify};
+
+/// Numbers that look like chance and are the same each time.
+fn noise(count: usize) -> impl Iterator<Item = u32> {
+    let mut state = 0x2545_f491_u32;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    })
+    .take(count)
+}
+
+#[test]
+fn any_bytes_and_a_million_of_them_get_an_answer() {
+    let bytes: Vec<u8> = noise(1 << 20).map(|n| n.to_le_bytes()[1]).collect();
+    let chars: String = noise(1 << 18)
+        .filter_map(|n| char::from_u32(n % 0x11_0000))
+        .collect();
+    let mixed = "Где the 数据库 어디 में ファイル où 🙃 \u{202e}abc\u{0}\u{fffd} ".repeat(20_000);
+    for (name, text) in [
+        ("bytes", String::from_utf8_lossy(&bytes).into_owned()),
+        ("characters", chars),
+        ("scripts", mixed),
+        ("one word", "a".repeat(1 << 20)),
+        ("one character of Han", "数".repeat(1 << 19)),
+        ("spaces", " ".repeat(1 << 20)),
+        ("marks", "\u{301}".repeat(1 << 19)),
+        ("underscores", "_".repeat(1 << 20)),
+        ("quotes", "'".repeat(1 << 20)),
+    ] {
+        for context in [Context::Fresh, Context::Following(&text)] {
+            let got = classifier().classify(&text, context);
+            assert!((0.0..=1.0).contains(&got.confidence), "{name}: {got:?}");
+            assert_eq!(got, classifier().classify(&text, context), "{name}");
+        }
+        assert!(
+            !classifier()
+                .explain(&text, Context::Fresh)
+                .to_string()
+                .is_empty(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn code_and_stack_traces_do_not_hide_the_question() {
+    let trace = "thread 'main' panicked at src/pool.rs:88:14:\n\
+                 called `Option::unwrap()` on a `None` value\n\
+                 stack backtrace:\n   0: rust_begin_unwind\n   1: core::panicking::panic_fmt\n";
+    for query in [
+        format!("which function of ours gives None here?\n{trace}"),
+        format!("{trace}\nwhere in our code does that come from"),
+        "what does this do?\n```\nfn f(x: u8) -> u8 { x.wrapping_add(1) }\n```".to_owned(),
+    ] {
+        assert_eq!(classify(&query).query_type, QueryType::Code, "{query}");
+    }
+}
+
+#[test]
+fn case_typos_and_signs_change_little() {
+    for (want, query) in [
+        (QueryType::Code, "WHERE IS THE RETRY HANDLER???"),
+        (QueryType::Code, "wher is the retry hanlder implmented"),
+        (QueryType::Conversational, "thx!!! 🎉🎉"),
+        (QueryType::Action, "PLEASE add this to the changelog :)"),
+        (
+            QueryType::Documentation,
+            "why did we decide agianst kafka??",
+        ),
+        (QueryType::Research, "best alternitives to jenkins..."),
+    ] {
+        assert_eq!(classify(query).query_type, want, "{query}");
+    }
+}
+
+#[test]
+fn an_explanation_is_of_the_classification() {
+    for (query, context) in [
+        ("where is the parser implemented?", Context::Fresh),
+        ("and the second one?", Context::Following("There are two.")),
+        ("", Context::Fresh),
+    ] {
+        let explained = classifier().explain(query, context);
+        let classified = classifier().classify(query, context);
+        assert_eq!(explained.classification, classified, "{query}");
+        let shown = explained.to_string();
+        let first = format!("{}, confidence", classified.query_type);
+        assert!(shown.starts_with(&first), "{query}: {shown}");
+    }
+    let shown = classifier().explain("fix the bug in `parse`", Context::Fresh);
+    let weights: Vec<f64> = shown.parts.iter().map(|part| part.weight).collect();
+    assert!(!weights.is_empty() && shown.second.is_some());
+    assert!(
+        weights.is_sorted_by(|a, b| a.abs() >= b.abs()),
+        "{weights:?}"
+    );
+}
