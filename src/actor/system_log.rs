@@ -176,6 +176,7 @@ const fn claimed_by_another(error: &Error) -> bool {
     match error {
         Error::Fenced { .. } | Error::Conflict { .. } | Error::Unknown { .. } => true,
         Error::Elsewhere { .. }
+        | Error::Stands { .. }
         | Error::Empty
         | Error::Unreadable { .. }
         | Error::Unavailable(_)

@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -110,10 +110,10 @@ fn size(append: &Append) -> usize {
 }
 
 impl Journal for Obstructed {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             self.up()?;
-            self.inner.claim(key).await
+            self.inner.claim_if(key, only).await
         }
         .boxed()
     }

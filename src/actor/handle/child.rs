@@ -201,7 +201,10 @@ fn may_pass(error: &AskError) -> bool {
         ) => true,
         AskError::Refused(_)
         | AskError::Journal(
-            journal::Error::Unreadable { .. } | journal::Error::Empty | journal::Error::Broken(_),
+            journal::Error::Unreadable { .. }
+            | journal::Error::Stands { .. }
+            | journal::Error::Empty
+            | journal::Error::Broken(_),
         )
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }

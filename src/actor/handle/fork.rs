@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{AskError, Oracle, Router, SessionHandle, look::PAGE};
 use crate::{
     actor::replay::{Replayed, within},
-    journal::{self, Append, Entry, Standing},
+    journal::{self, Append, Entry, Only, Standing},
     kernel::Refusal,
     model::{
         ForkPoint, QueryId, Record, Seq, SessionKey, SessionName,
@@ -159,25 +159,10 @@ impl Router {
         records: Vec<Arc<Record>>,
     ) -> Result<(), AskError> {
         let (journal, deadline) = (&self.journal, self.acknowledge);
-        let there = within(deadline, journal.find(key.clone())).await?;
-        if there.is_some_and(|known| known.last > Seq(0)) {
-            return Err(Refusal::AlreadyOpen.into());
-        }
-        let begun = self.append_to_new(key, records).await;
-        if let Some(letters) = journal.letters() {
-            // Any process may have it.
-            letters.let_go(key);
-        }
-        begun
-    }
-
-    async fn append_to_new(
-        &self,
-        key: &SessionKey,
-        records: Vec<Arc<Record>>,
-    ) -> Result<(), AskError> {
-        let (journal, deadline) = (&self.journal, self.acknowledge);
-        let claim = match within(deadline, journal.claim(key.clone())).await {
+        // Looks and claims in one step: one that came to life meanwhile keeps what it has acknowledged.
+        let claim = journal.claim_if(key.clone(), Only::New);
+        let claim = match within(deadline, claim).await {
+            Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
             Err(journal::Error::Elsewhere { process }) => {
                 return Err(Refusal::Elsewhere { process }.into());
             }
@@ -190,12 +175,17 @@ impl Router {
             records,
             leaves: Standing::Resting,
         };
-        match within(deadline, journal.append(append)).await {
-            // Somebody was faster.
+        let appended = match within(deadline, journal.append(append)).await {
+            // Somebody was faster, and has it.
             Err(journal::Error::Conflict { .. } | journal::Error::Fenced { .. }) => {
-                Err(Refusal::AlreadyOpen.into())
+                return Err(Refusal::AlreadyOpen.into());
             }
-            appended => Ok(appended.map(drop)?),
+            appended => appended,
+        };
+        if let Some(letters) = journal.letters() {
+            // Any process may have it.
+            letters.let_go(key);
         }
+        Ok(appended.map(drop)?)
     }
 }
