@@ -99,6 +99,18 @@ impl Router {
         self.draining.load(Ordering::Relaxed)
     }
 
+    /// Whether something that begins a query is taken.
+    ///
+    /// # Errors
+    /// When the system drains, or has ended.
+    pub(super) fn takes_new(&self) -> Result<(), AskError> {
+        match (self.is_draining(), self.shards.is_closed()) {
+            (false, _) => Ok(()),
+            (true, false) => Err(Refusal::Draining.into()),
+            (true, true) => Err(AskError::Stopped),
+        }
+    }
+
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         key: &SessionKey,
@@ -242,8 +254,8 @@ impl SessionHandle {
 
     async fn submit_anywhere(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
         // What runs may still need its sub-agents.
-        if self.opening.parent.is_none() && self.router.is_draining() {
-            return Err(AskError::Stopped);
+        if self.opening.parent.is_none() {
+            self.router.takes_new()?;
         }
         if submission.text.trim().is_empty() {
             return Err(AskError::EmptyQuestion);
@@ -358,6 +370,9 @@ impl SessionHandle {
         if key.name.is_reserved() {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
+        }
+        if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
+            self.router.takes_new()?;
         }
         let by = self.by.clone();
         let order = Order { by, command };

@@ -114,7 +114,9 @@ impl From<Refused> for Stop {
 
 const fn of_code(code: Code) -> u8 {
     match code {
-        Code::Busy | Code::InboxFull | Code::Elsewhere | Code::Overloaded => exit::BUSY,
+        Code::Busy | Code::InboxFull | Code::Elsewhere | Code::Overloaded | Code::Draining => {
+            exit::BUSY
+        }
         Code::InvalidValue
         | Code::InvalidName
         | Code::TooLong

@@ -8,7 +8,7 @@ use crate::{actor::AskError, kernel::Refusal};
 
 /// When a session that is busy, or on its way, is worth asking again.
 const SOON: Duration = Duration::from_secs(1);
-/// The same, for a journal that fails.
+/// The same, for a journal that fails, and for a system that is to be started anew.
 const LATER: Duration = Duration::from_secs(5);
 
 macro_rules! codes {
@@ -80,6 +80,8 @@ codes! {
     NotNew = "not_new",
     /// More was said elsewhere than a session takes.
     ImportTooLarge = "import_too_large",
+    /// The system takes nothing new.
+    Draining = "draining",
     /// Another process has the session.
     Elsewhere = "elsewhere",
     /// The session is set aside.
@@ -192,10 +194,12 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::NotNew => Code::NotNew,
         Refusal::ImportTooLarge { .. } => Code::ImportTooLarge,
         Refusal::Elsewhere { .. } => Code::Elsewhere,
+        Refusal::Draining => Code::Draining,
         Refusal::Quarantined { .. } => Code::Quarantined,
     };
     match code {
         Code::Busy | Code::InboxFull | Code::Elsewhere => Refused::for_now(code, text, SOON),
+        Code::Draining => Refused::for_now(code, text, LATER),
         _ => Refused::new(code, text),
     }
 }

@@ -74,12 +74,18 @@ impl Host {
         &self.0.porter
     }
 
+    /// Whether the server ends, or somebody has told the system to drain.
+    #[must_use]
+    pub fn takes_nothing_new(&self) -> bool {
+        self.0.drain.has_begun() || self.oracle.is_draining()
+    }
+
     /// Whether the system takes another query; asked before anything is said to the actors.
     ///
     /// # Errors
     /// A problem with a hint when to try again.
     pub fn room_for_a_query(&self) -> Result<(), Problem> {
-        if self.0.drain.has_begun() {
+        if self.takes_nothing_new() {
             return Err(Problem::ends());
         }
         let running = self.oracle.busy();

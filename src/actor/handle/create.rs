@@ -20,9 +20,7 @@ impl Oracle {
         profile: ProfileName,
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
-        if self.router.is_draining() {
-            return Err(AskError::Stopped);
-        }
+        self.router.takes_new()?;
         if key.name.is_reserved() {
             let name = key.name;
             return Err(AskError::Reserved { name });

@@ -40,6 +40,7 @@ impl Oracle {
                 return Err(AskError::Reserved { name });
             }
         }
+        self.router.takes_new()?;
         let from = self.session(source.clone());
         if let Some(reason) = from.view().await?.quarantine {
             return Err(Refusal::Quarantined { reason }.into());

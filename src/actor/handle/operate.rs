@@ -30,6 +30,12 @@ impl Oracle {
         self.router.draining.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it takes no new messages any more.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.router.is_draining()
+    }
+
     /// Whether the system has ended, however it came to that: nothing more will come from it.
     #[must_use]
     pub fn has_ended(&self) -> bool {

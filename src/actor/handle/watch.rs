@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use tokio::time::{Instant, timeout_at};
+
 use super::{Answer, AskError, Notice, SessionHandle, Subscription};
 use crate::{
     actor::{
@@ -64,6 +66,9 @@ pub struct Watch {
     set_aside: Option<String>,
     /// How long the bus may say nothing.
     look: Duration,
+    /// When it said something last, or the journal was looked at. Kept here, so that whoever gives a call
+    /// up again and again does not put the look off for ever.
+    heard: Instant,
     /// For how long nothing was seen.
     silent: Duration,
     /// For how long nothing may be seen before somebody has to have the session.
@@ -118,6 +123,7 @@ impl Watch {
             ended: None,
             set_aside: None,
             look: LOOK,
+            heard: Instant::now(),
             silent: Duration::ZERO,
             patience: ABANDONED,
         }
@@ -144,7 +150,8 @@ impl Watch {
         self.query
     }
 
-    /// What happens next; none after the query's end.
+    /// What happens next; none after the query's end. Can be given up and asked again without losing
+    /// anything.
     ///
     /// # Errors
     /// When the journal, from which holes are filled, cannot be read; when the session is
@@ -169,7 +176,11 @@ impl Watch {
             if let Some(reason) = self.set_aside.take() {
                 return Err(Refusal::Quarantined { reason }.into());
             }
-            match tokio::time::timeout(self.look, self.events.next()).await {
+            let told = timeout_at(self.heard + self.look, self.events.next()).await;
+            if told.is_ok() {
+                self.heard = Instant::now();
+            }
+            match told {
                 Ok(Some(Notice::Event(event))) if self.follows(&event) => self.see(event),
                 Ok(Some(Notice::Frame(frame))) if frame.query == self.query => {
                     return Ok(Some(Progress::Frame(frame)));
@@ -267,14 +278,15 @@ impl Watch {
         self.catch_up().await?;
         if !self.backlog.is_empty() {
             self.silent = Duration::ZERO;
-            return Ok(());
+        } else if self.silent + self.look < self.patience {
+            self.silent += self.look;
+        } else {
+            self.session.router.recover(&self.session.key).await?;
+            self.silent = Duration::ZERO;
         }
-        self.silent += self.look;
-        if self.silent < self.patience {
-            return Ok(());
-        }
-        self.silent = Duration::ZERO;
-        self.session.router.recover(&self.session.key).await
+        // Only now: one that was given up on the way is made again.
+        self.heard = Instant::now();
+        Ok(())
     }
 
     /// The bus was replaced, the session was set aside or is somebody else's, or the system is gone.

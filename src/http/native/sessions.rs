@@ -107,7 +107,7 @@ pub(super) async fn create(
     caller: Caller,
     Json(wanted): Json<NewSession>,
 ) -> Result<Response, Problem> {
-    if host.drain().has_begun() {
+    if host.takes_nothing_new() {
         return Err(Problem::ends());
     }
     let name = match wanted.name {

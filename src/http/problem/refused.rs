@@ -60,7 +60,7 @@ const fn status(code: Code) -> StatusCode {
         }
         Code::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Code::InboxFull => StatusCode::TOO_MANY_REQUESTS,
-        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere => {
+        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere | Code::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }
     }

@@ -8,7 +8,8 @@ use oracle_agent::{
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{
-        By, Seq, SessionKey, SessionName, Submission, TenantId, Timestamp, record::ApprovalVerdict,
+        By, ForkPoint, Limits, QueryId, Seq, SessionKey, SessionName, Submission, TenantId,
+        Timestamp, record::ApprovalVerdict,
     },
     testkit::{TestOracle, TestSystem, TestTool, let_pass},
 };
@@ -227,7 +228,18 @@ async fn who_drains_and_ends_a_system_is_told_in_its_log() {
         .unwrap()
         .submit(Submission::new("more"))
         .await;
-    assert!(matches!(refused, Err(AskError::Stopped)));
+    let drains = |error: AskError| matches!(error, AskError::Refused(Refusal::Draining));
+    assert!(drains(refused.unwrap_err()));
+    // Neither does what was forced to its end go on, nor does a copy begin.
+    let goes_on = oracle.session("c").unwrap();
+    let goes_on = goes_on.command(Command::Continue(Limits::default())).await;
+    assert!(drains(goes_on.unwrap_err()));
+    let point = ForkPoint {
+        query: QueryId(1),
+        turn: None,
+    };
+    let copy = anna.fork(&key("c"), point, name("d")).await;
+    assert!(drains(copy.err().unwrap()));
     anna.shut_down();
     oracle.oracle().told_to_end().await;
     let log = oracle.session("system").unwrap();

@@ -222,6 +222,21 @@ async fn what_is_foreign_answers_as_what_is_not_there() {
 }
 
 #[tokio::test]
+async fn a_system_that_somebody_has_told_to_drain_takes_nothing_new() {
+    let api = Api::of(greeter()).await;
+    api.session("s").ask("hello").await.unwrap();
+    api.server.oracle().drain();
+    let message = api
+        .post("/api/sessions/s/messages", json!({ "text": "more" }))
+        .await;
+    assert_eq!(refusal(&message), (503, "draining", None));
+    let session = api.post("/api/sessions", json!({})).await;
+    assert_eq!(refusal(&session), (503, "draining", None));
+    let (status, ready) = api.get("/readyz").await;
+    assert_eq!((status, &ready["draining"]), (503, &json!(true)));
+}
+
+#[tokio::test]
 async fn a_server_that_ends_takes_nothing_new() {
     let api = Api::of(greeter()).await;
     api.session("s").ask("hello").await.unwrap();
