@@ -240,3 +240,52 @@ async fn with_as_many_queries_as_may_run_no_more_are_taken() {
     session.cancel(None).await.unwrap();
     assert!(server.host().room_for_a_query().is_ok());
 }
+
+/// Text of an event that stands in it and not by reference.
+const LONG: usize = 15_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_nobody_reads_are_cut_before_they_were_told_all() {
+    const STREAMS: usize = 20;
+    const MESSAGES: usize = 300;
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let server = TestServer::with(TestOracle::new(model), |settings| {
+        settings.write_timeout = Duration::from_millis(300);
+    });
+    let server = server.await.unwrap();
+    let text = "x".repeat(LONG);
+    let session = server.session("s").unwrap();
+    for number in 0..MESSAGES {
+        session
+            .submit(Submission::new(format!("{number} {text}")))
+            .await
+            .unwrap();
+        session.cancel(None).await.unwrap();
+    }
+    let head = "GET /api/sessions/s/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
+    let mut unread = [(); STREAMS].map(|()| Raw::to(server.address()));
+    for raw in &mut unread {
+        raw.send(head);
+    }
+    let client = client();
+    let figures = async || {
+        let answer = client.get(server.url("/metrics")).send().await.unwrap();
+        answer.text().await.unwrap()
+    };
+    let held = |streams: usize| format!("\noracle_http_requests_in_work {streams}\n");
+    for streams in [STREAMS, 0] {
+        // First all are there, then none is any more.
+        while !figures().await.contains(&held(streams)) {}
+    }
+    for mut raw in unread {
+        let told = tokio::task::spawn_blocking(move || raw.rest())
+            .await
+            .unwrap();
+        assert!(told.starts_with("HTTP/1.1 200") && told.len() > LONG);
+        assert!(
+            told.len() < 2 << 20,
+            "{} bytes for who reads nothing",
+            told.len()
+        );
+    }
+}

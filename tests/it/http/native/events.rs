@@ -18,7 +18,7 @@ const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_fou
                     <confidence>0.9</confidence></signal>";
 
 /// A model that takes so many turns for each of its answers.
-fn long_winded(answers: usize, turns: usize) -> Scripted {
+pub(super) fn long_winded(answers: usize, turns: usize) -> Scripted {
     (0..answers).fold(Scripted::new(), |model, _| {
         let more = (1..turns).fold(model, |model, turn| {
             model.reply(MORE.replace("REASON", &"even ".repeat(turn)))
