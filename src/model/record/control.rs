@@ -73,6 +73,9 @@ pub struct ApprovalGiven {
 pub struct ToolAttached {
     /// Its name.
     pub tool: String,
+    /// What the model is told of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
     /// Who attached it.
     pub by: By,
 }
@@ -132,6 +135,9 @@ facts! {
         Finished(Act) = "control.finished",
         /// See [`Steered`].
         Steered(Steered) = "control.steered",
+        /// Words came when no call was left that they could go into: they are the next query, whose acceptance
+        /// follows.
+        SteeredLate(Act) = "control.steered_late",
         /// See [`BudgetSet`].
         BudgetSet(BudgetSet) = "control.budget_set",
         /// See [`Continued`].
