@@ -149,7 +149,7 @@ impl SessionState {
         }
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
-                let answer = decision.reply;
+                let answer = decision.reply_after(self.last);
                 self.step(me, decision).await?;
                 Ok(answer)
             }

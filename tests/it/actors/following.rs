@@ -139,3 +139,30 @@ async fn who_gives_up_waiting_again_and_again_hears_of_what_others_record_all_th
     }
     assert_eq!((watched, followed), (Some(end), Some(end)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_slowly_for_little_misses_nothing() {
+    let script = (0..12).fold(Scripted::new(), |script, number| {
+        script.reply(super::more(
+            &format!("Part {number}."),
+            &format!("part {number}"),
+        ))
+    });
+    let oracle = TestOracle::new(script.reply(done("All.")))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let handle: &SessionHandle = &session;
+    let watch = handle
+        .ask_for_events(Submission::new("tell"))
+        .await
+        .unwrap();
+    let query = watch.query();
+    session.wait_for("query.finished").await.unwrap();
+    let all = session.events_of(query).await.unwrap();
+    assert!(all.len() > 32, "more than waits: {}", all.len());
+    assert_eq!(told(watch).await, all);
+    let again = handle.watch_for_events(query).await.unwrap();
+    assert_eq!(told(again).await, all);
+}
