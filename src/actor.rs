@@ -55,7 +55,8 @@ pub use gateway::{
 };
 pub use handle::{
     Answer, AskError, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
-    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Watch,
+    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted, TenantPage,
+    Watch,
 };
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Count, Figures, Timing};

@@ -17,6 +17,7 @@ use super::{
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
+    deletion::Deletions,
     depths::Gauges,
     gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
@@ -156,6 +157,7 @@ impl SupervisorActor {
             tenants: services.tenants.clone(),
             clock: services.clock.clone(),
             log,
+            deletions: Deletions::default(),
             told_to_end: CancellationToken::new(),
             by: By::local(),
         }

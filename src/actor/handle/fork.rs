@@ -91,13 +91,12 @@ impl SessionHandle {
             let page = self.read(known.sid, last, PAGE).await?;
             let Some(newest) = page.last() else { break };
             last = newest.seq;
-            for Entry { record, .. } in page {
+            for (record, size) in aside(move || measured(page)).await? {
                 end = end_before(point, &record, read.len());
                 if end.is_some() {
                     break;
                 }
-                // What was decided to be recorded can be written.
-                bytes += encode(&record).map_or(0, |line| line.len());
+                bytes += size;
                 if read.len() == MOST_RECORDS || bytes > MOST_BYTES {
                     let records = read.len();
                     return Err(Refusal::TooLongToFork { records }.into());
@@ -117,17 +116,39 @@ impl SessionHandle {
             return Err(Refusal::NoSuchTurn { query, turn }.into());
         };
         read.truncate(end);
-        let profiles = &*self.router.profiles;
-        let mut replayed = Replayed::new(self.opening.clone(), profiles);
-        let numbered = (1..).map(Seq).zip(&read);
-        for (seq, record) in numbered {
-            replayed = replayed.taking_in(seq, record, profiles);
-        }
-        Ok(Copy {
-            records: read,
-            replayed,
+        let (profiles, opening) = (Arc::clone(&self.router.profiles), self.opening.clone());
+        aside(move || {
+            let mut replayed = Replayed::new(opening, &profiles);
+            let numbered = (1..).map(Seq).zip(&read);
+            for (seq, record) in numbered {
+                replayed = replayed.taking_in(seq, record, &profiles);
+            }
+            Copy {
+                records: read,
+                replayed,
+            }
         })
+        .await
     }
+}
+
+/// Work on many records, where it holds up nobody.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, AskError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    // It is only given up when the runtime ends.
+    done.map_err(|_| AskError::Stopped)
+}
+
+/// Records, and how much each takes where it is written.
+fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
+    let measured = |Entry { record, .. }: Entry| {
+        // What was decided to be recorded can be written.
+        let size = encode(&record).map_or(0, |line| line.len());
+        (record, size)
+    };
+    page.into_iter().map(measured).collect()
 }
 
 /// Where the copy ends if that is before this record, of which so many come before.

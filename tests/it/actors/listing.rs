@@ -218,6 +218,19 @@ async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deletion_is_done_and_on_record_also_where_nobody_waits_for_it_any_more() {
+    let oracle = some_sessions().await;
+    let anna = oracle.oracle().acting(By::new("anna"));
+    let busy = key("a.2");
+    let given_up = tokio::time::timeout(Duration::ZERO, anna.delete(&busy, Take::Anyway));
+    assert!(given_up.await.is_err());
+    let log = oracle.session("system").unwrap();
+    let deleted = log.wait_for("control.deleted").await.unwrap();
+    assert_eq!(deleted.payload["session"]["name"], "a.2");
+    assert_eq!(oracle.journal().find(key("a.2")).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_drains_and_ends_a_system_is_told_in_its_log() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
