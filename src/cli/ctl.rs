@@ -63,6 +63,7 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
         Answer::Session { session } => session.limits,
         Answer::Sessions { .. }
         | Answer::Events { .. }
+        | Answer::Tenants { .. }
         | Answer::Approvals { .. }
         | Answer::Done {}
         | Answer::Query { .. }

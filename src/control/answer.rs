@@ -21,6 +21,13 @@ pub enum Answer {
         /// Ask for those after this one for more; none if there is no more.
         next: Option<SessionName>,
     },
+    /// To `tenants`.
+    Tenants {
+        /// In the order of their names.
+        tenants: Vec<TenantId>,
+        /// Ask for those after this one for more; none if there is no more.
+        next: Option<TenantId>,
+    },
     /// To `inspect`.
     Session {
         /// How it stands.

@@ -101,6 +101,13 @@ impl Acting<'_> {
                     next: listing.next,
                 })
             }
+            Verb::Tenants { after, limit } => {
+                let page = self.oracle.tenants_kept(after, limit as usize).await?;
+                Ok(Answer::Tenants {
+                    tenants: page.tenants,
+                    next: page.next,
+                })
+            }
             Verb::Approvals { tenant, limit } => {
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
                 let approvals = self.oracle.approvals(tenant, limit as usize).await?;
@@ -205,7 +212,7 @@ impl Acting<'_> {
         let session = self.there(subject).await?;
         match session.command(command).await? {
             Reply::Done => Ok(Answer::Done {}),
-            Reply::Query { query } => Ok(Answer::Query { query }),
+            Reply::Query { query, .. } => Ok(Answer::Query { query }),
         }
     }
 

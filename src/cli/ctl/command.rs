@@ -145,6 +145,12 @@ pub enum CtlCommand {
         #[arg(long)]
         anyway: bool,
     },
+    /// List the tenants that have sessions
+    Tenants {
+        /// Only those after this one
+        #[arg(long, value_name = "TENANT")]
+        after: Option<TenantId>,
+    },
     /// List the tool calls that wait for a person
     Approvals {
         /// Whose [default: one's own]
@@ -300,6 +306,10 @@ impl CtlCommand {
             Self::Delete { one, anyway } => Verb::Delete {
                 session: of(&one),
                 anyway,
+            },
+            Self::Tenants { after } => Verb::Tenants {
+                after,
+                limit: 1_000,
             },
             Self::Approvals { tenant } => Verb::Approvals {
                 tenant,

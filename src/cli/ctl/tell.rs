@@ -30,6 +30,15 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
                 terminal.err.say("there are no such sessions");
             }
         }
+        Answer::Tenants { tenants, next } => {
+            for tenant in tenants {
+                line(terminal, tenant.as_str())?;
+            }
+            if let Some(next) = next {
+                let more = format_args!("there are more: see them with --after {next}");
+                terminal.err.say(more);
+            }
+        }
         Answer::Session { session } => view(session, terminal)?,
         Answer::Events { events } => {
             for event in events {

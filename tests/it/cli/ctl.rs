@@ -68,6 +68,7 @@ fn an_operator_looks_after_a_server() {
             "session   default/review\nstate     idle\n",
         ),
         ("ctl tail review --limit 2", 0, "query.accepted"),
+        ("ctl tenants", 0, "default\n"),
         ("ctl approvals", 0, ""),
         ("ctl interrupt review", 1, ""),
         ("ctl budget review --turns 9", 1, ""),

@@ -16,6 +16,11 @@ const CASES: &[(&str, &str)] = &[
     (r#"{"verb":"list"}"#, "sessions"),
     (r#"{"verb":"list","state":"running"}"#, "sessions"),
     (r#"{"verb":"list","tenant":"nobody"}"#, "sessions"),
+    (r#"{"verb":"tenants"}"#, "tenants"),
+    (
+        r#"{"verb":"tenants","after":"default","limit":1}"#,
+        "tenants",
+    ),
     (r#"{"verb":"inspect","session":"s"}"#, "session"),
     (r#"{"verb":"inspect","session":"default/s"}"#, "session"),
     (r#"{"verb":"inspect","session":"nobody/s"}"#, "no_session"),
@@ -341,6 +346,7 @@ async fn what_cannot_be_watched_is_refused_alike() {
         for (session, after, code) in [
             (Some("none"), None, "no_session"),
             (None, Some(Seq(1)), "invalid_value"),
+            (Some("s"), Some(Seq(9_999)), "invalid_value"),
         ] {
             let wanted = Watching {
                 session: session.map(|name| name.parse().unwrap()),
