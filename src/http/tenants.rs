@@ -3,6 +3,8 @@
 //! Asked where messages are taken and sessions are made, before anything is said to the actors. What is let
 //! in counts as long as the answer is held, and from then on where it is.
 
+use std::time::Duration;
+
 use super::{Host, Problem};
 use crate::{
     access::{Account, NewSession, Pending, Room},
@@ -10,6 +12,8 @@ use crate::{
     model::{SessionKey, TenantId},
 };
 
+/// How long the journal may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Sessions read at a time.
 const PAGE: usize = 1_024;
 
@@ -71,7 +75,7 @@ impl Host {
         account: &Account,
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
-        if !account.counts_sessions() || self.journal.find(key.clone()).await?.is_some() {
+        if !account.counts_sessions() || within(self.journal.find(key.clone())).await?.is_some() {
             return Ok(None);
         }
         loop {
@@ -87,7 +91,7 @@ impl Host {
     async fn kept(&self, tenant: &TenantId, most: usize) -> Result<usize, journal::Error> {
         let (mut kept, mut after) = (0, None);
         while kept <= most {
-            let page = self.journal.list(tenant.clone(), after, PAGE).await?;
+            let page = within(self.journal.list(tenant.clone(), after, PAGE)).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             // Nobody's conversation.
@@ -98,6 +102,15 @@ impl Host {
         }
         Ok(kept)
     }
+}
+
+/// With a deadline: whoever asks holds a place meanwhile.
+async fn within<T>(
+    asked: impl Future<Output = Result<T, journal::Error>>,
+) -> Result<T, journal::Error> {
+    let silent = || journal::Error::Unavailable(format!("no answer within {PATIENCE:?}"));
+    let answer = tokio::time::timeout(PATIENCE, asked).await;
+    answer.unwrap_or_else(|_| Err(silent()))
 }
 
 impl From<journal::Error> for Problem {
