@@ -9,11 +9,11 @@ use std::{
 };
 
 use crate::{
-    actor::{Clock, Oracle, Profile, Profiles, Recovery, System, SystemArgs},
+    actor::{Clock, Oracle, Recovery, System, SystemArgs},
     cli::Environment,
     config::{Config, Prices},
     journal::{self, Journal},
-    kernel::{FallbackClassifier, Policy, TurnPolicy},
+    kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon},
@@ -26,11 +26,13 @@ use crate::testkit::Point;
 mod backends;
 pub mod command;
 mod error;
+mod profiles;
 mod providers;
 mod settings;
 mod threads;
 
 pub use error::BuildError;
+use profiles::Workshop;
 pub use providers::ProviderError;
 pub use threads::JournalThreads;
 
@@ -169,13 +171,14 @@ impl Builder {
             settings.recovery = Recovery::OnDemand;
         }
         let backends = self.backends()?;
-        let profile = self.profile(&backends)?;
+        let workshop = self.workshop(&backends)?;
+        let profiles = workshop.profiles(&self.config)?;
         let args = SystemArgs {
             settings,
             clock: self.clock,
             journal,
             backends,
-            profiles: Profiles::new(profile),
+            profiles,
             classifier: Arc::new(classifier(&self.config)?),
             composer: Arc::new(composer(&self.config)?),
         };
@@ -194,26 +197,6 @@ impl Builder {
             Some(point) => point.in_journal(journal),
             None => journal,
         }
-    }
-
-    fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
-        let tools = Arc::new(self.registry()?);
-        let models = self.models(backends)?;
-        let mut policy = Policy::new(models, tools.specs());
-        settings::apply(&self.config, &mut policy);
-        if let Some(classifier) = &self.fallback {
-            policy.classifier = Arc::clone(classifier);
-        }
-        if let Some(turn) = &self.turn {
-            policy.turn = Arc::clone(turn);
-        }
-        let name = self
-            .project
-            .as_deref()
-            .map(project_name)
-            .unwrap_or_default();
-        let variables = variables(&self.config, name, std::iter::empty())?;
-        Ok(Profile::new(policy, variables, tools))
     }
 
     fn registry(&self) -> Result<Registry, BuildError> {

@@ -26,7 +26,7 @@ use super::{
     mailbox::{Admission, Unanswered},
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::{Profiles, Shelf},
     session::Opening,
     shard::{Roster, ShardMsg},
     system_log::SystemLog,
@@ -72,7 +72,7 @@ pub(super) struct Router {
     pub bus: BusHandle,
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
-    pub profiles: Arc<Profiles>,
+    pub profiles: Shelf,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
@@ -180,6 +180,12 @@ impl Oracle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.router.ledger.live()
+    }
+
+    /// The profiles that new sessions can be opened by.
+    #[must_use]
+    pub fn profiles(&self) -> Arc<Profiles> {
+        self.router.profiles.now()
     }
 
     /// What tenants have, and may have.

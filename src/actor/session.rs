@@ -30,6 +30,7 @@ mod call;
 mod count;
 mod keep;
 mod perform;
+mod renew;
 mod standing;
 mod state;
 mod tools;

@@ -25,7 +25,7 @@ use super::{
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::{Profiles, Shelf},
     recovery::Whom,
     services::{All, Services},
     shard::Roster,
@@ -110,7 +110,7 @@ impl SupervisorActor {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle::new(Pool::new(settings.buses, capacity));
-        let profiles = Arc::new(args.profiles.clone());
+        let profiles = Shelf::new(args.profiles.clone());
         let shards = settings.shards.clamp(1, 64);
         let rosters = (0..shards).map(|_| Roster::default());
         let router = Router {
@@ -118,7 +118,7 @@ impl SupervisorActor {
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
-            profiles: Arc::clone(&profiles),
+            profiles: profiles.clone(),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),

@@ -172,23 +172,17 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
             let builder = builder
                 .environment(environment.pairs().iter().cloned())
                 .project(&args.options.project);
-            let named = builder
-                .named_backends()
-                .into_iter()
-                .map(|one| one.map(drop));
-            let others = [
-                // Where a provider cannot be called, that is told already.
-                builder
-                    .backends()
-                    .map_or(Ok(()), |backends| builder.models(&backends).map(drop)),
-                builder.registry().map(drop),
-                super::project_context(&config).map(drop),
-                super::prices(&config).map(drop),
-                super::classifier(&config).map(drop),
-                super::composer(&config).map(drop),
-            ];
-            let failed = named.chain(others).filter_map(Result::err);
-            failed.map(|error| error.to_string()).collect()
+            let named = builder.chains().backends().into_iter();
+            let named = named.filter_map(Result::err);
+            let failed = named.chain(builder.problems());
+            let texts = failed.map(|error| error.to_string());
+            // What is wrong with several profiles alike is told once.
+            texts.fold(Vec::new(), |mut told, text| {
+                if !told.contains(&text) {
+                    told.push(text);
+                }
+                told
+            })
         }
     };
     cli::config::report(file.as_deref(), &problems, args.options.json, terminal)
@@ -226,6 +220,7 @@ impl From<BuildError> for Stop {
             | BuildError::Script(_)
             | BuildError::Provider(_)
             | BuildError::Setup(_)
+            | BuildError::UnknownTool { .. }
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }

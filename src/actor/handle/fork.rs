@@ -116,7 +116,7 @@ impl SessionHandle {
             return Err(Refusal::NoSuchTurn { query, turn }.into());
         };
         read.truncate(end);
-        let profiles = &*self.router.profiles;
+        let profiles = &*self.router.profiles.now();
         let mut replayed = Replayed::new(self.opening.clone(), profiles);
         let numbered = (1..).map(Seq).zip(&read);
         for (seq, record) in numbered {

@@ -12,7 +12,7 @@ use crate::{
         flight::Flight,
         mailbox::Mailbox,
         meter::Alive,
-        profile::Profile,
+        profile::{Profile, Profiles},
         pulse::{Expected, Pulse, Stage},
         replay::Replayed,
         services::Services,
@@ -36,6 +36,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
+    /// Where it is from: others may hold by now.
+    pub(super) profiles: Arc<Profiles>,
     pub(super) session: Session,
     /// The right to append; none before activation.
     pub(super) claim: Option<Claim>,
@@ -93,12 +95,13 @@ impl SessionState {
         } = args;
         let alive = services.meter.enter();
         let inbox = services.tenants.account(&key.tenant).map(Inbox::new);
+        let profiles = services.profiles.now();
         let Replayed {
             session,
             opening,
             profile,
             last,
-        } = Replayed::new(opening, &services.profiles);
+        } = Replayed::new(opening, &profiles);
         Self {
             key,
             opening,
@@ -107,6 +110,7 @@ impl SessionState {
             flight: Arc::default(),
             services,
             profile,
+            profiles,
             session,
             claim: None,
             last,
@@ -147,6 +151,7 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
+        self.renew();
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
                 let answer = decision.reply;

@@ -18,7 +18,6 @@ use crate::{
     control::{Controller, socket},
     http::{BindError, Door, Host, Listener, Server, Shares},
     journal::Journal,
-    model::ProfileName,
 };
 
 /// Why a system ends that nobody told to.
@@ -54,7 +53,6 @@ pub(super) fn serve(
         let host = Host::new(Shares {
             oracle: system.oracle().clone(),
             journal,
-            profiles: vec![ProfileName::oracle()],
             settings,
             keys: Arc::new(keys),
         });
