@@ -28,12 +28,13 @@ pub mod command;
 mod error;
 mod profiles;
 mod providers;
+mod reload;
 mod settings;
 mod threads;
 
 pub use error::BuildError;
-use profiles::Workshop;
 pub use providers::ProviderError;
+use reload::Reloader;
 pub use threads::JournalThreads;
 
 /// Puts a system together. Everything has a default but the project.
@@ -48,6 +49,7 @@ pub struct Builder {
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
     short_lived: bool,
+    read: Option<reload::Read>,
     #[cfg(feature = "testkit")]
     dies: Option<Point>,
 }
@@ -67,6 +69,7 @@ impl Oracle {
             fallback: None,
             turn: None,
             short_lived: false,
+            read: None,
             #[cfg(feature = "testkit")]
             dies: None,
         }
@@ -152,6 +155,16 @@ impl Builder {
         self
     }
 
+    /// Reads the configuration anew in this way when [`Oracle::reload`] asks for that. A failure is told in lines.
+    #[must_use]
+    pub fn reads(
+        mut self,
+        read: impl Fn() -> Result<Config, Vec<String>> + Send + Sync + 'static,
+    ) -> Self {
+        self.read = Some(Box::new(read));
+        self
+    }
+
     /// The process dies at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
@@ -182,7 +195,12 @@ impl Builder {
             classifier: Arc::new(classifier(&self.config)?),
             composer: Arc::new(composer(&self.config)?),
         };
-        Ok(System::start(args).await?)
+        let system = System::start(args).await?;
+        if let Some(read) = self.read {
+            let reloader = Reloader::new(read, workshop, self.config);
+            system.oracle().reload_by(Arc::new(reloader));
+        }
+        Ok(system)
     }
 
     #[cfg(not(feature = "testkit"))]

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{
     handle::{AskError, Oracle, Router},
     letters::{LEAVE, PAUSE, Take, TakeError, take},
+    replay::within,
     shard::Presence,
 };
 use crate::{
@@ -83,6 +84,21 @@ impl Oracle {
     /// # Errors
     /// See [`AskError`].
     pub async fn delete(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        let deletion = self.discard(key, from).await?;
+        self.log.note(ControlFact::Deleted(Deleted {
+            session: key.clone(),
+            records: deletion.known.last,
+            sub_agents: deletion.sub_agents,
+            by: self.by.clone(),
+        }));
+        Ok(deletion)
+    }
+
+    /// The same, without a record of it: for sessions that nobody was meant to see.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
         if key.name.is_reserved() {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
@@ -92,14 +108,23 @@ impl Oracle {
             router: Some(&self.router),
             from,
         };
-        let deletion = deleting.run(key).await?;
-        self.log.note(ControlFact::Deleted(Deleted {
-            session: key.clone(),
-            records: deletion.known.last,
-            sub_agents: deletion.sub_agents,
-            by: self.by.clone(),
-        }));
-        Ok(deletion)
+        Ok(deleting.run(key).await?)
+    }
+
+    /// The same, for one that a crash may have left, whatever it was at. One that another process has is at
+    /// work there, and stays: then this is none.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard_left(&self, key: &SessionKey) -> Result<Option<Deletion>, AskError> {
+        let claim = self.router.journal.claim(key.clone());
+        match within(self.router.acknowledge, claim).await {
+            Err(Error::Elsewhere { .. }) => Ok(None),
+            claim => {
+                claim?;
+                self.discard(key, Take::Anyway).await.map(Some)
+            }
+        }
     }
 }
 

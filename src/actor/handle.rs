@@ -27,6 +27,7 @@ use super::{
     meter::Meter,
     pool::Pool,
     profile::{Profiles, Shelf},
+    reload::Source,
     session::Opening,
     shard::{Roster, ShardMsg},
     system_log::SystemLog,
@@ -130,6 +131,8 @@ pub struct Oracle {
     pub(super) log: SystemLog,
     /// Somebody wants the system to end.
     pub(super) told_to_end: CancellationToken,
+    /// How the configuration is read anew.
+    pub(super) source: Source,
     /// Who acts through this handle.
     pub(super) by: By,
 }
@@ -186,6 +189,11 @@ impl Oracle {
     #[must_use]
     pub fn profiles(&self) -> Arc<Profiles> {
         self.router.profiles.now()
+    }
+
+    /// From now on sessions live by these: new ones at once, others as soon as no query runs in them.
+    pub fn live_by(&self, profiles: Profiles) {
+        self.router.profiles.put(profiles);
     }
 
     /// What tenants have, and may have.

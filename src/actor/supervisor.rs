@@ -27,6 +27,7 @@ use super::{
     pool::Pool,
     profile::{Profiles, Shelf},
     recovery::Whom,
+    reload::Source,
     services::{All, Services},
     shard::Roster,
     system_log::{SystemLog, Unwritten},
@@ -157,6 +158,7 @@ impl SupervisorActor {
             clock: services.clock.clone(),
             log,
             told_to_end: CancellationToken::new(),
+            source: Source::default(),
             by: By::local(),
         }
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Builder {
-    pub(super) fn chains(&self) -> Chains<'_> {
+    fn chains(&self) -> Chains<'_> {
         Chains {
             config: &self.config,
             environment: &self.environment,
@@ -45,7 +45,7 @@ pub(super) struct Chains<'a> {
 
 impl Chains<'_> {
     /// The models that are asked where no profile says otherwise.
-    fn chain(&self) -> ModelChain {
+    pub(super) fn chain(&self) -> ModelChain {
         self.config.choice(self.environment.pairs()).chain
     }
 
@@ -116,7 +116,7 @@ impl Chains<'_> {
     }
 }
 
-fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
+pub(super) fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
     let mut backends = backends.iter();
     backends.any(|backend| backend.provider() == provider)
 }

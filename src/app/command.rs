@@ -65,8 +65,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
                 after: serve.settings(),
                 ..More::default()
             };
-            let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
-            return serve::serve(args, &loaded, environment, terminal);
+            return serve::serve(args, &more, environment, terminal);
         }
         Command::Keys(keys) => {
             let file = KeyFile::within(&data::directory(&load()?.config, environment)?);
@@ -98,7 +97,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
 }
 
 /// Settings of a command itself.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct More {
     /// Those that the command line wins over.
     before: Vec<Setting>,
@@ -172,17 +171,7 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
             let builder = builder
                 .environment(environment.pairs().iter().cloned())
                 .project(&args.options.project);
-            let named = builder.chains().backends().into_iter();
-            let named = named.filter_map(Result::err);
-            let failed = named.chain(builder.problems());
-            let texts = failed.map(|error| error.to_string());
-            // What is wrong with several profiles alike is told once.
-            texts.fold(Vec::new(), |mut told, text| {
-                if !told.contains(&text) {
-                    told.push(text);
-                }
-                told
-            })
+            builder.problems()
         }
     };
     cli::config::report(file.as_deref(), &problems, args.options.json, terminal)

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    BuildError, Builder, backends::Chains, classifier, composer, prices, project_context,
-    project_name, settings, variables,
+    BuildError, Builder,
+    backends::{Chains, serves},
+    classifier, composer, prices, project_context, project_name, settings, variables,
 };
 use crate::{
     actor::{Profile, Profiles},
     cli::Environment,
-    config::{Config, ToolName},
-    kernel::{FallbackClassifier, ModelChoice, Policy, TurnPolicy},
+    config::{Config, ModelChain, ToolName},
+    kernel::{FallbackClassifier, Policy, TurnPolicy},
     llm::Backend,
     model::{ProfileName, ToolSpec},
     tool::Registry,
@@ -31,48 +32,33 @@ pub(super) struct Workshop {
 
 impl Builder {
     pub(super) fn workshop(&self, backends: &[Arc<dyn Backend>]) -> Result<Workshop, BuildError> {
+        let tools = Arc::new(self.registry()?);
+        Ok(self.workshop_with(backends, tools))
+    }
+
+    fn workshop_with(&self, backends: &[Arc<dyn Backend>], tools: Arc<Registry>) -> Workshop {
         let project = self.project.as_deref();
-        Ok(Workshop {
+        Workshop {
             environment: self.environment.clone(),
             project_name: project.map(project_name).unwrap_or_default(),
             own: self.backends.clone(),
             backends: backends.to_vec(),
-            tools: Arc::new(self.registry()?),
+            tools,
             fallback: self.fallback.clone(),
             turn: self.turn.clone(),
-        })
+        }
     }
 
-    /// All that is wrong besides back ends that cannot be had, also twice.
-    pub(super) fn problems(&self) -> Vec<BuildError> {
-        let backends = self.backends();
-        let workshop = self.workshop(backends.as_deref().unwrap_or_default());
-        let workshop = match workshop {
-            Ok(workshop) => workshop,
-            // The tools over a folder that is not there.
-            Err(error) => return vec![error],
-        };
-        let config = &self.config;
-        let others = config.profiles.iter();
-        let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
-        let all = std::iter::once((ProfileName::oracle(), config.clone())).chain(others);
-        let mut problems = Vec::new();
-        for (name, config) in all {
-            // Where a provider cannot be called, that is told already.
-            let models = backends
-                .as_ref()
-                .map(|_| workshop.models(&config).map(drop));
-            let found = [
-                models.unwrap_or(Ok(())),
-                workshop.tools(&name, &config).map(drop),
-                project_context(&config).map(drop),
-                prices(&config).map(drop),
-                classifier(&config).map(drop),
-                composer(&config).map(drop),
-            ];
-            problems.extend(found.into_iter().filter_map(Result::err));
+    /// All that is wrong with the configuration, short of starting a system with it.
+    pub(super) fn problems(&self) -> Vec<String> {
+        match self.workshop(&[]) {
+            Ok(workshop) => workshop.problems(&self.config),
+            // Without tools nothing can be said of those that profiles name.
+            Err(error) => {
+                let workshop = self.workshop_with(&[], Arc::new(Registry::none()));
+                workshop.judged(&self.config, Some(error))
+            }
         }
-        problems
     }
 }
 
@@ -92,7 +78,7 @@ impl Workshop {
     }
 
     fn profile(&self, name: &ProfileName, config: &Config) -> Result<Profile, BuildError> {
-        let mut policy = Policy::new(self.models(config)?, Arc::default());
+        let mut policy = Policy::new(self.chains(config).models(&self.backends)?, Arc::default());
         settings::apply(config, &mut policy);
         (policy.tools, policy.attachable) = self.tools(name, config)?;
         if let Some(classifier) = &self.fallback {
@@ -106,13 +92,74 @@ impl Workshop {
         Ok(profile.with_composer(Arc::new(composer(config)?)))
     }
 
-    fn models(&self, config: &Config) -> Result<Vec<ModelChoice>, BuildError> {
-        let chains = Chains {
+    fn chains<'a>(&'a self, config: &'a Config) -> Chains<'a> {
+        Chains {
             config,
             environment: &self.environment,
             own: &self.own,
-        };
-        chains.models(&self.backends)
+        }
+    }
+
+    /// Whether what runs serves the models that are asked where no profile says otherwise.
+    pub(super) fn serves_chain(&self, config: &Config) -> bool {
+        let chain = self.chains(config).chain();
+        let mut providers = chain.providers().into_iter();
+        providers.all(|provider| serves(&self.backends, provider))
+    }
+
+    /// The same for those of the profiles.
+    pub(super) fn serves_profiles(&self, config: &Config) -> bool {
+        let chains = config
+            .profiles
+            .iter()
+            .filter_map(|profile| profile.chain.as_ref());
+        let mut providers = chains.flat_map(ModelChain::providers);
+        providers.all(|provider| serves(&self.backends, provider))
+    }
+
+    /// All that is wrong with a configuration, as a start would find it.
+    pub(super) fn problems(&self, config: &Config) -> Vec<String> {
+        self.judged(config, None)
+    }
+
+    fn judged(&self, config: &Config, no_tools: Option<BuildError>) -> Vec<String> {
+        let named = self.chains(config).backends();
+        let mut backends = self.own.clone();
+        let mut problems = Vec::new();
+        for backend in named {
+            match backend {
+                Ok(backend) => backends.push(backend),
+                Err(error) => problems.push(error),
+            }
+        }
+        let all_there = problems.is_empty();
+        let tools_known = no_tools.is_none();
+        problems.extend(no_tools);
+        let others = config.profiles.iter();
+        let others = others.map(|profile| (profile.name.clone(), profile.over(config)));
+        let all = std::iter::once((ProfileName::oracle(), config.clone())).chain(others);
+        for (name, config) in all {
+            // Where a provider cannot be called, that is told already.
+            let models = all_there.then(|| self.chains(&config).models(&backends).map(drop));
+            let tools = tools_known.then(|| self.tools(&name, &config).map(drop));
+            let found = [
+                models,
+                tools,
+                Some(project_context(&config).map(drop)),
+                Some(prices(&config).map(drop)),
+                Some(classifier(&config).map(drop)),
+                Some(composer(&config).map(drop)),
+            ];
+            problems.extend(found.into_iter().flatten().filter_map(Result::err));
+        }
+        // What is wrong with several profiles alike is told once.
+        problems.iter().fold(Vec::new(), |mut told, error| {
+            let text = error.to_string();
+            if !told.contains(&text) {
+                told.push(text);
+            }
+            told
+        })
     }
 
     /// The tools that a session has, and those that it can be given besides; both in the order in which they

@@ -138,7 +138,7 @@ where
 }
 
 /// What tenants may have.
-fn tenants(config: &Config) -> TenantLimits {
+pub(super) fn tenants(config: &Config) -> TenantLimits {
     let tenants = &config.tenants;
     let named = tenants.named.0.iter().map(|(name, own)| {
         let limits = Limits {

@@ -147,12 +147,22 @@ pub(super) fn tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<To
             "a list of names of tools, each 1 to 64 characters from A-Z a-z 0-9 _ -, none twice",
         )
     };
-    let toml::Value::Array(names) = toml::Value::deserialize(deserializer)? else {
-        return Err(allowed());
+    let names: Vec<String> = match toml::Value::deserialize(deserializer)? {
+        toml::Value::Array(names) => {
+            let name = |name: &toml::Value| name.as_str().map(str::to_owned);
+            let names: Option<Vec<String>> = names.iter().map(name).collect();
+            names.ok_or_else(allowed)?
+        }
+        // As an environment variable has it.
+        toml::Value::String(names) => names
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect(),
+        _ => return Err(allowed()),
     };
     let mut tools: Vec<ToolName> = Vec::new();
     for name in names {
-        let name = name.as_str().and_then(|name| ToolName::new(name).ok());
+        let name = ToolName::new(name).ok();
         let name = name.filter(|name| !tools.contains(name));
         tools.push(name.ok_or_else(allowed)?);
     }

@@ -216,6 +216,8 @@ pub enum Verb {
     Drain {},
     /// Ends the system in order.
     ShutDown {},
+    /// Reads the configuration anew, and puts into effect what can be without a new start.
+    Reload {},
 }
 
 /// The budgets of a query.
@@ -288,7 +290,11 @@ impl Verb {
             | Self::Approve { session, .. }
             | Self::Deny { session, .. }
             | Self::AttachTool { session, .. } => Some(session),
-            Self::List { .. } | Self::Approvals { .. } | Self::Drain {} | Self::ShutDown {} => None,
+            Self::List { .. }
+            | Self::Approvals { .. }
+            | Self::Drain {}
+            | Self::ShutDown {}
+            | Self::Reload {} => None,
         }
     }
 }

@@ -76,7 +76,7 @@ impl Served {
         );
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(killed.success());
