@@ -34,6 +34,7 @@ mod renew;
 mod standing;
 mod state;
 mod tools;
+mod view;
 
 use state::SessionState;
 pub(super) use state::Unwritten;

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
+use super::{Acknowledged, Opening, SessionArgs, SessionMsg, standing};
 use crate::{
     access::Inbox,
     actor::{
@@ -18,7 +18,6 @@ use crate::{
         services::Services,
         shard::ShardMsg,
         task::Task,
-        view::SessionView,
     },
     journal::{self, Append, Claim, Entry},
     kernel::{Decision, Moment, Order, Refusal, Report, Session, Step},
@@ -387,18 +386,5 @@ impl SessionState {
             }
             Step::Tools { .. } => Expected::Progress,
         }
-    }
-
-    /// How it stands.
-    pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = match &self.away {
-            Some(away) => Err(away.clone()),
-            None => {
-                let key = self.key.clone();
-                Ok(Some(SessionView::of(key, &self.session, self.last)))
-            }
-        };
-        // The caller may have given up; that is its right.
-        let _ = reply.send(view);
     }
 }

@@ -140,11 +140,9 @@ async fn a_tool_is_attached_where_the_configuration_has_it_ready() {
     let server = server(&model).await;
     let new = json!({ "name": "r", "profile": "reviewer" });
     let (status, made) = post(&server, "/api/sessions", new).await;
-    assert_eq!(
-        (status, &made["profile"]),
-        (201, &"reviewer".into()),
-        "{made}"
-    );
+    assert_eq!(status, 201, "{made}");
+    let opened = &server.session("r").unwrap().events(Seq(0)).await.unwrap()[0];
+    assert_eq!(opened.payload["profile"], "reviewer");
     let wrong = json!({ "name": "x", "profile": "nobody" });
     let (status, refused) = post(&server, "/api/sessions", wrong).await;
     assert_eq!(
