@@ -26,7 +26,7 @@ use super::{
     mailbox::{Admission, Unanswered},
     meter::Meter,
     pool::Pool,
-    profile::{Profiles, Shelf},
+    profile::Shelf,
     reload::Source,
     session::Opening,
     shard::{Roster, ShardMsg},
@@ -37,13 +37,13 @@ use crate::{
     journal::Journal,
     kernel::{Command, Order, Refusal, Reply},
     model::{
-        By, Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
+        By, Limits, ProfileName, QueryId, SessionKey, Submission,
         command::{MAX_KEY, MAX_QUESTION},
-        record::Finished,
     },
 };
 
 mod account;
+mod answer;
 mod child;
 mod create;
 mod error;
@@ -58,6 +58,7 @@ mod trace;
 mod watch;
 
 pub use account::{QueryAccount, QueryPage, SignalAccount};
+pub use answer::Answer;
 pub(super) use child::Child;
 pub use error::AskError;
 pub use follow::Follow;
@@ -185,17 +186,6 @@ impl Oracle {
         self.router.ledger.live()
     }
 
-    /// The profiles that new sessions can be opened by.
-    #[must_use]
-    pub fn profiles(&self) -> Arc<Profiles> {
-        self.router.profiles.now()
-    }
-
-    /// From now on sessions live by these: new ones at once, others as soon as no query runs in them.
-    pub fn live_by(&self, profiles: Profiles) {
-        self.router.profiles.put(profiles);
-    }
-
     /// What tenants have, and may have.
     #[must_use]
     pub const fn tenants(&self) -> &Tenants {
@@ -228,39 +218,6 @@ pub struct SessionHandle {
     key: SessionKey,
     opening: Opening,
     by: By,
-}
-
-/// How a query ended, for whoever asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// Which query.
-    pub query: QueryId,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The answer; may be empty.
-    pub text: String,
-    /// Turns completed.
-    pub turns: u32,
-    /// What it used.
-    pub usage: Usage,
-}
-
-impl Answer {
-    pub(super) fn new(query: QueryId, finished: Finished) -> Self {
-        let Finished {
-            outcome,
-            answer,
-            turns,
-            usage,
-        } = finished;
-        Self {
-            query,
-            outcome,
-            text: answer,
-            turns,
-            usage,
-        }
-    }
 }
 
 impl SessionHandle {

@@ -1,14 +1,14 @@
 //! The configuration, read anew while the system runs (spec 10).
 //!
 //! What a configuration is, and what of it can be changed in a running system, is known to whoever put the
-//! system together. Here is only when that is asked for, by whom, and what is recorded of it.
+//! system together. Here is what can be changed, and when that is asked for, by whom, and what is recorded of it.
 
 use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use super::handle::Oracle;
+use super::{handle::Oracle, profile::Profiles};
 use crate::model::record::{self, ControlFact};
 
 /// How long the files of a configuration may take to be read.
@@ -59,6 +59,17 @@ pub enum ReloadError {
 pub(super) struct Source(Arc<OnceLock<Arc<dyn Reload>>>);
 
 impl Oracle {
+    /// The profiles that new sessions can be opened by.
+    #[must_use]
+    pub fn profiles(&self) -> Arc<Profiles> {
+        self.router.profiles.now()
+    }
+
+    /// From now on sessions live by these: new ones at once, others as soon as no query runs in them.
+    pub fn live_by(&self, profiles: Profiles) {
+        self.router.profiles.put(profiles);
+    }
+
     /// Says how the configuration is read anew. The first one who says it counts.
     pub fn reload_by(&self, source: Arc<dyn Reload>) {
         if self.source.0.set(source).is_err() {

@@ -207,7 +207,11 @@ mod tests {
             ("oracle", "maxturns", "the nearest is `oracle.max_turns`"),
             ("budget", "max_turns", "the nearest is `oracle.max_turns`"),
             ("", "max_turns", "the nearest is `oracle.max_turns`"),
-            ("prompt", "dri", "`[prompt]` has dir, context, token_budget"),
+            (
+                "prompt",
+                "dri",
+                "`[prompt]` has dir, context, instructions, token_budget",
+            ),
             ("prompt", "dirs", "the nearest is `prompt.dir`"),
             ("data", "dirs", "the nearest is `data.dir`"),
             (
