@@ -6,6 +6,7 @@ use oracle_agent::{
     actor::{Oracle, System},
     config::{Config, File, Sources, load},
     control::{Answer, Code, Controller, Verb},
+    kernel::Command,
     llm::Scripted,
     model::{Principal, ProfileName, SessionKey, SessionName, Submission, TenantId, access::Role},
     testkit::{TestTool, let_pass},
@@ -182,6 +183,28 @@ async fn a_provider_that_was_not_connected_at_the_start_waits_for_the_next_one()
     session.answer(Submission::new("one")).await.unwrap();
     assert_eq!(&*model.requests()[0].model, "one");
     assert!(model.requests()[0].system.contains("at most 7 turns"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_a_session_was_given_stays_given() {
+    let model = Scripted::new().reply(done("Fine."));
+    let first = format!("{FIRST}[tools]\nattachable = ['look']\n");
+    let (system, text) = start(&model, &first).await;
+    let session = system
+        .oracle()
+        .create(key("s"), ProfileName::oracle(), None);
+    let session = session.await.unwrap();
+    let attach = Command::AttachTool {
+        tool: "look".into(),
+    };
+    session.command(attach).await.unwrap();
+    *text.lock().unwrap() = format!("{first}[oracle]\nmax_turns = 7\n");
+    reload(&system).await.unwrap();
+    session.answer(Submission::new("one")).await.unwrap();
+    let request = &model.requests()[0];
+    let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(tools, ["look"]);
+    assert!(request.system.contains("at most 7 turns"));
 }
 
 #[tokio::test(start_paused = true)]
