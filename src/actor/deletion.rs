@@ -93,47 +93,85 @@ impl Oracle {
     /// # Errors
     /// See [`AskError`].
     pub async fn delete(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        self.delete_apart(key, from, Trace::Left).await
+    }
+
+    /// The same, without a record of it: for sessions that nobody was meant to see.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        self.delete_apart(key, from, Trace::None).await
+    }
+
+    /// The same as [`Self::discard`], for one that a crash may have left, whatever it was at. One that another
+    /// process has is at work there, and stays: then this is none.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard_left(&self, key: &SessionKey) -> Result<Option<Deletion>, AskError> {
+        let claim = self.router.journal.claim(key.clone());
+        match within(self.router.acknowledge, claim).await {
+            Err(Error::Elsewhere { .. }) => Ok(None),
+            claim => {
+                claim?;
+                self.discard(key, Take::Anyway).await.map(Some)
+            }
+        }
+    }
+
+    /// Whoever wants it may go away in the middle: what was begun is brought to its end, and is on record.
+    async fn delete_apart(
+        &self,
+        key: &SessionKey,
+        from: Take,
+        trace: Trace,
+    ) -> Result<Deletion, AskError> {
         if key.name.is_reserved() {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
         let (oracle, session) = (self.clone(), key.clone());
-        // Whoever wants it may go away in the middle: what was begun is brought to its end, and is on record.
-        let deleted = async move { oracle.delete_and_note(&session, from).await };
+        let deleted = async move { oracle.delete_and_note(&session, from, trace).await };
         self.deletions.run(deleted).await?
     }
 
-    async fn delete_and_note(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+    async fn delete_and_note(
+        &self,
+        key: &SessionKey,
+        from: Take,
+        trace: Trace,
+    ) -> Result<Deletion, AskError> {
         let mut deleting = Deleting {
             journal: &*self.router.journal,
             router: Some(&self.router),
             from,
             gone: Vec::new(),
         };
-        match deleting.run(key).await {
-            Ok(deletion) => {
-                self.note_deleted(key, deletion.known.last, deletion.sub_agents);
-                Ok(deletion)
+        let done = deleting.run(key).await;
+        let gone = match &done {
+            Ok(deletion) => vec![(key.clone(), deletion.known.last, deletion.sub_agents)],
+            // Half of it is on record too.
+            Err(_) => {
+                let gone = deleting.gone.iter();
+                gone.map(|(session, records)| (session.clone(), *records, 0))
+                    .collect()
             }
-            Err(error) => {
-                for (session, records) in &deleting.gone {
-                    self.note_deleted(session, *records, 0);
-                }
-                if from == Take::Anyway {
-                    self.give_back(key).await;
-                }
-                Err(error.into())
+        };
+        if trace == Trace::Left {
+            for (session, records, sub_agents) in gone {
+                self.log.note(ControlFact::Deleted(Deleted {
+                    session,
+                    records,
+                    sub_agents,
+                    by: self.by.clone(),
+                }));
             }
         }
-    }
-
-    fn note_deleted(&self, session: &SessionKey, records: Seq, sub_agents: usize) {
-        self.log.note(ControlFact::Deleted(Deleted {
-            session: session.clone(),
-            records,
-            sub_agents,
-            by: self.by.clone(),
-        }));
+        if done.is_err() && from == Take::Anyway {
+            self.give_back(key).await;
+        }
+        Ok(done?)
     }
 
     /// It was taken from whoever worked on it and is still there: its query goes on.
@@ -148,6 +186,13 @@ impl Oracle {
             tracing::warn!(session = %key, %error, "it is not deleted, and waits to be brought back");
         }
     }
+}
+
+/// Whether the log of `system` tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    Left,
+    None,
 }
 
 impl From<DeleteError> for AskError {

@@ -6,7 +6,7 @@ use super::{
     Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
     settings::Settings,
 };
-use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
+use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -27,8 +27,6 @@ pub struct Shares {
     pub oracle: Oracle,
     /// Its journal, to list what is kept; sessions are reached through `oracle`.
     pub journal: Arc<dyn Journal>,
-    /// The profiles that can be asked for, the default one first.
-    pub profiles: Vec<ProfileName>,
     /// How it listens, and how much it takes on.
     pub settings: Settings,
     /// Who may come in.

@@ -24,6 +24,8 @@ pub enum Obstacle {
     Unreadable(Sid),
     /// Reading this session panics, once.
     Panic(Sid),
+    /// Reading a session is never answered.
+    SilentReads,
     /// Appends are done, but never answered.
     SilentAppends,
     /// Appends to this session are neither done nor answered.
@@ -94,6 +96,7 @@ impl Obstructed {
             Obstacle::None
             | Obstacle::Unreadable(_)
             | Obstacle::Panic(_)
+            | Obstacle::SilentReads
             | Obstacle::SilentAppends
             | Obstacle::SilentSnapshots
             | Obstacle::Stuck(_)
@@ -139,6 +142,7 @@ impl Journal for Obstructed {
                 | Obstacle::RefusedLarge(_)
                 | Obstacle::Unreadable(_)
                 | Obstacle::Panic(_)
+                | Obstacle::SilentReads
                 | Obstacle::SilentSnapshots
                 | Obstacle::Stuck(_)
                 | Obstacle::Down
@@ -154,6 +158,10 @@ impl Journal for Obstructed {
             if self.now() == Obstacle::Unreadable(sid) {
                 let (seq, why) = (Seq(1), "it is broken".into());
                 return self.hit(Error::Unreadable { sid, seq, why });
+            }
+            if self.now() == Obstacle::SilentReads {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                return std::future::pending().await;
             }
             if self.now() == Obstacle::Panic(sid) {
                 self.set(Obstacle::None);

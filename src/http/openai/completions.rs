@@ -67,7 +67,7 @@ pub(super) async fn create(
     let asker = Asker {
         host: &host,
         caller: &caller,
-        profile,
+        profile: &profile,
     };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
