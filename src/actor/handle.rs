@@ -63,8 +63,7 @@ pub use error::AskError;
 pub use follow::Follow;
 pub use list::{Listed, Listing, SessionFilter, SessionState};
 pub use pages::EventPage;
-use watch::Detail;
-pub use watch::{Progress, Watch};
+pub use watch::{Detail, Progress, Watch};
 
 /// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
@@ -269,7 +268,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
-        self.follow_query(submission, Detail::All).await
+        self.ask_for(submission, Detail::All).await
     }
 
     /// Follows a query that was handed in before, from its beginning; it may have ended.
@@ -277,7 +276,15 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; a query that there never was counts as deleted.
     pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
-        let filter = Detail::All.filter(self.key.clone());
+        self.watch_for(query, Detail::All).await
+    }
+
+    /// As [`Self::watch`], and no more than this is told.
+    ///
+    /// # Errors
+    /// See [`Self::watch`].
+    pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
+        let filter = detail.filter(self.key.clone());
         let events = self.subscribe_to(filter.clone());
         Watch::from_the_journal(self.clone(), (query, Where::Here), filter, events).await
     }
@@ -288,10 +295,8 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
-        self.follow_query(submission, Detail::End)
-            .await?
-            .answer()
-            .await
+        let watch = self.ask_for(submission, Detail::End).await?;
+        watch.answer().await
     }
 
     /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
@@ -312,11 +317,11 @@ impl SessionHandle {
         }
     }
 
-    async fn follow_query(
-        &self,
-        submission: Submission,
-        detail: Detail,
-    ) -> Result<Watch, AskError> {
+    /// As [`Self::ask`], and no more than this is told: the less, the cheaper.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn ask_for(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
         let filter = detail.filter(self.key.clone());
         let events = self.subscribe_to(filter.clone());
         let maybe_repeated = submission.idempotency_key.is_some();

@@ -72,9 +72,11 @@ pub struct Watch {
 
 /// How much of a query is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub enum Detail {
     /// Everything, text as it arrives included.
     All,
+    /// What is recorded.
+    Records,
     /// Its end. Nothing else is put together for it.
     End,
 }
@@ -84,6 +86,10 @@ impl Detail {
         let all = Filter::session(key);
         match self {
             Self::All => all,
+            Self::Records => Filter {
+                frames: Frames::No,
+                ..all
+            },
             Self::End => Filter {
                 kinds: [FINISHED, QUARANTINED].map(str::to_owned).into(),
                 frames: Frames::No,
