@@ -55,7 +55,7 @@ pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
 pub use handle::{
-    Answer, AskError, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
+    Answer, AskError, Detail, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
     QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted, TenantPage,
     Watch,
 };

@@ -122,6 +122,7 @@ pub(super) fn server(config: &Config) -> http::Settings {
         max_connections: server.max_connections.size(),
         max_requests: server.max_requests.size(),
         max_queries: server.max_queries.size(),
+        max_backlog: server.max_backlog.size(),
         max_body: server.max_body.size(),
         allowed_hosts: texts(&server.allowed_hosts),
         allowed_origins: texts(&server.allowed_origins),

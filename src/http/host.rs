@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
-    settings::Settings,
+    settings::Settings, several::Several,
 };
 use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
@@ -19,6 +19,7 @@ struct Inner {
     chats: Chats,
     journal_check: JournalCheck,
     porter: Porter,
+    handed_in: Several,
 }
 
 /// See [`Host`].
@@ -46,6 +47,7 @@ impl Host {
             chats: Chats::default(),
             journal_check: JournalCheck::default(),
             porter,
+            handed_in: Several::default(),
         }))
     }
 
@@ -58,6 +60,11 @@ impl Host {
     /// What the requests of OpenAI's chats share.
     pub(super) fn chats(&self) -> &Chats {
         &self.0.chats
+    }
+
+    /// Messages that are being handed in.
+    pub(super) fn handed_in(&self) -> &Several {
+        &self.0.handed_in
     }
 
     pub(super) fn overload(&self) -> &Overload {
@@ -85,6 +92,13 @@ impl Host {
     pub fn room_for_a_query(&self) -> Result<(), Problem> {
         if self.takes_nothing_new() {
             return Err(Problem::ends());
+        }
+        let waiting = self.oracle.backlog() + self.0.handed_in.now();
+        if waiting >= self.settings.max_backlog {
+            return Err(Problem::overloaded(format!(
+                "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
+                self.settings.max_backlog
+            )));
         }
         let running = self.oracle.busy();
         if running >= self.settings.max_queries {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Host, Problem};
+use super::{Host, Problem, several::OneMore};
 use crate::{
     access::{Account, NewSession, Pending, Room},
     journal,
@@ -22,6 +22,7 @@ const PAGE: usize = 1_024;
 #[must_use = "it counts as long as it is held"]
 pub struct Place {
     _message: Option<Pending>,
+    _handed_in: OneMore,
     session: Option<NewSession>,
 }
 
@@ -41,9 +42,11 @@ impl Host {
     /// A problem with a hint when to try again.
     pub async fn room_for_a_message(&self, key: &SessionKey) -> Result<Place, Problem> {
         self.room_for_a_query()?;
+        let handed_in = self.handed_in().one_more();
         let Some(account) = self.oracle.tenants().account(&key.tenant) else {
             return Ok(Place {
                 _message: None,
+                _handed_in: handed_in,
                 session: None,
             });
         };
@@ -51,6 +54,7 @@ impl Host {
         let session = self.place_for(&account, key).await?;
         Ok(Place {
             _message: message,
+            _handed_in: handed_in,
             session,
         })
     }
@@ -66,6 +70,7 @@ impl Host {
         };
         Ok(Place {
             _message: None,
+            _handed_in: self.handed_in().one_more(),
             session,
         })
     }

@@ -19,7 +19,7 @@ use super::{
     wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{SessionHandle, Watch},
+    actor::{Detail, SessionHandle, Watch},
     http::{Caller, Host, Problem, problem::ProblemBody},
     model::Submission,
 };
@@ -130,9 +130,14 @@ async fn ask(
     asked: &Asked,
     wishes: &Wishes,
 ) -> Result<(SessionHandle, Watch), Problem> {
+    // Text as it arrives may have to be taken back, so nobody is told of it.
+    let detail = match asked.stream {
+        Some(_) => Detail::Events,
+        None => Detail::End,
+    };
     match placed {
         Placed::Follow(session, query) => {
-            let watch = session.watch_for_events(query).await?;
+            let watch = session.watch_for(query, detail).await?;
             Ok((session, watch))
         }
         Placed::Ask(session, import) => {
@@ -142,7 +147,7 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask_for_events(submission).await?;
+            let watch = session.ask_for(submission, detail).await?;
             room.taken();
             Ok((session, watch))
         }
