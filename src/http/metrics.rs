@@ -168,7 +168,7 @@ impl Collector for Read {
         )?;
         sheet.tally(
             "http_answers",
-            "Answers, by the class of their status",
+            "Answers, by the class of their status, and clients that left before theirs",
             "status",
             &self.answers,
         )
