@@ -1,6 +1,9 @@
 //! What all requests share.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use super::{
     Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
@@ -19,6 +22,8 @@ struct Inner {
     chats: Chats,
     journal_check: JournalCheck,
     porter: Porter,
+    /// Messages that are being handed in.
+    reserved: AtomicUsize,
 }
 
 /// See [`Host`].
@@ -48,6 +53,7 @@ impl Host {
             chats: Chats::default(),
             journal_check: JournalCheck::default(),
             porter,
+            reserved: AtomicUsize::new(0),
         }))
     }
 
@@ -74,22 +80,42 @@ impl Host {
         &self.0.porter
     }
 
-    /// Whether the system takes another query; asked before anything is said to the actors.
+    /// Whether the system takes another query; asked before anything is said to the actors. It counts among
+    /// those that run as long as the answer is held.
     ///
     /// # Errors
     /// A problem with a hint when to try again.
-    pub fn room_for_a_query(&self) -> Result<(), Problem> {
+    pub fn room_for_a_query(&self) -> Result<Reserved, Problem> {
         if self.0.drain.has_begun() {
             return Err(Problem::ends());
         }
-        let running = self.oracle.busy();
+        // First of all, so that of many at once each counts the others.
+        let before = self.0.reserved.fetch_add(1, Ordering::Relaxed);
+        let reserved = Reserved(self.clone());
+        let running = self.oracle.busy() + before;
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",
                 self.settings.max_queries
             )));
         }
-        Ok(())
+        Ok(reserved)
+    }
+}
+
+/// Room for a query, until it is handed in.
+#[must_use = "it counts as long as it is held"]
+pub struct Reserved(Host);
+
+impl std::fmt::Debug for Reserved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reserved")
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.0.0.reserved.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -90,8 +90,9 @@ pub(super) async fn submit(
         import: None,
     };
     let room = host.room_for_a_message(session.key()).await?;
-    let query = session.submit(submission).await.map_err(refused)?;
-    room.taken();
+    let query = session.submit(submission).await;
+    room.settle(&query);
+    let query = query.map_err(refused)?;
     // It was there a moment ago; if the session was deleted since, there is nothing to follow.
     let seq = session.accepted_at(query).await?;
     let seq = seq.ok_or_else(|| AskError::Deleted {

@@ -4,7 +4,10 @@
 //! branch that is not there comes into being. Requests of one chat take their turns in that, so that two at
 //! a time do not both find it missing, and a repetition finds what it repeats.
 
-use std::hash::{BuildHasher, RandomState};
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::task::TaskTracker;
@@ -25,6 +28,8 @@ use crate::{
 
 /// Chats that hash to the same of so many wait for each other, for as long as a submission takes.
 const TURNS: usize = 256;
+/// How long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a conversation may be branched off a branch.
 const DEPTH: usize = 64;
 
@@ -48,13 +53,19 @@ impl Default for Chats {
 
 impl Chats {
     /// Returns when it is this chat's turn.
-    pub(super) async fn turn(&self, chat: &SessionKey) -> Option<MutexGuard<'_, ()>> {
+    pub(super) async fn turn(
+        &self,
+        chat: &SessionKey,
+    ) -> Result<Option<MutexGuard<'_, ()>>, Problem> {
         let hash = self.hasher.hash_one(chat);
         let at = usize::try_from(hash % TURNS as u64).unwrap_or_default();
-        match self.turns.get(at) {
-            Some(turn) => Some(turn.lock().await),
-            None => None,
-        }
+        let Some(turn) = self.turns.get(at) else {
+            return Ok(None);
+        };
+        let turn = tokio::time::timeout(PATIENCE, turn.lock()).await;
+        let late =
+            |_| Problem::overloaded("another request of this chat is not placed yet: try again");
+        turn.map(Some).map_err(late)
     }
 }
 
@@ -181,11 +192,10 @@ impl Asker<'_> {
         let oracle = self.host.oracle.acting(self.caller.by());
         let name = session.key().name.clone();
         let room = self.host.room_for_a_session(session.key()).await?;
-        match oracle.fork(parent.key(), point, name).await {
-            Ok(_) => {
-                room.taken();
-                Ok(Placed::Ask(session, import(asked, &[])))
-            }
+        let forked = oracle.fork(parent.key(), point, name).await;
+        room.settle(&forked);
+        match forked {
+            Ok(_) => Ok(Placed::Ask(session, import(asked, &[]))),
             // It may be too long for that.
             Err(AskError::Refused(_)) => Ok(Placed::Ask(session, whole)),
             Err(error) => Err(error.into()),
