@@ -37,7 +37,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub use accept::{BindError, Door, Listener};
 pub use caller::{Admin, Caller};
 pub use drain::Drain;
-pub use host::{Host, Shares};
+pub use host::{Host, Reserved, Shares};
 pub use problem::Problem;
 pub use server::Server;
 pub use settings::Settings;
@@ -68,8 +68,8 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
-        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(from_fn_with_state(host.clone(), overload::admit))
+        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, front::meet));
     (router, description)

@@ -4,7 +4,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::{
         Query, State,
         rejection::{JsonRejection, QueryRejection},
@@ -15,12 +15,13 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
+use bytes::Bytes;
 use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Admin, Host, Problem, problem::ProblemBody};
+use super::{Admin, Host, Problem, door::Farewell, problem::ProblemBody};
 use crate::{
     control::{Answer, Controller, Follow, Seen, Subject, Verb, Watching},
     model::{By, Seq, TenantId},
@@ -130,7 +131,13 @@ async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
     wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+) -> Result<
+    (
+        Extension<Farewell>,
+        Sse<impl Stream<Item = Result<Event, Infallible>>>,
+    ),
+    Problem,
+> {
     let Query(wanted) =
         wanted.map_err(|rejected| bad("query", rejected.status(), &rejected.body_text()))?;
     let controller = Controller::new(host.oracle.clone());
@@ -143,7 +150,17 @@ async fn watch(
         Some((Ok(event(&seen)), (!is_end).then_some((follow, host))))
     });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
-    Ok(Sse::new(shown).keep_alive(keep_alive))
+    let farewell = Extension(Farewell(farewell));
+    Ok((farewell, Sse::new(shown).keep_alive(keep_alive)))
+}
+
+/// The last event, where the key opens nothing any more.
+fn farewell(why: &Problem) -> Bytes {
+    let why = why.body().message().to_owned();
+    let end = Seen::End { why };
+    // It has a form in JSON like all others.
+    let data = serde_json::to_string(&end).unwrap_or_default();
+    format!("event: end\ndata: {data}\n\n").into()
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {

@@ -7,7 +7,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Host, accept, accept::Listener, router};
+use super::{Host, accept, accept::Listener, door, router};
 use crate::actor::System;
 
 /// How long those who wait for queries have to say how these stand, before the system stops.
@@ -21,6 +21,7 @@ pub struct Server {
     address: SocketAddr,
     host: Host,
     accepting: JoinHandle<JoinSet<()>>,
+    keys: JoinHandle<()>,
 }
 
 impl Server {
@@ -34,10 +35,13 @@ impl Server {
             reason = "ends with its owner, see `Drop` and `shut_down`"
         )]
         let accepting = tokio::spawn(accepting);
+        #[expect(clippy::disallowed_methods, reason = "ends with its owner, see `Drop`")]
+        let keys = tokio::spawn(door::keep_keys(host.clone()));
         Self {
             address,
             host,
             accepting,
+            keys,
         }
     }
 
@@ -85,5 +89,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.host.drain().finish();
         self.accepting.abort();
+        self.keys.abort();
     }
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`.
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     actor::{SessionHandle, Watch},
-    http::{Caller, Host, Problem, problem::ProblemBody},
+    http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
     model::Submission,
 };
 
@@ -63,7 +63,8 @@ pub(super) async fn create(
     drop(body);
     let profile = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers, &asked)?;
-    host.room_for_a_query()?;
+    // Before anything is looked up; what it does is counted when it is done.
+    drop(host.room_for_a_query()?);
     let asker = Asker {
         host: &host,
         caller: &caller,
@@ -71,7 +72,7 @@ pub(super) async fn create(
     };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
-            let _turn = host.chats().turn(&caller.session(chat.clone())).await;
+            let _turn = host.chats().turn(&caller.session(chat.clone())).await?;
             let placed = asker.place(chat, &asked, &wishes).await?;
             let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
             (session, watch, None)
@@ -142,9 +143,9 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask(submission).await?;
-            room.taken();
-            Ok((session, watch))
+            let watch = session.ask(submission).await;
+            room.settle(&watch);
+            Ok((session, watch?))
         }
     }
 }
@@ -157,7 +158,8 @@ fn streamed(story: Story, watch: Watch) -> Response {
         ),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
-    (headers, stream::body(story, watch)).into_response()
+    let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
+    (headers, farewell, stream::body(story, watch)).into_response()
 }
 
 /// The answer in one piece.
