@@ -215,8 +215,9 @@ mod without_sockets {
             let_pass(Duration::from_secs(5)).await;
             let (status, body) = readiness(&routes).await;
             assert_eq!((status, &body["journal"]), (200, &"ok".into()));
-            let left = system.journal().list(TenantId::local(), None, 9);
-            assert_eq!(left.await.unwrap(), [], "nothing is left of it");
+            let journal = system.journal();
+            let left = journal.list(TenantId::local(), None, 9).await.unwrap();
+            assert_eq!(left, [], "nothing is left of it");
         }
     }
 

@@ -270,7 +270,8 @@ async fn a_body_that_was_read_makes_room_while_its_answer_is_made() {
     let client = client();
     let padding = "x".repeat(900);
     let asked = (0..64).map(|session| {
-        let question = json!({"model": "oracle", "messages": [{"role": "user", "content": padding}]});
+        let question =
+            json!({"model": "oracle", "messages": [{"role": "user", "content": padding}]});
         let request = client.post(server.url("/v1/chat/completions"));
         let request = request.header("x-oracle-session", format!("s{session}"));
         with(request, &question).send()
@@ -292,7 +293,8 @@ async fn a_body_that_was_read_makes_room_while_its_answer_is_made() {
 async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::start(TestOracle::new(model)).await.unwrap();
-    let question = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]}).to_string();
+    let question =
+        json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]}).to_string();
     let mut raw = Raw::to(server.address());
     raw.send("POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n");
     raw.send(&format!(
@@ -311,6 +313,7 @@ async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
             break;
         }
     }
+}
 
 /// Text of an event that stands in it and not by reference.
 const LONG: usize = 15_000;
