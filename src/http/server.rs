@@ -52,8 +52,8 @@ impl Server {
     }
 
     /// Ends it and the system behind it, within `server.drain_deadline`: takes no connections and no
-    /// queries any more, lets queries come to their ends for four fifths of that time, then ends what
-    /// streams, and stops. Queries that still run then are in the journal and go on with the next start.
+    /// queries any more, lets queries come to their ends for four fifths of that time (but those that wait for
+    /// a person, who cannot come any more), then ends what streams, and stops. Queries that still run then are in the journal and go on with the next start.
     pub async fn shut_down(mut self, system: System) {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;
@@ -61,7 +61,8 @@ impl Server {
         self.host.oracle.stop_taking();
         let connections = (&mut self.accepting).await;
         let patience = Instant::now() + within.mul_f64(0.8);
-        while self.host.oracle.running() > 0 && Instant::now() < patience {
+        let oracle = &self.host.oracle;
+        while oracle.running() > oracle.resting() && Instant::now() < patience {
             tokio::time::sleep(LOOK).await;
         }
         self.host.drain().finish();

@@ -67,9 +67,11 @@ async fn figures_are_those_of_the_conversation() {
     ] {
         assert_eq!(count(counts, name), want, "{name}");
     }
-    assert_eq!(figures.turn.count, 3);
+    assert_eq!((figures.turns, figures.turn.count), (3, 3));
     let parts = figures.queued.sum + figures.model.sum + figures.own.sum;
-    assert!(parts >= figures.turn.sum, "{figures:?}");
+    // Each part is told in whole microseconds.
+    let rounding = Duration::from_micros(3 * 4);
+    assert!(parts.abs_diff(figures.turn.sum) <= rounding, "{figures:?}");
     assert!(figures.commit.count >= 7, "{:?}", figures.commit);
     assert!(!figures.journal_fails);
     let live: u64 = figures.live.iter().map(|count| count.count).sum();
@@ -131,6 +133,16 @@ async fn metrics_are_text_that_can_be_parsed() {
             0.0,
         ),
         ("oracle_mailbox_waiting{actor=\"bus\",number=\"0\"}", 0.0),
+        ("oracle_gateway_mailbox_waiting{provider=\"scripted\"}", 0.0),
+        (
+            "oracle_gateway_capacity{provider=\"scripted\",state=\"running\"}",
+            256.0,
+        ),
+        (
+            "oracle_gateway_capacity{provider=\"scripted\",state=\"waiting\"}",
+            10_000.0,
+        ),
+        ("oracle_turns_total", 1.0),
     ] {
         assert_eq!(values.get(name), Some(&want), "{name} in\n{text}");
     }
