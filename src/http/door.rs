@@ -14,6 +14,7 @@ use std::{
 };
 
 use axum::{
+    Extension,
     body::Body,
     extract::{Request, State},
     http::{HeaderMap, HeaderName, header::AUTHORIZATION},
@@ -22,7 +23,7 @@ use axum::{
 };
 use tokio::time::Instant;
 
-use super::{Host, Problem, connection::Peer, held::Held, settings::Settings};
+use super::{Host, Problem, connection::Peer, front::Quiet, held::Held, settings::Settings};
 use crate::{
     access::{AtWork, Attempts, Judgement},
     model::{Principal, access::Role},
@@ -91,7 +92,11 @@ pub(super) async fn guard(State(host): State<Host>, mut request: Request, next: 
             request.extensions_mut().insert(guest.who.clone());
             guest.answered(next.run(request).await)
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            // Counted, but whoever tries keys is not to fill the log.
+            let quiet = problem.is_too_many_attempts().then_some(Extension(Quiet));
+            (quiet, problem).into_response()
+        }
     };
     page.mark(&mut response);
     response

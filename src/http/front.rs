@@ -48,6 +48,10 @@ impl RequestId {
     }
 }
 
+/// Stands in the extensions of an answer that gets no line: there are too many of its kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quiet;
+
 /// See the module.
 pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
     let id = RequestId::of(&request);
@@ -93,7 +97,9 @@ impl Line {
         self.host.overload().answered(response.status());
         let by = response.extensions().get::<Principal>();
         let by = by.map(|principal| &*principal.name);
-        self.write(by, Some(response.status()), "answered");
+        if response.extensions().get::<Quiet>().is_none() {
+            self.write(by, Some(response.status()), "answered");
+        }
         let kind = response.headers().get(CONTENT_TYPE);
         if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             self.waits_for = Wait::End;

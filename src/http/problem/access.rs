@@ -10,6 +10,8 @@ use crate::access::{Over, TooMany};
 /// When keys that cannot be read may have been mended.
 const LATER: Duration = Duration::from_secs(10);
 
+const TOO_MANY_ATTEMPTS: &str = "too_many_attempts";
+
 impl Problem {
     /// No key was given, or none that is known.
     #[must_use]
@@ -36,7 +38,11 @@ impl Problem {
 
     pub(in crate::http) fn too_many_attempts(TooMany { retry_after }: TooMany) -> Self {
         let what = "too many wrong keys were sent from this address: wait, and send a right one";
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_attempts", what).retry_after(retry_after)
+        Self::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS, what).retry_after(retry_after)
+    }
+
+    pub(in crate::http) fn is_too_many_attempts(&self) -> bool {
+        self.code == TOO_MANY_ATTEMPTS
     }
 
     pub(in crate::http) fn keys_unknowable() -> Self {
