@@ -9,7 +9,7 @@ use super::{
     Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
     settings::Settings,
 };
-use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
+use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -32,8 +32,6 @@ pub struct Shares {
     pub oracle: Oracle,
     /// Its journal, to list what is kept; sessions are reached through `oracle`.
     pub journal: Arc<dyn Journal>,
-    /// The profiles that can be asked for, the default one first.
-    pub profiles: Vec<ProfileName>,
     /// How it listens, and how much it takes on.
     pub settings: Settings,
     /// Who may come in.
@@ -80,13 +78,19 @@ impl Host {
         &self.0.porter
     }
 
+    /// Whether the server ends, or somebody has told the system to drain.
+    #[must_use]
+    pub fn takes_nothing_new(&self) -> bool {
+        self.0.drain.has_begun() || self.oracle.is_draining()
+    }
+
     /// Whether the system takes another query; asked before anything is said to the actors. It counts among
     /// those that run as long as the answer is held.
     ///
     /// # Errors
     /// A problem with a hint when to try again.
     pub fn room_for_a_query(&self) -> Result<Reserved, Problem> {
-        if self.0.drain.has_begun() {
+        if self.takes_nothing_new() {
             return Err(Problem::ends());
         }
         // First of all, so that of many at once each counts the others.

@@ -42,7 +42,7 @@ const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
             description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
         ("X-Oracle-Progress" = Option<String>, Header,
             description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question."),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question of the conversation that is named; without one it is ignored."),
     ),
     request_body = ChatRequest,
     responses(
@@ -68,7 +68,7 @@ pub(super) async fn create(
     let asker = Asker {
         host: &host,
         caller: &caller,
-        profile,
+        profile: &profile,
     };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
@@ -133,7 +133,7 @@ async fn ask(
 ) -> Result<(SessionHandle, Watch), Problem> {
     match placed {
         Placed::Follow(session, query) => {
-            let watch = session.watch(query).await?;
+            let watch = session.watch_for_events(query).await?;
             Ok((session, watch))
         }
         Placed::Ask(session, import) => {
@@ -143,7 +143,7 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask(submission).await;
+            let watch = session.ask_for_events(submission).await;
             room.settle(&watch);
             Ok((session, watch?))
         }
