@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`.
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     actor::{Detail, SessionHandle, Watch},
-    http::{Caller, Host, Problem, problem::ProblemBody},
+    http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
     model::Submission,
 };
 
@@ -63,7 +63,8 @@ pub(super) async fn create(
     drop(body);
     let profile = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers, &asked)?;
-    host.room_for_a_query()?;
+    // Before anything is looked up; what it does is counted when it is done.
+    drop(host.room_for_a_query()?);
     let asker = Asker {
         host: &host,
         caller: &caller,
@@ -147,9 +148,9 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask_for(submission, detail).await?;
-            room.taken();
-            Ok((session, watch))
+            let watch = session.ask_for(submission, detail).await;
+            room.settle(&watch);
+            Ok((session, watch?))
         }
     }
 }
@@ -167,7 +168,8 @@ fn streamed(story: Story, watch: Watch) -> Response {
             HeaderValue::from_static("no"),
         ),
     ];
-    (headers, stream::body(story, watch)).into_response()
+    let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
+    (headers, farewell, stream::body(story, watch)).into_response()
 }
 
 /// The answer in one piece.
