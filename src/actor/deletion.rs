@@ -23,8 +23,10 @@ use crate::{
     },
 };
 
+mod error;
 mod under_way;
 
+pub use error::DeleteError;
 pub(super) use under_way::Deletions;
 
 /// Records read at a time.
@@ -43,29 +45,6 @@ pub struct Deletion {
     pub sub_agents: usize,
     /// Those of which not all sub-agents could be found, and why: some may be kept.
     pub unsure: Vec<(SessionName, Error)>,
-}
-
-/// Why a session was not deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteError {
-    /// There is none of this name.
-    #[error("there is no session `{0}`")]
-    Unknown(SessionName),
-    /// It is in the middle of a query.
-    #[error("session `{0}` is in the middle of a query")]
-    Busy(SessionName),
-    /// It, or a sub-agent's, was not to be had.
-    #[error("session `{name}` is not deleted: {why}")]
-    Taken {
-        /// Which.
-        name: SessionName,
-        /// Why.
-        #[source]
-        why: TakeError,
-    },
-    /// The journal does not do it.
-    #[error(transparent)]
-    Journal(#[from] Error),
 }
 
 /// Deletes a session of which no system in this process has any part.
@@ -93,47 +72,85 @@ impl Oracle {
     /// # Errors
     /// See [`AskError`].
     pub async fn delete(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        self.delete_apart(key, from, Trace::Left).await
+    }
+
+    /// The same, without a record of it: for sessions that nobody was meant to see.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        self.delete_apart(key, from, Trace::None).await
+    }
+
+    /// The same as [`Self::discard`], for one that a crash may have left, whatever it was at. One that another
+    /// process has is at work there, and stays: then this is none.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard_left(&self, key: &SessionKey) -> Result<Option<Deletion>, AskError> {
+        let claim = self.router.journal.claim(key.clone());
+        match within(self.router.acknowledge, claim).await {
+            Err(Error::Elsewhere { .. }) => Ok(None),
+            claim => {
+                claim?;
+                self.discard(key, Take::Anyway).await.map(Some)
+            }
+        }
+    }
+
+    /// Whoever wants it may go away in the middle: what was begun is brought to its end, and is on record.
+    async fn delete_apart(
+        &self,
+        key: &SessionKey,
+        from: Take,
+        trace: Trace,
+    ) -> Result<Deletion, AskError> {
         if key.name.is_reserved() {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
         let (oracle, session) = (self.clone(), key.clone());
-        // Whoever wants it may go away in the middle: what was begun is brought to its end, and is on record.
-        let deleted = async move { oracle.delete_and_note(&session, from).await };
+        let deleted = async move { oracle.delete_and_note(&session, from, trace).await };
         self.deletions.run(deleted).await?
     }
 
-    async fn delete_and_note(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+    async fn delete_and_note(
+        &self,
+        key: &SessionKey,
+        from: Take,
+        trace: Trace,
+    ) -> Result<Deletion, AskError> {
         let mut deleting = Deleting {
             journal: &*self.router.journal,
             router: Some(&self.router),
             from,
             gone: Vec::new(),
         };
-        match deleting.run(key).await {
-            Ok(deletion) => {
-                self.note_deleted(key, deletion.known.last, deletion.sub_agents);
-                Ok(deletion)
+        let done = deleting.run(key).await;
+        let gone = match &done {
+            Ok(deletion) => vec![(key.clone(), deletion.known.last, deletion.sub_agents)],
+            // Half of it is on record too.
+            Err(_) => {
+                let gone = deleting.gone.iter();
+                gone.map(|(session, records)| (session.clone(), *records, 0))
+                    .collect()
             }
-            Err(error) => {
-                for (session, records) in &deleting.gone {
-                    self.note_deleted(session, *records, 0);
-                }
-                if from == Take::Anyway {
-                    self.give_back(key).await;
-                }
-                Err(error.into())
+        };
+        if trace == Trace::Left {
+            for (session, records, sub_agents) in gone {
+                self.log.note(ControlFact::Deleted(Deleted {
+                    session,
+                    records,
+                    sub_agents,
+                    by: self.by.clone(),
+                }));
             }
         }
-    }
-
-    fn note_deleted(&self, session: &SessionKey, records: Seq, sub_agents: usize) {
-        self.log.note(ControlFact::Deleted(Deleted {
-            session: session.clone(),
-            records,
-            sub_agents,
-            by: self.by.clone(),
-        }));
+        if done.is_err() && from == Take::Anyway {
+            self.give_back(key).await;
+        }
+        Ok(done?)
     }
 
     /// It was taken from whoever worked on it and is still there: its query goes on.
@@ -150,30 +167,11 @@ impl Oracle {
     }
 }
 
-impl From<DeleteError> for AskError {
-    fn from(error: DeleteError) -> Self {
-        match error {
-            DeleteError::Unknown(name) => Self::NoSession { name },
-            DeleteError::Busy(_)
-            | DeleteError::Taken {
-                why: TakeError::Busy { .. },
-                ..
-            } => Refusal::Busy.into(),
-            DeleteError::Taken {
-                why: TakeError::Kept { process },
-                ..
-            } => Self::Silent { process },
-            DeleteError::Taken {
-                why: TakeError::Later { process },
-                ..
-            } => Refusal::Elsewhere { process }.into(),
-            DeleteError::Taken {
-                why: TakeError::Journal(error),
-                ..
-            }
-            | DeleteError::Journal(error) => error.into(),
-        }
-    }
+/// Whether the log of `system` tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    Left,
+    None,
 }
 
 struct Deleting<'a> {

@@ -27,7 +27,8 @@ use super::{
     mailbox::{Admission, Unanswered},
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::Shelf,
+    reload::Source,
     session::Opening,
     shard::{Roster, ShardMsg},
     system_log::SystemLog,
@@ -62,8 +63,7 @@ pub use error::AskError;
 pub use follow::Follow;
 pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
 pub use pages::EventPage;
-use watch::Detail;
-pub use watch::{Progress, Watch};
+pub use watch::{Detail, Progress, Watch};
 
 /// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ pub(super) struct Router {
     pub bus: BusHandle,
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
-    pub profiles: Arc<Profiles>,
+    pub profiles: Shelf,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
@@ -132,6 +132,8 @@ pub struct Oracle {
     pub(super) deletions: Deletions,
     /// Somebody wants the system to end.
     pub(super) told_to_end: CancellationToken,
+    /// How the configuration is read anew.
+    pub(super) source: Source,
     /// Who acts through this handle.
     pub(super) by: By,
 }

@@ -26,8 +26,9 @@ use super::{
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::{Profiles, Shelf},
     recovery::Whom,
+    reload::Source,
     services::{All, Services},
     shard::Roster,
     system_log::{SystemLog, Unwritten},
@@ -111,7 +112,7 @@ impl SupervisorActor {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle::new(Pool::new(settings.buses, capacity));
-        let profiles = Arc::new(args.profiles.clone());
+        let profiles = Shelf::new(args.profiles.clone());
         let shards = settings.shards.clamp(1, 64);
         let rosters = (0..shards).map(|_| Roster::default());
         let router = Router {
@@ -119,7 +120,7 @@ impl SupervisorActor {
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
-            profiles: Arc::clone(&profiles),
+            profiles: profiles.clone(),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
@@ -159,6 +160,7 @@ impl SupervisorActor {
             log,
             deletions: Deletions::default(),
             told_to_end: CancellationToken::new(),
+            source: Source::default(),
             by: By::local(),
         }
     }

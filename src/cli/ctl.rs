@@ -11,7 +11,7 @@ use crate::{
 };
 
 mod command;
-mod tell;
+pub(super) mod tell;
 mod way;
 
 pub use command::CtlCommand;
@@ -68,6 +68,7 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
         | Answer::Done {}
         | Answer::Query { .. }
         | Answer::Forked { .. }
+        | Answer::Reloaded { .. }
         | Answer::Deleted { .. } => None,
     };
     let Some(now) = now else {
@@ -125,6 +126,7 @@ const fn of_code(code: Code) -> u8 {
         | Code::TurnsOutOfRange
         | Code::ImportTooLarge
         | Code::EmptyQuestion
+        | Code::Configuration
         | Code::QuestionTooLong => exit::USAGE,
         Code::AdminOnly
         | Code::NoSession
@@ -140,6 +142,7 @@ const fn of_code(code: Code) -> u8 {
         | Code::NoSuchTurn
         | Code::TooLongToFork
         | Code::NotNew
+        | Code::NotReloadable
         | Code::Quarantined
         | Code::Unavailable
         | Code::Journal => exit::FAILED,

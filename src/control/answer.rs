@@ -42,6 +42,9 @@ pub enum Answer {
     Approvals {
         /// The one that has waited longest first.
         approvals: Vec<Approval>,
+        /// Whether sessions are missing that could not be read, or not in time.
+        #[serde(default)]
+        incomplete: bool,
     },
     /// It is done.
     Done {},
@@ -54,6 +57,13 @@ pub enum Answer {
     Forked {
         /// The new session.
         session: Subject,
+    },
+    /// To `reload`.
+    Reloaded {
+        /// The keys that have other values from now on.
+        changed: Vec<String>,
+        /// The keys whose new values count after the next start.
+        waiting: Vec<String>,
     },
     /// To `delete`.
     Deleted {

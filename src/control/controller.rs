@@ -2,7 +2,7 @@
 
 use super::{Answer, Code, Follow, Refused, Verb, Watching, subject::Subject};
 use crate::{
-    actor::{AskError, Oracle, SessionFilter, SessionHandle, Take},
+    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle, Take},
     kernel::{Command, Reply},
     model::{
         By, ForkPoint, Principal, SessionKey, TenantId,
@@ -110,8 +110,11 @@ impl Acting<'_> {
             }
             Verb::Approvals { tenant, limit } => {
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
-                let approvals = self.oracle.approvals(tenant, limit as usize).await?;
-                Ok(Answer::Approvals { approvals })
+                let waiting = self.oracle.approvals(tenant, limit as usize).await?;
+                Ok(Answer::Approvals {
+                    approvals: waiting.approvals,
+                    incomplete: waiting.incomplete,
+                })
             }
             Verb::Inspect { session } => {
                 let session = Box::new(self.there(&session).await?.view().await?);
@@ -146,6 +149,10 @@ impl Acting<'_> {
             Verb::ShutDown {} => {
                 self.oracle.shut_down();
                 Ok(Answer::Done {})
+            }
+            Verb::Reload {} => {
+                let Changes { changed, waiting } = self.oracle.reload().await?;
+                Ok(Answer::Reloaded { changed, waiting })
             }
             Verb::Pause { session } => self.command(&session, Command::Pause).await,
             Verb::Resume { session } => self.command(&session, Command::Resume).await,

@@ -4,7 +4,10 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{actor::AskError, kernel::Refusal};
+use crate::{
+    actor::{AskError, ReloadError},
+    kernel::Refusal,
+};
 
 /// When a session that is busy, or on its way, is worth asking again.
 const SOON: Duration = Duration::from_secs(1);
@@ -86,6 +89,10 @@ codes! {
     Elsewhere = "elsewhere",
     /// The session is set aside.
     Quarantined = "quarantined",
+    /// There is no configuration to be read anew.
+    NotReloadable = "not_reloadable",
+    /// The configuration is not in order.
+    Configuration = "configuration",
     /// The words are blank.
     EmptyQuestion = "empty_question",
     /// The words are too many.
@@ -172,6 +179,19 @@ impl From<AskError> for Refused {
                 Self::for_now(Code::Unavailable, text, SOON)
             }
             AskError::Journal(_) => Self::for_now(Code::Journal, text, LATER),
+        }
+    }
+}
+
+impl From<ReloadError> for Refused {
+    fn from(error: ReloadError) -> Self {
+        let text = error.to_string();
+        match error {
+            ReloadError::NotHere => Self::new(Code::NotReloadable, text),
+            ReloadError::Wrong(_) => Self::new(Code::Configuration, text),
+            ReloadError::Timeout(_) | ReloadError::Broken => {
+                Self::for_now(Code::Unavailable, text, SOON)
+            }
         }
     }
 }

@@ -226,6 +226,8 @@ pub enum Verb {
     Drain {},
     /// Ends the system in order.
     ShutDown {},
+    /// Reads the configuration anew, and puts into effect what can be without a new start.
+    Reload {},
 }
 
 /// The budgets of a query.
@@ -302,7 +304,8 @@ impl Verb {
             | Self::Tenants { .. }
             | Self::Approvals { .. }
             | Self::Drain {}
-            | Self::ShutDown {} => None,
+            | Self::ShutDown {}
+            | Self::Reload {} => None,
         }
     }
 }

@@ -78,6 +78,17 @@ pub(super) fn take_in(session: &mut Session, tool: &Attached) {
     }
 }
 
+impl Session {
+    /// Goes by another policy from now on, and keeps the tools that it got. Only while no query runs: a query
+    /// ends as it began.
+    pub fn adopt(&mut self, policy: Arc<Policy>) {
+        self.policy = policy;
+        for tool in std::mem::take(&mut self.attached) {
+            take_in(self, &tool);
+        }
+    }
+}
+
 /// What a query that begins is to be told.
 pub(super) fn told(session: &Session) -> Option<Arc<Steered>> {
     let attached = &session.attached;

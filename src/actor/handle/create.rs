@@ -29,7 +29,7 @@ impl Oracle {
             profile: profile.clone(),
             parent: None,
         };
-        let new = Replayed::new(opening, &self.router.profiles);
+        let new = Replayed::new(opening, &self.router.profiles.now());
         let opened = Opened {
             key: key.clone(),
             profile: profile.clone(),

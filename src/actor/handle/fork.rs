@@ -116,7 +116,7 @@ impl SessionHandle {
             return Err(Refusal::NoSuchTurn { query, turn }.into());
         };
         read.truncate(end);
-        let (profiles, opening) = (Arc::clone(&self.router.profiles), self.opening.clone());
+        let (profiles, opening) = (self.router.profiles.now(), self.opening.clone());
         aside(move || {
             let mut replayed = Replayed::new(opening, &profiles);
             let numbered = (1..).map(Seq).zip(&read);

@@ -65,6 +65,7 @@ impl SessionHandle {
             let name = self.key.name.clone();
             return Err(AskError::NoSession { name });
         };
+        let profiles = &*profiles.now();
         let (opening, to) = (self.opening.clone(), (known.sid, known.last));
         let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
         let replayed = begun.read(&**journal, profiles, to, *acknowledge);

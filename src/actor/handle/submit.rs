@@ -62,7 +62,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
-        self.follow_query(submission, Detail::All).await
+        self.ask_for(submission, Detail::All).await
     }
 
     /// Follows a query that was handed in before, from its beginning; it may have ended.
@@ -70,30 +70,28 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; a query that there never was counts as deleted.
     pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
-        self.follow_from_the_journal(query, Detail::All).await
+        self.watch_for(query, Detail::All).await
     }
 
-    /// As [`Self::ask`], without text as it arrives, and so that one who follows slowly costs little.
+    /// As [`Self::ask`], with no more told than this: the less, the cheaper.
     ///
     /// # Errors
     /// See [`AskError`].
-    pub async fn ask_for_events(&self, submission: Submission) -> Result<Watch, AskError> {
-        self.follow_query(submission, Detail::Events).await
+    pub async fn ask_for(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
+        let events = detail.listen(self);
+        let maybe_repeated = submission.idempotency_key.is_some();
+        let (Submitted { query, .. }, at) = self.hand_in(submission).await?;
+        if maybe_repeated || at == Where::Elsewhere {
+            return Watch::from_the_journal(self.clone(), (query, at), detail, events).await;
+        }
+        Ok(Watch::new(self.clone(), query, detail, events))
     }
 
-    /// As [`Self::watch`], without text as it arrives, and so that one who follows slowly costs little.
+    /// As [`Self::watch`], with no more told than this.
     ///
     /// # Errors
     /// See [`AskError`]; a query that there never was counts as deleted.
-    pub async fn watch_for_events(&self, query: QueryId) -> Result<Watch, AskError> {
-        self.follow_from_the_journal(query, Detail::Events).await
-    }
-
-    async fn follow_from_the_journal(
-        &self,
-        query: QueryId,
-        detail: Detail,
-    ) -> Result<Watch, AskError> {
+    pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
         let events = detail.listen(self);
         Watch::from_the_journal(self.clone(), (query, Where::Here), detail, events).await
     }
@@ -104,10 +102,8 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
-        self.follow_query(submission, Detail::End)
-            .await?
-            .answer()
-            .await
+        let watch = self.ask_for(submission, Detail::End).await?;
+        watch.answer().await
     }
 
     /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
@@ -126,19 +122,5 @@ impl SessionHandle {
             tries += 1;
             tokio::time::sleep(PAUSE).await;
         }
-    }
-
-    async fn follow_query(
-        &self,
-        submission: Submission,
-        detail: Detail,
-    ) -> Result<Watch, AskError> {
-        let events = detail.listen(self);
-        let maybe_repeated = submission.idempotency_key.is_some();
-        let (Submitted { query, .. }, at) = self.hand_in(submission).await?;
-        if maybe_repeated || at == Where::Elsewhere {
-            return Watch::from_the_journal(self.clone(), (query, at), detail, events).await;
-        }
-        Ok(Watch::new(self.clone(), query, detail, events))
     }
 }

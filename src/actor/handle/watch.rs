@@ -76,7 +76,7 @@ pub struct Watch {
 
 /// How much of a query is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub enum Detail {
     /// Everything, text as it arrives included.
     All,
     /// What is recorded, and without much that waits: whoever is slow gets it from the journal.

@@ -174,6 +174,8 @@ pub enum CtlCommand {
     Drain,
     /// End the server in order
     Shutdown,
+    /// Read the configuration anew, and put into effect what can be without a new start
+    Reload,
 }
 
 /// A session.
@@ -323,6 +325,7 @@ impl CtlCommand {
             },
             Self::Drain => Verb::Drain {},
             Self::Shutdown => Verb::ShutDown {},
+            Self::Reload => Verb::Reload {},
         })
     }
 }

@@ -91,9 +91,9 @@ pub(super) async fn submit(
         import: None,
     };
     let room = host.room_for_a_message(session.key()).await?;
-    let submitted = session.submit_and_tell(submission).await.map_err(refused)?;
-    room.taken();
-    let Submitted { query, seq } = submitted;
+    let submitted = session.submit_and_tell(submission).await;
+    room.settle(&submitted);
+    let Submitted { query, seq } = submitted.map_err(refused)?;
     let seq = match seq {
         Some(seq) => Some(seq),
         // It is durable: that its place cannot be looked up is no reason to send it again.

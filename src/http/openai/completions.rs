@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`.
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -19,8 +19,8 @@ use super::{
     wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{SessionHandle, Watch},
-    http::{Caller, Host, Problem, problem::ProblemBody},
+    actor::{Detail, SessionHandle, Watch},
+    http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
     model::Submission,
 };
 
@@ -63,11 +63,12 @@ pub(super) async fn create(
     drop(body);
     let profile = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers, &asked)?;
-    host.room_for_a_query()?;
+    // Before anything is looked up; what it does is counted when it is done.
+    drop(host.room_for_a_query()?);
     let asker = Asker {
         host: &host,
         caller: &caller,
-        profile,
+        profile: &profile,
     };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
@@ -130,9 +131,14 @@ async fn ask(
     asked: &Asked,
     wishes: &Wishes,
 ) -> Result<(SessionHandle, Watch), Problem> {
+    // Text as it arrives may have to be taken back, so nobody is told of it.
+    let detail = match asked.stream {
+        Some(_) => Detail::Events,
+        None => Detail::End,
+    };
     match placed {
         Placed::Follow(session, query) => {
-            let watch = session.watch_for_events(query).await?;
+            let watch = session.watch_for(query, detail).await?;
             Ok((session, watch))
         }
         Placed::Ask(session, import) => {
@@ -142,9 +148,9 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask_for_events(submission).await?;
-            room.taken();
-            Ok((session, watch))
+            let watch = session.ask_for(submission, detail).await;
+            room.settle(&watch);
+            Ok((session, watch?))
         }
     }
 }
@@ -162,7 +168,8 @@ fn streamed(story: Story, watch: Watch) -> Response {
             HeaderValue::from_static("no"),
         ),
     ];
-    (headers, stream::body(story, watch)).into_response()
+    let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
+    (headers, farewell, stream::body(story, watch)).into_response()
 }
 
 /// The answer in one piece.

@@ -53,6 +53,8 @@ const fn status(code: Code) -> StatusCode {
         | Code::NoSuchTurn
         | Code::TooLongToFork
         | Code::NotNew
+        | Code::NotReloadable
+        | Code::Configuration
         | Code::Quarantined => StatusCode::CONFLICT,
         Code::Deleted => StatusCode::GONE,
         Code::TooLong | Code::QuestionTooLong | Code::ImportTooLarge => {

@@ -109,11 +109,14 @@ pub struct Deleted {
     pub by: By,
 }
 
-/// `control.reloaded`: in the log of `system`.
+/// `control.reloaded`: the configuration was read anew. In the log of `system`; never with a value, which may be
+/// a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloaded {
-    /// What was read anew.
-    pub parts: Vec<String>,
+    /// The keys that have other values from now on.
+    pub changed: Vec<String>,
+    /// The keys whose new values count after the next start.
+    pub waiting: Vec<String>,
     /// Who wanted it.
     pub by: By,
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{Frames, Progress, SessionHandle, Watch},
+    actor::{Detail, Frames, Progress, SessionHandle, Watch},
     journal::{Append, Journal, Memory, Standing},
     llm::Scripted,
     model::{
@@ -155,7 +155,7 @@ async fn who_follows_slowly_for_little_misses_nothing() {
     let session = oracle.session("s").unwrap();
     let handle: &SessionHandle = &session;
     let watch = handle
-        .ask_for_events(Submission::new("tell"))
+        .ask_for(Submission::new("tell"), Detail::Events)
         .await
         .unwrap();
     let query = watch.query();
@@ -163,6 +163,6 @@ async fn who_follows_slowly_for_little_misses_nothing() {
     let all = session.events_of(query).await.unwrap();
     assert!(all.len() > 32, "more than waits: {}", all.len());
     assert_eq!(told(watch).await, all);
-    let again = handle.watch_for_events(query).await.unwrap();
+    let again = handle.watch_for(query, Detail::Events).await.unwrap();
     assert_eq!(told(again).await, all);
 }
