@@ -4,25 +4,28 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    Json,
-    extract::{
-        Query, State,
-        rejection::{JsonRejection, QueryRejection},
-    },
-    http::StatusCode,
+    Extension, Json as Told,
+    extract::State,
+    http::HeaderName,
     response::{
-        Sse,
+        IntoResponse, Sse,
         sse::{Event, KeepAlive},
     },
 };
-use futures_util::{Stream, stream};
+use bytes::Bytes;
+use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Admin, Host, Problem, problem::ProblemBody};
+use super::{
+    Admin, Host, Problem,
+    door::Farewell,
+    extract::{Json, Query},
+    problem::ProblemBody,
+};
 use crate::{
-    control::{Answer, Controller, Follow, Seen, Subject, Verb, Watching},
+    control::{Answer, Code, Controller, Follow, Refused, Seen, Subject, Verb, Watching},
     model::{By, Seq, TenantId},
 };
 
@@ -38,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// What a verb is answered with.
 #[derive(Serialize, ToSchema)]
 struct Answered {
-    /// `sessions`, `session`, `events`, `approvals`, `done`, `query`, `forked` or `deleted`, with what
+    /// `sessions`, `session`, `events`, `approvals`, `done`, `query`, `forked`, `reloaded` or `deleted`, with what
     /// belongs to it beside.
     #[schema(value_type = String)]
     #[serde(flatten)]
@@ -62,13 +65,26 @@ struct Answered {
 async fn carry_out(
     State(host): State<Host>,
     Admin(who): Admin,
-    verb: Result<Json<Verb>, JsonRejection>,
-) -> Result<Json<Answered>, Problem> {
-    let Json(verb) =
-        verb.map_err(|rejected| bad("body", rejected.status(), &rejected.body_text()))?;
+    Json(verb): Json<Verb>,
+) -> Result<Told<Answered>, Problem> {
     let controller = Controller::new(host.oracle.clone());
-    let answer = controller.carry_out(&who, verb).await?;
-    Ok(Json(Answered { answer }))
+    let answer = controller.carry_out(&who, verb).await.map_err(refused)?;
+    Ok(Told(Answered { answer }))
+}
+
+/// With the field that is not as it should be.
+fn refused(why: Refused) -> Problem {
+    let field = match why.code {
+        Code::EmptyQuestion | Code::QuestionTooLong => "text",
+        Code::TurnsOutOfRange => "limits.max_turns",
+        Code::UnknownTool | Code::AttachedAlready => "tool",
+        Code::NotWaiting => "call",
+        Code::NoSuchTurn => "turn",
+        Code::AlreadyOpen => "into",
+        Code::NoSession | Code::Reserved | Code::Deleted => "session",
+        _ => return why.into(),
+    };
+    Problem::from(why).of(field)
 }
 
 /// What is to be seen.
@@ -129,10 +145,8 @@ impl Wanted {
 async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
-    wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let Query(wanted) =
-        wanted.map_err(|rejected| bad("query", rejected.status(), &rejected.body_text()))?;
+    Query(wanted): Query<Wanted>,
+) -> Result<impl IntoResponse, Problem> {
     let controller = Controller::new(host.oracle.clone());
     let follow = controller.watch(&who, wanted.read()?).await?;
     tracing::debug!(by = %By::from(&who), "somebody watches");
@@ -140,10 +154,25 @@ async fn watch(
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;
         let is_end = matches!(seen, Seen::End { .. });
-        Some((Ok(event(&seen)), (!is_end).then_some((follow, host))))
+        Some((
+            Ok::<_, Infallible>(event(&seen)),
+            (!is_end).then_some((follow, host)),
+        ))
     });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
-    Ok(Sse::new(shown).keep_alive(keep_alive))
+    // So that proxies hand on each event when it comes.
+    let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
+    let farewell = Extension(Farewell(farewell));
+    Ok((at_once, farewell, Sse::new(shown).keep_alive(keep_alive)))
+}
+
+/// The last event, where the key opens nothing any more.
+fn farewell(why: &Problem) -> Bytes {
+    let why = why.body().message().to_owned();
+    let end = Seen::End { why };
+    // It has a form in JSON like all others.
+    let data = serde_json::to_string(&end).unwrap_or_default();
+    format!("event: end\ndata: {data}\n\n").into()
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {
@@ -166,17 +195,4 @@ fn event(seen: &Seen) -> Event {
     let event = Event::default().event(kind);
     // What was read from the journal has a form in JSON.
     event.json_data(seen).unwrap_or_default()
-}
-
-fn bad(what: &'static str, status: StatusCode, why: &str) -> Problem {
-    let code = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
-        _ => "invalid_value",
-    };
-    let status = match status {
-        // What is wrong with a field is a mistake in the request like any other.
-        StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
-        status => status,
-    };
-    Problem::new(status, code, why.to_owned()).of(what)
 }
