@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 export PYTHONDONTWRITEBYTECODE=1 # The tree stays clean.
+export LITELLM_LOCAL_MODEL_COST_MAP=True # It would wait for one from the network.
 target=${CARGO_TARGET_DIR:-target}
 
 # Makes the environment of a peer where it is missing, and says where it is.

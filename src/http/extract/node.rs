@@ -28,7 +28,7 @@ impl Fault {
         }
     }
 
-    fn within(mut self, field: &str) -> Self {
+    pub(super) fn within(mut self, field: &str) -> Self {
         self.path.push(field.to_owned());
         self
     }
