@@ -36,6 +36,9 @@ def before_call(context, case, kwargs):
             case.path_parameters[name] = int(value) % NUMBERS
     if isinstance(case.body, dict) and case.body.get("verb") in LAST_VERBS:
         case.body["verb"] = "list"
+    # Few lists of messages end with a question by chance.
+    if isinstance(case.body, dict) and isinstance(messages := case.body.get("messages"), list) and messages:
+        messages.append({"role": "user", "content": "where is parse_invoice?"})
 
 
 @schemathesis.check
@@ -63,11 +66,31 @@ def refusals_name_the_field(context, response, case):
     assert field in body or described, f"`{param}` is no field"
 
 
+@schemathesis.check
+def streams_tell_objects(context, response, case):
+    """OpenAPI 3.1 has no words for the events of a stream, so what is described of them is what their data are."""
+    if response.headers.get("content-type", [""])[0].split(";")[0] != "text/event-stream":
+        return
+    lines = response.text.splitlines()
+    data = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+    for text in data:
+        assert text == "[DONE]" or isinstance(json.loads(text), dict), text
+    if case.operation.path == "/v1/chat/completions":
+        ends = json.loads(data[-1]).get("error") if data[-1] != "[DONE]" else None
+        assert data[-1] == "[DONE]" or ends, f"the stream ends with {data[-1]}"
+
+
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Leaves out refusals of what the description allows where it cannot say more."""
-    if response is None or failure.code != "ST202":
+    """Leaves out what is no fault: see `streams_tell_objects`, and `BEYOND_SCHEMAS`."""
+    if failure.title.startswith("SSE event"):
+        return False
+    if failure.code != "ST202":
         return True
     place = (case.operation.method.upper(), case.operation.path)
-    param = (response.json()["error"].get("param") or "").lower()
+    error = response.json()["error"]
+    # Of an object that is one of several it is not said that it has no other fields.
+    if place == ("POST", "/api/control") and "is not known here" in error["message"]:
+        return False
+    param = (error["param"] or "").lower()
     return re.split(r"[.\[]", param)[0] not in BEYOND_SCHEMAS.get(place, ())

@@ -21,7 +21,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn new(what: impl Into<String>) -> Self {
+    pub(super) fn new(what: impl Into<String>) -> Self {
         Self {
             path: Vec::new(),
             what: what.into(),

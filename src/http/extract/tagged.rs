@@ -17,6 +17,10 @@ pub(super) fn read<T: DeserializeOwned>(
     fields: &Map<String, Value>,
     tag: &str,
 ) -> Result<T, Fault> {
+    // serde would take the number of a variant too.
+    if fields.get(tag).is_some_and(|kind| !kind.is_string()) {
+        return Err(Fault::new("has to be a word").within(tag));
+    }
     T::deserialize(Node::json(fields.clone().into())).map_err(|fault| {
         let found = find::<T>(fields, tag);
         found.unwrap_or_else(|| match fault.field() {
