@@ -6,14 +6,14 @@ use std::{convert::Infallible, time::Duration};
 use axum::{
     Json,
     extract::State,
-    http::HeaderMap,
+    http::{HeaderMap, HeaderName},
     response::{
-        Sse,
+        IntoResponse, Sse,
         sse::{Event, KeepAlive},
     },
 };
 use bytes::Bytes;
-use futures_util::{Stream, stream};
+use futures_util::stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -65,19 +65,20 @@ async fn carry_out(
 }
 
 /// With the field that is not as it should be.
-fn refused(refused: Refused) -> Problem {
-    let field = match refused.code {
-        Code::EmptyQuestion | Code::QuestionTooLong => Some("text"),
-        Code::TurnsOutOfRange => Some("limits.max_turns"),
+fn refused(why: Refused) -> Problem {
+    let field = match why.code {
+        Code::EmptyQuestion | Code::QuestionTooLong => "text",
+        Code::TurnsOutOfRange => "limits.max_turns",
+        Code::UnknownTool | Code::AttachedAlready => "tool",
+        Code::NotWaiting => "call",
+        Code::NoSuchTurn => "turn",
+        Code::AlreadyOpen => "into",
+        Code::NoSession | Code::Reserved | Code::Deleted => "session",
         // Whatever else can be wrong was found when it was read.
-        Code::InvalidValue => Some("after"),
-        _ => None,
+        Code::InvalidValue => "after",
+        _ => return why.into(),
     };
-    let problem = Problem::from(refused);
-    match field {
-        Some(field) => problem.of(field),
-        None => problem,
-    }
+    Problem::from(why).of(field)
 }
 
 /// What is to be seen.
@@ -133,7 +134,7 @@ async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
     Query(wanted): Query<Wanted>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+) -> Result<impl IntoResponse, Problem> {
     let controller = Controller::new(host.oracle.clone());
     let follow = controller
         .watch(&who, wanted.into())
@@ -144,10 +145,15 @@ async fn watch(
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;
         let is_end = matches!(seen, Seen::End { .. });
-        Some((Ok(event(&seen)), (!is_end).then_some((follow, host))))
+        Some((
+            Ok::<_, Infallible>(event(&seen)),
+            (!is_end).then_some((follow, host)),
+        ))
     });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
-    Ok(Sse::new(shown).keep_alive(keep_alive))
+    // So that proxies hand on each event when it comes.
+    let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
+    Ok((at_once, Sse::new(shown).keep_alive(keep_alive)))
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {

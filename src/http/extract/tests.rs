@@ -93,6 +93,17 @@ fn a_wrong_field_of_a_body_is_named() {
 }
 
 #[test]
+fn a_whole_number_may_have_a_point() {
+    let count = |body: &str| read::<Inner>(body.as_bytes()).map(|inner| inner.count);
+    assert_eq!(count(r#"{"count": 11.0}"#).unwrap(), 11);
+    assert_eq!(count(r#"{"count": 1e1}"#).unwrap(), 10);
+    for bad in ["11.5", "-1.0", "1e10", "1e300"] {
+        let problem = count(&format!(r#"{{"count": {bad}}}"#)).unwrap_err();
+        assert_eq!(param(&problem).1, "count", "{bad}");
+    }
+}
+
+#[test]
 fn what_is_in_order_is_read_as_serde_reads_it() {
     for body in [
         r#"{"name": "a"}"#,
