@@ -32,7 +32,10 @@ mod socket;
 mod tenants;
 
 use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
-use utoipa::OpenApi;
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use accept::{BindError, Door, Listener};
@@ -47,11 +50,30 @@ pub use tenants::Place;
 
 /// What the description says of the whole.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "Oracle",
-    description = "Hosts and steers conversations with LLM agents."
-))]
+#[openapi(
+    info(
+        title = "Oracle",
+        description = "Hosts and steers conversations with LLM agents."
+    ),
+    modifiers(&Key),
+    security(("key" = [])),
+)]
 struct Description;
+
+/// What the door asks for.
+struct Key;
+
+impl Modify for Key {
+    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(
+                "A key of `oracle keys create`; while a server has none, nobody needs one.",
+            ));
+        let components = description.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(bearer.build()));
+    }
+}
 
 /// All routes, and their description.
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {

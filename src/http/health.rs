@@ -23,7 +23,9 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 }
 
 /// Whether the process answers at all.
-#[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = str)))]
+#[utoipa::path(get, path = "/healthz", tag = "health", security(()), responses(
+    (status = 200, description = "It does.", body = str)
+))]
 async fn healthz() -> &'static str {
     "ok\n"
 }
@@ -43,7 +45,7 @@ struct Readiness {
 
 /// Whether the server takes new messages and can answer them: the journal can be written, a provider of
 /// those that were asked answers, and the server takes anything new.
-#[utoipa::path(get, path = "/readyz", tag = "health", responses(
+#[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Readiness),
     (status = 503, body = Readiness)
 ))]

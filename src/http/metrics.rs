@@ -34,8 +34,9 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// Figures since the start of the process, in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, body = str, content_type = "application/openmetrics-text"),
-    (status = 401, body = ProblemBody),
-    (status = 403, body = ProblemBody)
+    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     match written(&host) {

@@ -55,7 +55,7 @@ pub(super) struct AcceptedMessage {
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "sessions",
     params(
         InSession,
-        ("Idempotency-Key" = Option<String>, Header,
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$",
             description = "Makes a repeated request one message: up to 256 visible ASCII characters."),
     ),
     request_body = NewMessage,
