@@ -22,52 +22,14 @@ use crate::model::{
     },
 };
 
+mod alive;
 mod figures;
 mod timing;
 
+pub(super) use alive::{Activity, Alive};
 pub use figures::{Count, Figures};
 use timing::Histogram;
 pub use timing::Timing;
-
-/// What a live session is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Activity {
-    /// It comes to life.
-    Waking,
-    /// Nothing runs.
-    Idle,
-    /// Its query is classified, and its prompt composed.
-    Preparing,
-    /// A model is asked.
-    Calling,
-    /// Tools run.
-    Tools,
-    /// It asks again later.
-    BackingOff,
-    /// A sub-agent works for it.
-    Delegating,
-    /// A person has to answer.
-    Approval,
-    /// Somebody has paused it.
-    Paused,
-}
-
-impl Activity {
-    const NAMES: [&str; 9] = [
-        "waking",
-        "idle",
-        "preparing",
-        "calling",
-        "tools",
-        "backing_off",
-        "delegating",
-        "approval",
-        "paused",
-    ];
-
-    /// Those in which a query runs.
-    const BUSY: std::ops::Range<usize> = Self::Preparing as usize..Self::NAMES.len();
-}
 
 /// Counts of things that have names.
 #[derive(Debug)]
@@ -359,40 +321,7 @@ impl Meter {
 
     /// One more session lives.
     pub(super) fn enter(&self) -> Alive {
-        let alive = Alive {
-            meter: self.clone(),
-            at: Activity::Waking,
-        };
-        alive.place().fetch_add(1, Ordering::Relaxed);
-        alive
-    }
-}
-
-/// A session that is counted as long as this is kept.
-#[derive(Debug)]
-pub(super) struct Alive {
-    meter: Meter,
-    at: Activity,
-}
-
-impl Alive {
-    fn place(&self) -> &AtomicUsize {
-        &self.meter.0.live[self.at as usize]
-    }
-
-    /// What it is at from now on.
-    pub(super) fn now_at(&mut self, activity: Activity) {
-        if self.at != activity {
-            self.place().fetch_sub(1, Ordering::Relaxed);
-            self.at = activity;
-            self.place().fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.place().fetch_sub(1, Ordering::Relaxed);
+        Alive::begin(self.clone())
     }
 }
 

@@ -164,7 +164,7 @@ fn commands_are_heard_while_the_query_ends_and_change_nothing_about_it() {
             "steer",
             steer("And b?", Author::User),
             next.clone(),
-            &["query.accepted"],
+            &["control.steered_late", "query.accepted"],
         ),
         (
             "an operator's steer",
