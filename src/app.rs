@@ -9,11 +9,11 @@ use std::{
 };
 
 use crate::{
-    actor::{Clock, Oracle, Profile, Profiles, Recovery, System, SystemArgs},
+    actor::{Clock, Oracle, Recovery, System, SystemArgs},
     cli::Environment,
     config::{Config, Prices},
     journal::{self, Journal},
-    kernel::{FallbackClassifier, Policy, TurnPolicy},
+    kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon},
@@ -26,12 +26,15 @@ use crate::testkit::Point;
 mod backends;
 pub mod command;
 mod error;
+mod profiles;
 mod providers;
+mod reload;
 mod settings;
 mod threads;
 
 pub use error::BuildError;
 pub use providers::ProviderError;
+use reload::Reloader;
 pub use threads::JournalThreads;
 
 /// Puts a system together. Everything has a default but the project.
@@ -46,6 +49,7 @@ pub struct Builder {
     fallback: Option<Arc<dyn FallbackClassifier>>,
     turn: Option<Arc<dyn TurnPolicy>>,
     short_lived: bool,
+    read: Option<reload::Read>,
     #[cfg(feature = "testkit")]
     dies: Option<Point>,
 }
@@ -65,6 +69,7 @@ impl Oracle {
             fallback: None,
             turn: None,
             short_lived: false,
+            read: None,
             #[cfg(feature = "testkit")]
             dies: None,
         }
@@ -150,6 +155,16 @@ impl Builder {
         self
     }
 
+    /// Reads the configuration anew in this way when [`Oracle::reload`] asks for that. A failure is told in lines.
+    #[must_use]
+    pub fn reads(
+        mut self,
+        read: impl Fn() -> Result<Config, Vec<String>> + Send + Sync + 'static,
+    ) -> Self {
+        self.read = Some(Box::new(read));
+        self
+    }
+
     /// The process dies at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
@@ -169,17 +184,23 @@ impl Builder {
             settings.recovery = Recovery::OnDemand;
         }
         let backends = self.backends()?;
-        let profile = self.profile(&backends)?;
+        let workshop = self.workshop(&backends)?;
+        let profiles = workshop.profiles(&self.config)?;
         let args = SystemArgs {
             settings,
             clock: self.clock,
             journal,
             backends,
-            profiles: Profiles::new(profile),
+            profiles,
             classifier: Arc::new(classifier(&self.config)?),
             composer: Arc::new(composer(&self.config)?),
         };
-        Ok(System::start(args).await?)
+        let system = System::start(args).await?;
+        if let Some(read) = self.read {
+            let reloader = Reloader::new(read, workshop, self.config);
+            system.oracle().reload_by(Arc::new(reloader));
+        }
+        Ok(system)
     }
 
     #[cfg(not(feature = "testkit"))]
@@ -194,26 +215,6 @@ impl Builder {
             Some(point) => point.in_journal(journal),
             None => journal,
         }
-    }
-
-    fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
-        let tools = Arc::new(self.registry()?);
-        let models = self.models(backends)?;
-        let mut policy = Policy::new(models, tools.specs());
-        settings::apply(&self.config, &mut policy);
-        if let Some(classifier) = &self.fallback {
-            policy.classifier = Arc::clone(classifier);
-        }
-        if let Some(turn) = &self.turn {
-            policy.turn = Arc::clone(turn);
-        }
-        let name = self
-            .project
-            .as_deref()
-            .map(project_name)
-            .unwrap_or_default();
-        let variables = variables(&self.config, name, std::iter::empty())?;
-        Ok(Profile::new(policy, variables, tools))
     }
 
     fn registry(&self) -> Result<Registry, BuildError> {

@@ -27,6 +27,7 @@ mod overload;
 mod problem;
 mod server;
 mod settings;
+mod several;
 mod socket;
 mod tenants;
 
@@ -44,6 +45,7 @@ pub use host::{Host, Shares};
 pub use problem::Problem;
 pub use server::Server;
 pub use settings::Settings;
+pub use several::OneMore;
 pub use tenants::Place;
 
 /// What the description says of the whole.
@@ -90,8 +92,8 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
-        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(from_fn_with_state(host.clone(), overload::admit))
+        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, front::meet));
     (router, description)

@@ -4,7 +4,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, HeaderName},
     response::{
@@ -20,6 +20,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Admin, Host, Problem,
+    door::Farewell,
     extract::{self, Query},
     problem::ProblemBody,
 };
@@ -153,7 +154,17 @@ async fn watch(
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
     // So that proxies hand on each event when it comes.
     let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
-    Ok((at_once, Sse::new(shown).keep_alive(keep_alive)))
+    let farewell = Extension(Farewell(farewell));
+    Ok((at_once, farewell, Sse::new(shown).keep_alive(keep_alive)))
+}
+
+/// The last event, where the key opens nothing any more.
+fn farewell(why: &Problem) -> Bytes {
+    let why = why.body().message().to_owned();
+    let end = Seen::End { why };
+    // It has a form in JSON like all others.
+    let data = serde_json::to_string(&end).unwrap_or_default();
+    format!("event: end\ndata: {data}\n\n").into()
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {

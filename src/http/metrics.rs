@@ -88,6 +88,11 @@ impl Collector for Read {
             "Messages that were accepted",
             figures.accepted,
         )?;
+        sheet.count(
+            "turns",
+            "Turns whose reply is durable, at whichever try",
+            figures.turns,
+        )?;
         sheet.tally("queries", "Queries that ended", "outcome", &figures.queries)?;
         sheet.tally(
             "signals",
@@ -169,7 +174,7 @@ impl Collector for Read {
         )?;
         sheet.tally(
             "http_answers",
-            "Answers, by the class of their status",
+            "Answers, by the class of their status, and clients that left before theirs",
             "status",
             &self.answers,
         )

@@ -71,6 +71,11 @@ impl System {
             tokio::time::sleep(LOOK).await;
         }
         self.oracle.park(STOP).await;
+        // What people did to the system is on record when it has ended.
+        let settled = tokio::time::timeout(STOP, self.oracle.settled()).await;
+        if settled.is_err() {
+            tracing::warn!("what was done last is not in the system's log");
+        }
         self.end().await;
     }
 
@@ -81,6 +86,7 @@ impl System {
     }
 
     async fn end(self) {
+        self.oracle.deletions.end();
         self.supervisor.stop(Some("shut down".into()));
         if tokio::time::timeout(STOP, self.ended).await.is_err() {
             self.supervisor.kill();

@@ -43,6 +43,13 @@ pub(super) enum Described {
         /// Ask for those after this one for more; null if there is no more.
         next: Option<SessionName>,
     },
+    /// To `tenants`.
+    Tenants {
+        /// In the order of their names.
+        tenants: Vec<TenantId>,
+        /// Ask for those after this one for more; null if there is no more.
+        next: Option<TenantId>,
+    },
     /// To `inspect`.
     Session {
         /// How it stands.
@@ -57,6 +64,8 @@ pub(super) enum Described {
     Approvals {
         /// The one that has waited longest first.
         approvals: Vec<Approval>,
+        /// Whether sessions are missing that could not be read, or not in time.
+        incomplete: bool,
     },
     /// It is done.
     Done {},
@@ -69,6 +78,20 @@ pub(super) enum Described {
     Forked {
         /// The new session.
         session: Subject,
+    },
+    /// To `reload`.
+    Reloaded {
+        /// The keys that have other values from now on.
+        changed: Vec<String>,
+        /// The keys whose new values count after the next start.
+        waiting: Vec<String>,
+    },
+    /// To `reload`.
+    Reloaded {
+        /// The keys that have other values from now on.
+        changed: Vec<String>,
+        /// The keys whose new values count after the next start.
+        waiting: Vec<String>,
     },
     /// To `delete`.
     Deleted {
