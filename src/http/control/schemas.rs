@@ -86,13 +86,6 @@ pub(super) enum Described {
         /// The keys whose new values count after the next start.
         waiting: Vec<String>,
     },
-    /// To `reload`.
-    Reloaded {
-        /// The keys that have other values from now on.
-        changed: Vec<String>,
-        /// The keys whose new values count after the next start.
-        waiting: Vec<String>,
-    },
     /// To `delete`.
     Deleted {
         /// How many records it had.
