@@ -8,6 +8,7 @@
 # and, the first time, PyPI and the npm registry. What is installed stays in the target directory; a changed list
 # of requirements makes it new.
 set -euo pipefail
+shopt -s inherit_errexit # What cannot be installed ends it.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 export PYTHONDONTWRITEBYTECODE=1 # The tree stays clean.
