@@ -25,4 +25,5 @@ pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};
 pub use subject::Subject;
+pub(crate) use verb::LimitsSchema;
 pub use verb::{MAX_REQUEST, Verb, Watching};

@@ -13,7 +13,7 @@ use std::{
 };
 
 use dashmap::DashMap;
-use tokio::time::Instant;
+use tokio::{sync::OwnedMutexGuard, time::Instant};
 
 use crate::model::TenantId;
 
@@ -22,13 +22,15 @@ mod guards;
 
 use books::Books;
 pub use books::{Over, Room};
-pub use guards::{Inbox, NewSession, Pending};
+pub use guards::{AtWork, Inbox, NewSession, Pending};
 
 /// Limits of one tenant; what is not set has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Requests in a minute.
     pub requests_per_minute: Option<u64>,
+    /// Requests at a time, streams among them.
+    pub requests: Option<usize>,
     /// Tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<u64>,
     /// Sessions that are kept, those of sub-agents among them.
@@ -43,6 +45,7 @@ impl Limits {
     pub fn or(self, other: Self) -> Self {
         Self {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
+            requests: self.requests.or(other.requests),
             tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
             sessions: self.sessions.or(other.sessions),
             queued: self.queued.or(other.queued),
@@ -118,6 +121,7 @@ impl Tenants {
         let account = account.or_insert_with(|| Account {
             began: inner.began,
             books: Arc::new(Mutex::new(Books::new(limits_of))),
+            counting: Arc::default(),
         });
         Some(account.clone())
     }
@@ -129,16 +133,19 @@ pub struct Account {
     began: Instant,
     // A lock, because sessions and requests of a tenant are many; held for a few sums.
     books: Arc<Mutex<Books>>,
+    // A lock, so that of many who find that sessions are to be counted one counts.
+    counting: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Account {
-    /// It sends a request.
+    /// It sends a request, which counts among those that are worked on until the guard is dropped.
     ///
     /// # Errors
     /// When it may send none now.
-    pub fn request(&self) -> Result<(), Over> {
+    pub fn request(&self) -> Result<AtWork, Over> {
         let now = self.now();
-        self.books().request(now)
+        self.books().request(now)?;
+        Ok(AtWork::new(self.clone()))
     }
 
     /// It hands in a message, which counts among those that wait until the guard is dropped.
@@ -174,6 +181,16 @@ impl Account {
             books::Decided::Full(over) => Room::Full(over),
             books::Decided::Count { most } => Room::Count { most },
         }
+    }
+
+    /// Returns when nobody else counts its sessions; the others wait until the guard is dropped.
+    pub async fn alone_to_count(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.counting).lock_owned().await
+    }
+
+    /// Its sessions are going to be counted.
+    pub fn counts(&self) {
+        self.books().counts();
     }
 
     /// So many sessions are kept.

@@ -103,6 +103,7 @@ struct Counts {
     live: [AtomicUsize; Activity::NAMES.len()],
     sessions: Tally<{ SessionFact::KINDS.len() }>,
     accepted: AtomicU64,
+    turns: AtomicU64,
     queries: Tally<7>,
     signals: Tally<7>,
     fallbacks: Tally<4>,
@@ -132,6 +133,7 @@ impl Default for Counts {
                 kind.strip_prefix("session.").unwrap_or(kind)
             })),
             accepted: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
             queries: Tally::new([
                 "answered",
                 "partial",
@@ -216,7 +218,10 @@ impl Meter {
             Fact::Query(QueryFact::Finished(finished)) => {
                 counts.queries.add(outcome(&finished.outcome), 1);
             }
-            Fact::Turn(TurnFact::Replied(replied)) => self.used(&replied.usage),
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                counts.turns.fetch_add(1, Ordering::Relaxed);
+                self.used(&replied.usage);
+            }
             Fact::Signal(SignalFact::Emitted(signal)) => {
                 let kind = signal.kind();
                 let at = SignalType::ALL.iter().position(|known| *known == kind);
@@ -327,6 +332,13 @@ impl Meter {
     pub(super) fn not_committed(&self) {
         self.0.failed_commits.fetch_add(1, Ordering::Relaxed);
         self.0.failing.store(true, Ordering::Relaxed);
+    }
+
+    /// Queries that wait for a person, as their sessions say.
+    pub(super) fn resting(&self) -> usize {
+        let resting = [Activity::Approval, Activity::Paused];
+        let resting = resting.map(|at| self.0.live[at as usize].load(Ordering::Relaxed));
+        resting.iter().sum()
     }
 
     /// Queries that run, as their sessions say.

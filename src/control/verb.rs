@@ -35,22 +35,18 @@ pub enum Verb {
     List {
         /// Whose; one's own if nobody is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         tenant: Option<TenantId>,
         /// Only those that stand like this.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         state: Option<SessionState>,
         /// Only those whose names begin like this.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefix: Option<String>,
         /// Only those that recorded something since.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>, format = DateTime)]
         updated_since: Option<Timestamp>,
         /// Only those after this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         after: Option<SessionName>,
         /// At most so many, up to 1,000.
         #[serde(default = "page")]
@@ -69,13 +65,11 @@ pub enum Verb {
     /// Tells how a session stands.
     Inspect {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Tells events of a session from its log.
     Tail {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Only those after this number.
         #[serde(default)]
@@ -88,19 +82,16 @@ pub enum Verb {
     /// Lets no new call and no new tool start.
     Pause {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Lets it go on.
     Resume {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Takes back a query, or the one that runs.
     Interrupt {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Which query; the one that runs if none is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,25 +101,22 @@ pub enum Verb {
     /// Ends the running query with what there is.
     FinishNow {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Puts words into the running query, before its next call.
     Steer {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
-        /// The words.
+        /// The words; not blank.
+        #[schema(min_length = 1, max_length = 1_048_576)]
         text: String,
         /// As whose they enter the conversation.
         #[serde(default = "operator")]
-        #[schema(value_type = Option<String>)]
         author: Author,
     },
     /// Sets all budgets of the running query.
     SetBudget {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// The new budgets; what is left out is not limited.
         #[schema(value_type = LimitsSchema)]
@@ -137,7 +125,6 @@ pub enum Verb {
     /// Goes on where a forced query stopped.
     Continue {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// What both together may use; what is left out is not limited.
         #[schema(value_type = LimitsSchema)]
@@ -146,22 +133,18 @@ pub enum Verb {
     /// Stops a session and brings it back from its records.
     Restart {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Lets a session go on that was set aside.
     Release {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Copies a session up to a turn, as a new one of the same tenant.
     Fork {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// The name of the new one.
-        #[schema(value_type = String)]
         into: SessionName,
         /// Up to the end of this query; 0 is before the first.
         #[schema(value_type = u32)]
@@ -174,13 +157,11 @@ pub enum Verb {
     /// Takes no more messages. What runs is taken back, and so is what waits.
     Close {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Deletes a session for good, with its sub-agents'.
     Delete {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Also in the middle of a query.
         #[serde(default)]
@@ -190,7 +171,6 @@ pub enum Verb {
     Approvals {
         /// Whose; one's own if nobody is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         tenant: Option<TenantId>,
         /// At most so many, up to 1,000.
         #[serde(default = "page")]
@@ -199,7 +179,6 @@ pub enum Verb {
     /// Lets a call run.
     Approve {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Which call.
         #[schema(value_type = String)]
@@ -208,7 +187,6 @@ pub enum Verb {
     /// Lets a call not run.
     Deny {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Which call.
         #[schema(value_type = String)]
@@ -217,7 +195,6 @@ pub enum Verb {
     /// Gives a session one more tool, of those that are ready for that.
     AttachTool {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Its name.
         tool: String,
@@ -230,19 +207,18 @@ pub enum Verb {
     Reload {},
 }
 
-/// The budgets of a query.
+/// The budgets of a query, as they are described: [`Limits`] knows nothing of descriptions.
 #[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "describes `Limits`, which knows nothing of descriptions"
-)]
-struct LimitsSchema {
+#[expect(dead_code, reason = "describes `Limits`, and is never made")]
+pub(crate) struct LimitsSchema {
     /// Most turns.
     #[schema(minimum = 1, maximum = 100)]
     max_turns: u32,
     /// Most tokens, sent and received.
+    #[schema(minimum = 1)]
     max_tokens: Option<u64>,
     /// Most money, in billionths of a US dollar.
+    #[schema(minimum = 1)]
     max_cost: Option<u64>,
 }
 

@@ -4,28 +4,32 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    Json as Told,
+    Extension, Json,
     extract::State,
-    http::HeaderName,
+    http::{HeaderMap, HeaderName},
     response::{
         IntoResponse, Sse,
         sse::{Event, KeepAlive},
     },
 };
+use bytes::Bytes;
 use futures_util::stream;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Admin, Host, Problem,
-    extract::{Json, Query},
+    door::Farewell,
+    extract::{self, Query},
     problem::ProblemBody,
 };
 use crate::{
     control::{Answer, Code, Controller, Follow, Refused, Seen, Subject, Verb, Watching},
-    model::{By, Seq, TenantId},
+    model::{By, Seq, Severity, TenantId},
 };
+
+mod schemas;
 
 /// A stream that has nothing to say says so this often.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -36,38 +40,29 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(watch))
 }
 
-/// What a verb is answered with.
-#[derive(Serialize, ToSchema)]
-struct Answered {
-    /// `sessions`, `session`, `events`, `approvals`, `done`, `query`, `forked`, `reloaded` or `deleted`, with what
-    /// belongs to it beside.
-    #[schema(value_type = String)]
-    #[serde(flatten)]
-    answer: Answer,
-}
-
 /// Carries out a verb of the control channel.
 ///
 /// What it changes is durable when it is answered, and recorded with the name of the key.
 #[utoipa::path(post, path = "/api/control", tag = "control", request_body = Verb, responses(
-    (status = 200, body = Answered),
-    (status = 400, body = ProblemBody),
-    (status = 401, body = ProblemBody),
-    (status = 403, body = ProblemBody),
-    (status = 404, body = ProblemBody),
-    (status = 409, body = ProblemBody),
-    (status = 413, body = ProblemBody),
-    (status = 415, body = ProblemBody),
-    (status = 503, body = ProblemBody)
+    (status = 200, body = schemas::Described),
+    (status = 400, description = "A field is not in order.", body = ProblemBody),
+    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = 404, description = "There is no such session, or no such tool.", body = ProblemBody),
+    (status = 409, description = "The session does not stand so that it could be done.", body = ProblemBody),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 async fn carry_out(
     State(host): State<Host>,
     Admin(who): Admin,
-    Json(verb): Json<Verb>,
-) -> Result<Told<Answered>, Problem> {
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Answer>, Problem> {
+    let verb = extract::tagged(&headers, &body, "verb")?;
+    drop(body);
     let controller = Controller::new(host.oracle.clone());
     let answer = controller.carry_out(&who, verb).await.map_err(refused)?;
-    Ok(Told(Answered { answer }))
+    Ok(Json(answer))
 }
 
 /// With the field that is not as it should be.
@@ -80,6 +75,8 @@ fn refused(why: Refused) -> Problem {
         Code::NoSuchTurn => "turn",
         Code::AlreadyOpen => "into",
         Code::NoSession | Code::Reserved | Code::Deleted => "session",
+        // Whatever else can be wrong was found when it was read.
+        Code::InvalidValue => "after",
         _ => return why.into(),
     };
     Problem::from(why).of(field)
@@ -91,39 +88,33 @@ fn refused(why: Refused) -> Problem {
 #[into_params(parameter_in = Query)]
 struct Wanted {
     /// Only of this session, `NAME` or `TENANT/NAME`; of all if none is named.
-    session: Option<String>,
+    #[param(inline)]
+    session: Option<Subject>,
     /// Only of this tenant's sessions; of all if none is named.
-    tenant: Option<String>,
+    #[param(inline)]
+    tenant: Option<TenantId>,
     /// First what the session recorded after this number; only with `session`.
     after: Option<u64>,
     /// Only types that begin with one of these, with commas between them.
-    types: Option<String>,
-    /// Only what matters this much: `info`, `warning` or `error`.
-    severity: Option<String>,
+    #[serde(default)]
+    #[param(style = Form, explode = false)]
+    types: Vec<String>,
+    /// Only what matters this much.
+    #[param(inline)]
+    severity: Option<Severity>,
 }
 
-impl Wanted {
-    fn read(self) -> Result<Watching, Problem> {
-        let session = self.session.map(|name| name.parse::<Subject>()).transpose();
-        let tenant = self.tenant.map(|name| name.parse::<TenantId>()).transpose();
-        let severity = self.severity.map(|word| {
-            let word = serde_json::Value::String(word);
-            serde_json::from_value(word)
-        });
-        let types = self.types.unwrap_or_default();
-        let types = types
-            .split(',')
-            .map(str::trim)
-            .filter(|kind| !kind.is_empty());
-        Ok(Watching {
-            session: session.map_err(|error| Problem::bad("session", error.to_string()))?,
-            tenant: tenant.map_err(|error| Problem::bad("tenant", error.to_string()))?,
-            after: self.after.map(Seq),
-            types: types.map(str::to_owned).collect(),
-            severity: severity.transpose().map_err(|_| {
-                Problem::bad("severity", "`severity` is `info`, `warning` or `error`")
-            })?,
-        })
+impl From<Wanted> for Watching {
+    fn from(wanted: Wanted) -> Self {
+        let types = wanted.types.iter().map(|kind| kind.trim());
+        let types = types.filter(|kind| !kind.is_empty()).map(str::to_owned);
+        Self {
+            session: wanted.session,
+            tenant: wanted.tenant,
+            after: wanted.after.map(Seq),
+            types: types.collect(),
+            severity: wanted.severity,
+        }
     }
 }
 
@@ -134,11 +125,11 @@ impl Wanted {
 /// missing) or `end`.
 #[utoipa::path(get, path = "/api/control/watch", tag = "control", params(Wanted), responses(
     (status = 200, content_type = "text/event-stream", body = str),
-    (status = 400, body = ProblemBody),
-    (status = 401, body = ProblemBody),
-    (status = 403, body = ProblemBody),
-    (status = 404, body = ProblemBody),
-    (status = 503, body = ProblemBody)
+    (status = 400, description = "A parameter is not in order.", body = ProblemBody),
+    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = 404, description = "There is no such session.", body = ProblemBody),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 async fn watch(
     State(host): State<Host>,
@@ -146,7 +137,10 @@ async fn watch(
     Query(wanted): Query<Wanted>,
 ) -> Result<impl IntoResponse, Problem> {
     let controller = Controller::new(host.oracle.clone());
-    let follow = controller.watch(&who, wanted.read()?).await?;
+    let follow = controller
+        .watch(&who, wanted.into())
+        .await
+        .map_err(refused)?;
     tracing::debug!(by = %By::from(&who), "somebody watches");
     let shown = stream::unfold(Some((follow, host)), |showing| async {
         let (mut follow, host) = showing?;
@@ -160,7 +154,17 @@ async fn watch(
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
     // So that proxies hand on each event when it comes.
     let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
-    Ok((at_once, Sse::new(shown).keep_alive(keep_alive)))
+    let farewell = Extension(Farewell(farewell));
+    Ok((at_once, farewell, Sse::new(shown).keep_alive(keep_alive)))
+}
+
+/// The last event, where the key opens nothing any more.
+fn farewell(why: &Problem) -> Bytes {
+    let why = why.body().message().to_owned();
+    let end = Seen::End { why };
+    // It has a form in JSON like all others.
+    let data = serde_json::to_string(&end).unwrap_or_default();
+    format!("event: end\ndata: {data}\n\n").into()
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {

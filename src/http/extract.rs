@@ -12,14 +12,12 @@ use serde_json::Value;
 use super::Problem;
 
 mod node;
+mod tagged;
 
 use node::{Fault, Node};
 
 /// Largest body of which the field that is wrong is named; in a larger one it is the whole.
 const NAMED: usize = 1 << 20;
-
-/// Most fields among which the one that is wrong is looked for.
-const FIELDS: usize = 32;
 
 /// A body of JSON.
 #[derive(Debug)]
@@ -91,33 +89,27 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.len() <= NAMED {
         let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-        return T::deserialize(Node::json(tree))
-            .map_err(|fault| problem(located::<T>(body, fault), "body"));
+        return T::deserialize(Node::json(tree)).map_err(|fault| problem(fault, "body"));
     }
     // A tree of it may be many times as large as the body.
     serde_json::from_slice(body).map_err(|error| unreadable(&error))
 }
 
-/// Reading an enum by its tag forgets which field was wrong. It is the one without which something else is.
-fn located<T: DeserializeOwned>(body: &[u8], fault: Fault) -> Fault {
-    if fault.field().is_some() {
-        return fault;
+/// Reads an object of JSON of which the field `tag` says what it is.
+pub(super) fn tagged<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: &[u8],
+    tag: &str,
+) -> Result<T, Problem> {
+    is_json(headers)?;
+    if body.len() > NAMED {
+        return read(body);
     }
-    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
-        return fault;
+    let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    let Value::Object(fields) = tree else {
+        return Err(Problem::bad("body", "`body` has to be an object"));
     };
-    let is_it = |field: &&String| {
-        let mut others = fields.clone();
-        others.remove(*field);
-        T::deserialize(Node::json(Value::Object(others)))
-            .err()
-            .as_ref()
-            != Some(&fault)
-    };
-    match fields.keys().take(FIELDS).find(is_it) {
-        Some(field) => fault.within(field),
-        None => fault,
-    }
+    tagged::read(&fields, tag).map_err(|fault| problem(fault, "body"))
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

@@ -3,8 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
-    settings::Settings, several::Several,
+    Problem,
+    door::Porter,
+    drain::Drain,
+    health::JournalCheck,
+    openai::Chats,
+    overload::Overload,
+    settings::Settings,
+    several::{OneMore, Several},
 };
 use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
@@ -85,29 +91,32 @@ impl Host {
         self.0.drain.has_begun() || self.oracle.is_draining()
     }
 
-    /// Whether the system takes another query; asked before anything is said to the actors.
+    /// Whether the system takes another query; asked before anything is said to the actors. It counts among
+    /// those that run as long as the answer is held.
     ///
     /// # Errors
     /// A problem with a hint when to try again.
-    pub fn room_for_a_query(&self) -> Result<(), Problem> {
+    pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
         if self.takes_nothing_new() {
             return Err(Problem::ends());
         }
-        let waiting = self.oracle.backlog() + self.0.handed_in.now();
+        // First of all, so that of many at once each counts the others.
+        let handed_in = self.0.handed_in.one_more();
+        let waiting = self.oracle.backlog() + handed_in.before();
         if waiting >= self.settings.max_backlog {
             return Err(Problem::overloaded(format!(
                 "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
                 self.settings.max_backlog
             )));
         }
-        let running = self.oracle.busy();
+        let running = self.oracle.busy() + handed_in.before();
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",
                 self.settings.max_queries
             )));
         }
-        Ok(())
+        Ok(handed_in)
     }
 }
 

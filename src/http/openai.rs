@@ -18,6 +18,7 @@ mod past;
 mod place;
 mod progress;
 mod request;
+mod schemas;
 mod shapes;
 mod stream;
 mod wishes;

@@ -11,21 +11,29 @@ pub(super) struct Several(Arc<AtomicUsize>);
 
 /// One of them, as long as it is held.
 #[derive(Debug)]
-pub(super) struct OneMore(Several);
+#[must_use = "it counts as long as it is held"]
+pub struct OneMore {
+    of: Several,
+    before: usize,
+}
 
 impl Several {
     pub(super) fn one_more(&self) -> OneMore {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        OneMore(self.clone())
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        let of = self.clone();
+        OneMore { of, before }
     }
+}
 
-    pub(super) fn now(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+impl OneMore {
+    /// How many there were when it came.
+    pub(super) const fn before(&self) -> usize {
+        self.before
     }
 }
 
 impl Drop for OneMore {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.of.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

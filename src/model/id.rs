@@ -158,10 +158,16 @@ impl SessionName {
         Self("system".into())
     }
 
+    /// The session that comes and goes where it is tried whether anything can be made durable.
+    #[must_use]
+    pub fn probe() -> Self {
+        Self("system-probe".into())
+    }
+
     /// Whether it is Oracle's own.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        *self == Self::system()
+        [Self::system(), Self::probe()].contains(self)
     }
 
     /// A name for a session that lasts for one request, from a UUID (version 7) that the caller drew.

@@ -50,6 +50,7 @@ pub struct Obstructed {
     obstacle: Arc<Mutex<Obstacle>>,
     hits: Arc<AtomicU64>,
     read: Arc<AtomicU64>,
+    listed: Arc<AtomicU64>,
 }
 
 impl Obstructed {
@@ -60,6 +61,7 @@ impl Obstructed {
             obstacle: Arc::default(),
             hits: Arc::default(),
             read: Arc::default(),
+            listed: Arc::default(),
         }
     }
 
@@ -78,6 +80,12 @@ impl Obstructed {
     #[must_use]
     pub fn records_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
+    }
+
+    /// How often sessions were listed.
+    #[must_use]
+    pub fn listings(&self) -> u64 {
+        self.listed.load(Ordering::Relaxed)
     }
 
     fn now(&self) -> Obstacle {
@@ -191,6 +199,9 @@ impl Journal for Obstructed {
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
             self.up()?;
+            self.listed.fetch_add(1, Ordering::Relaxed);
+            // As one that has to wait for a disk.
+            tokio::task::yield_now().await;
             self.inner.list(tenant, after, limit).await
         }
         .boxed()

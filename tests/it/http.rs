@@ -14,6 +14,7 @@ use serde_json::Value;
 mod access;
 mod door;
 mod health;
+mod keys;
 mod limits;
 mod native;
 mod openai;
@@ -35,6 +36,12 @@ fn builder() -> reqwest::ClientBuilder {
     // The first test to do so has done it for all.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
+}
+
+/// With a body of JSON.
+fn with(request: reqwest::RequestBuilder, body: &Value) -> reqwest::RequestBuilder {
+    let request = request.header("content-type", "application/json");
+    request.body(body.to_string())
 }
 
 /// The stable name of a problem, and what is said of it.

@@ -20,6 +20,12 @@ impl Oracle {
         self.meter.beginning() + waiting.sum::<usize>()
     }
 
+    /// How many of them wait for a person: for an answer to a tool call, or to go on after a pause.
+    #[must_use]
+    pub fn resting(&self) -> usize {
+        self.meter.resting()
+    }
+
     /// What the system has done since its start, and how it stands. Cheap: nobody is asked.
     #[must_use]
     pub fn figures(&self) -> Figures {

@@ -126,7 +126,9 @@ fn reading(
 fn not_there(error: BindError) -> Stop {
     match error {
         BindError::Taken { .. } => Stop::failed(error),
-        BindError::Unguarded { .. } | BindError::Refused { .. } => Stop::usage(error),
+        BindError::Keyless | BindError::Unguarded { .. } | BindError::Refused { .. } => {
+            Stop::usage(error)
+        }
     }
 }
 

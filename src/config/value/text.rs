@@ -109,7 +109,7 @@ forms! {
     HeaderName, HeaderForm, "names of headers: letters, digits and `-`", is_header;
     /// The name of a machine.
     HostName, HostForm,
-    "names of machines, like oracle.example.org, without a port",
+    "names or addresses of machines, like oracle.example.org or 2001:db8::1, without a port",
     is_host;
     /// Where a web page comes from, as browsers say it.
     WebOrigin, OriginForm,
@@ -154,7 +154,8 @@ fn is_host(text: &str) -> bool {
         let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         !label.is_empty() && label.chars().all(good)
     };
-    text.len() <= 253 && text.split('.').all(label)
+    let is_address = || text.parse::<std::net::Ipv6Addr>().is_ok();
+    text.len() <= 253 && (text.split('.').all(label) || is_address())
 }
 
 fn is_origin(text: &str) -> bool {

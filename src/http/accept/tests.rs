@@ -136,3 +136,15 @@ async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
         came.len()
     );
 }
+
+#[tokio::test]
+async fn who_requires_keys_does_not_serve_without() {
+    let settings = Settings {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        require_keys: true,
+        ..Settings::default()
+    };
+    let keyless = Listener::bind(&settings, Door::Open).unwrap_err();
+    assert!(matches!(keyless, BindError::Keyless), "{keyless}");
+    assert!(Listener::bind(&settings, Door::Keys).is_ok());
+}

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    InSession, session,
+    InSession, schemas, session,
     shapes::{EventObject, limit},
     stream::{self, Telling},
 };
@@ -43,7 +43,7 @@ pub(super) struct Wanted {
     limit: Option<u16>,
     /// Only types that begin with one of these; several with commas between them.
     #[serde(default, rename = "type")]
-    #[param(style = Form)]
+    #[param(style = Form, explode = false, schema_with = schemas::kinds)]
     kinds: Vec<String>,
     /// Only those that matter at least this much.
     #[param(inline)]

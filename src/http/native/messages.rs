@@ -55,7 +55,7 @@ pub(super) struct AcceptedMessage {
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "sessions",
     params(
         InSession,
-        ("Idempotency-Key" = Option<String>, Header,
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$",
             description = "Makes a repeated request one message: up to 256 visible ASCII characters."),
     ),
     request_body = NewMessage,
@@ -91,9 +91,9 @@ pub(super) async fn submit(
         import: None,
     };
     let room = host.room_for_a_message(session.key()).await?;
-    let submitted = session.submit_and_tell(submission).await.map_err(refused)?;
-    room.taken();
-    let Submitted { query, seq } = submitted;
+    let submitted = session.submit_and_tell(submission).await;
+    room.settle(&submitted);
+    let Submitted { query, seq } = submitted.map_err(refused)?;
     let seq = match seq {
         Some(seq) => Some(seq),
         // It is durable: that its place cannot be looked up is no reason to send it again.

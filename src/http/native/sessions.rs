@@ -119,8 +119,9 @@ pub(super) async fn create(
     let oracle = host.oracle.acting(caller.by());
     let key = caller.session(name);
     let room = host.room_for_a_session(&key).await?;
-    let made = oracle.create(key, profile, import).await?;
-    room.taken();
+    let made = oracle.create(key, profile, import).await;
+    room.settle(&made);
+    let made = made?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     let mut response = (StatusCode::CREATED, Answer(view)).into_response();

@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`.
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     actor::{Detail, SessionHandle, Watch},
-    http::{Caller, Host, Problem, problem::ProblemBody},
-    model::Submission,
+    http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
+    model::{BusyPolicy, SessionName, Submission},
 };
 
 /// The query that answers.
@@ -33,16 +33,17 @@ const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
 /// `metadata.session_id`, in that order; without any it is one of its own and forgotten afterwards.
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
     params(
-        ("X-Oracle-Session" = Option<String>, Header, description = "The conversation, by its session's name."),
+        ("X-Oracle-Session" = Option<SessionName>, Header, description = "The conversation, by its session's name."),
         ("X-OpenWebUI-Chat-Id" = Option<String>, Header, description = "The conversation, as Open WebUI names it."),
         ("X-Conversation-Id" = Option<String>, Header, description = "The conversation."),
-        ("X-Oracle-History" = Option<String>, Header,
+        ("X-Oracle-History" = Option<String>, Header, pattern = "^(full|tail)?$",
             description = "`full` (the default) where the messages are the whole conversation, `tail` where they are new."),
-        ("X-Oracle-Busy" = Option<String>, Header,
+        ("X-Oracle-Busy" = Option<BusyPolicy>, Header,
             description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
-        ("X-Oracle-Progress" = Option<String>, Header,
+        ("X-Oracle-Progress" = Option<String>, Header, pattern = "^(0|1|true|false)?$",
             description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question of the conversation that is named; without one it is ignored."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256,
+            description = "Makes a repeated request one question of the conversation that is named; without one it is ignored."),
     ),
     request_body = ChatRequest,
     responses(
@@ -63,7 +64,8 @@ pub(super) async fn create(
     drop(body);
     let profile = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers, &asked)?;
-    host.room_for_a_query()?;
+    // Before anything is looked up; what it does is counted when it is done.
+    drop(host.room_for_a_query()?);
     let asker = Asker {
         host: &host,
         caller: &caller,
@@ -147,9 +149,9 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask_for(submission, detail).await?;
-            room.taken();
-            Ok((session, watch))
+            let watch = session.ask_for(submission, detail).await;
+            room.settle(&watch);
+            Ok((session, watch?))
         }
     }
 }
@@ -167,7 +169,8 @@ fn streamed(story: Story, watch: Watch) -> Response {
             HeaderValue::from_static("no"),
         ),
     ];
-    (headers, stream::body(story, watch)).into_response()
+    let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
+    (headers, farewell, stream::body(story, watch)).into_response()
 }
 
 /// The answer in one piece.

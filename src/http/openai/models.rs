@@ -15,7 +15,7 @@ use crate::{
 
 /// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "openai", responses(
-    (status = 200, body = Models), (status = "4XX", body = ProblemBody)
+    (status = 200, body = Models), (status = "4XX", body = ProblemBody), (status = "5XX", body = ProblemBody)
 ))]
 pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
     let profiles = host.oracle.profiles();
@@ -29,7 +29,12 @@ pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
 /// Shows a model.
 #[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
     params(("model" = String, Path, description = "A name from the list.")),
-    responses((status = 200, body = Model), (status = "4XX", body = ProblemBody))
+    responses(
+        (status = 200, body = Model),
+        (status = 404, description = "There is no such model.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
 )]
 pub(super) async fn show(
     State(host): State<Host>,

@@ -218,11 +218,10 @@ impl Asker<'_> {
         let oracle = self.host.oracle.acting(self.caller.by());
         let name = session.key().name.clone();
         let room = self.host.room_for_a_session(session.key()).await?;
-        match oracle.fork(parent.key(), point, name).await {
-            Ok(_) => {
-                room.taken();
-                Ok(Placed::Ask(session, import(asked, &[])))
-            }
+        let forked = oracle.fork(parent.key(), point, name).await;
+        room.settle(&forked);
+        match forked {
+            Ok(_) => Ok(Placed::Ask(session, import(asked, &[]))),
             // It may be too long for that.
             Err(AskError::Refused(_)) => Ok(Placed::Ask(session, whole)),
             Err(error) => Err(error.into()),

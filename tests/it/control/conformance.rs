@@ -242,8 +242,8 @@ fn verbs() -> BTreeSet<String> {
 #[test]
 fn every_verb_about_a_session_is_asked_of_one_that_is_not_there() {
     let without = [
-        "tenants",
         "list",
+        "tenants",
         "approvals",
         "drain",
         "shut_down",

@@ -9,9 +9,10 @@ use oracle_agent::{
     model::{SessionKey, SessionName, Submission},
     testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer},
 };
+use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
-use super::{Raw, client, greeter, problem};
+use super::{Raw, client, greeter, problem, with};
 
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -228,11 +229,30 @@ async fn bodies_of_all_together_have_a_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_anybody_may_ask_takes_no_body() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    for (method, path, answer) in [
+        ("POST", "/healthz", "HTTP/1.1 405"),
+        ("POST", "/readyz", "HTTP/1.1 405"),
+        ("GET", "/healthz", "HTTP/1.1 200"),
+    ] {
+        let mut raw = Raw::to(server.address());
+        raw.send(&format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n"));
+        // Of which no more comes.
+        let answered = raw.send("content-length: 1024\r\n\r\nx").answer();
+        assert!(answered.starts_with(answer), "{method} {path}: {answered}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_as_many_queries_as_may_run_no_more_are_taken() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
     let server = server.await.unwrap();
-    assert!(server.host().room_for_a_query().is_ok());
+    let reserved = server.host().room_for_a_query().unwrap();
+    let refused = server.host().room_for_a_query().unwrap_err();
+    assert_eq!(refused.status(), 503, "one is being handed in");
+    drop(reserved);
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let session = server.oracle().session(key);
     session.submit(Submission::new("hello")).await.unwrap();
@@ -240,6 +260,59 @@ async fn with_as_many_queries_as_may_run_no_more_are_taken() {
     assert_eq!(refused.status(), 503);
     session.cancel(None).await.unwrap();
     assert!(server.host().room_for_a_query().is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_was_read_makes_room_while_its_answer_is_made() {
+    let model = Silence::new(64, Scripted::new().reply("Hello."));
+    let server = TestServer::with(TestOracle::new(model), |settings| settings.max_body = 1_024);
+    let server = server.await.unwrap();
+    let client = client();
+    let padding = "x".repeat(900);
+    let asked = (0..64).map(|session| {
+        let question =
+            json!({"model": "oracle", "messages": [{"role": "user", "content": padding}]});
+        let request = client.post(server.url("/v1/chat/completions"));
+        let request = request.header("x-oracle-session", format!("s{session}"));
+        with(request, &question).send()
+    });
+    let while_they_wait = async {
+        while server.oracle().busy() < 64 {
+            tokio::task::yield_now().await;
+        }
+        let one = client.post(server.url("/nowhere")).body("x".repeat(1_024));
+        one.send().await.unwrap().status()
+    };
+    tokio::select! {
+        _ = join_all(asked) => panic!("they are not answered"),
+        status = while_they_wait => assert_eq!(status, 404),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
+    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let server = TestServer::start(TestOracle::new(model)).await.unwrap();
+    let question =
+        json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]}).to_string();
+    let mut raw = Raw::to(server.address());
+    raw.send("POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n");
+    raw.send(&format!(
+        "content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        question.len()
+    ));
+    raw.send(&question);
+    while server.oracle().busy() < 1 {
+        tokio::task::yield_now().await;
+    }
+    drop(raw);
+    loop {
+        let metrics = client().get(server.url("/metrics")).send().await.unwrap();
+        let metrics = metrics.text().await.unwrap();
+        if metrics.contains("oracle_http_answers_total{status=\"left\"} 1\n") {
+            break;
+        }
+    }
 }
 
 /// Text of an event that stands in it and not by reference.
