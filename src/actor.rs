@@ -33,6 +33,7 @@ mod mailbox;
 mod message;
 mod meter;
 mod pool;
+pub mod port;
 mod profile;
 mod pulse;
 mod recovery;

@@ -154,17 +154,17 @@ impl Oracle {
         join_all(parked).await;
     }
 
-    /// A session by its key; it comes into being with the first thing that is asked of it.
+    /// A session by its key, or by its name for the local tenant; it comes into being with the first thing that is asked of it.
     #[must_use]
-    pub fn session(&self, key: SessionKey) -> SessionHandle {
+    pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
         self.session_of(key, ProfileName::oracle())
     }
 
     /// The same, by another profile if the session is new.
     #[must_use]
-    pub fn session_of(&self, key: SessionKey, profile: ProfileName) -> SessionHandle {
+    pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         let parent = None;
-        let session = self.router.session(key, Opening { profile, parent });
+        let session = self.router.session(key.into(), Opening { profile, parent });
         session.acting(self.by.clone())
     }
 
@@ -403,6 +403,14 @@ impl SessionHandle {
         match self.opening.parent {
             None => Admission::IfRoom,
             Some(_) => Admission::Always,
+        }
+    }
+
+    /// Whether there is still a system to have it.
+    pub(super) fn is_reachable(&self) -> Result<(), AskError> {
+        match self.router.shards.is_closed() {
+            true => Err(AskError::Stopped),
+            false => Ok(()),
         }
     }
 

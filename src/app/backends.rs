@@ -61,7 +61,7 @@ impl Builder {
     }
 
     /// The chain, with what decisions need to know of each model.
-    pub(super) fn models(
+    pub(super) fn choices(
         &self,
         backends: &[Arc<dyn Backend>],
     ) -> Result<Vec<ModelChoice>, BuildError> {

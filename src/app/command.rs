@@ -180,7 +180,7 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
                 // Where a provider cannot be called, that is told already.
                 builder
                     .backends()
-                    .map_or(Ok(()), |backends| builder.models(&backends).map(drop)),
+                    .map_or(Ok(()), |backends| builder.choices(&backends).map(drop)),
                 builder.registry().map(drop),
                 super::project_context(&config).map(drop),
                 super::prices(&config).map(drop),
@@ -226,6 +226,7 @@ impl From<BuildError> for Stop {
             | BuildError::Script(_)
             | BuildError::Provider(_)
             | BuildError::Setup(_)
+            | BuildError::Models(_)
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }
