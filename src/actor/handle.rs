@@ -36,13 +36,13 @@ use crate::{
     journal::Journal,
     kernel::{Command, Order, Refusal, Reply},
     model::{
-        By, Limits, Outcome, ProfileName, QueryId, SessionKey, Submission, Usage,
+        By, Limits, ProfileName, QueryId, SessionKey, Submission,
         command::{MAX_KEY, MAX_QUESTION},
-        record::Finished,
     },
 };
 
 mod account;
+mod answer;
 mod child;
 mod create;
 mod error;
@@ -57,6 +57,7 @@ mod trace;
 mod watch;
 
 pub use account::{QueryAccount, QueryPage, SignalAccount};
+pub use answer::Answer;
 pub(super) use child::Child;
 pub use error::AskError;
 pub use follow::Follow;
@@ -214,39 +215,6 @@ pub struct SessionHandle {
     key: SessionKey,
     opening: Opening,
     by: By,
-}
-
-/// How a query ended, for whoever asked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// Which query.
-    pub query: QueryId,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The answer; may be empty.
-    pub text: String,
-    /// Turns completed.
-    pub turns: u32,
-    /// What it used.
-    pub usage: Usage,
-}
-
-impl Answer {
-    pub(super) fn new(query: QueryId, finished: Finished) -> Self {
-        let Finished {
-            outcome,
-            answer,
-            turns,
-            usage,
-        } = finished;
-        Self {
-            query,
-            outcome,
-            text: answer,
-            turns,
-            usage,
-        }
-    }
 }
 
 impl SessionHandle {

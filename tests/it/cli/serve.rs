@@ -49,7 +49,8 @@ impl Served {
 
     fn get(&self, path: &str) -> String {
         let mut tcp = TcpStream::connect(&self.address).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let host = &self.address;
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         tcp.write_all(head.as_bytes()).unwrap();
         let mut text = String::new();
         tcp.read_to_string(&mut text).unwrap();
@@ -107,6 +108,8 @@ fn it_says_where_it_is_and_ends_in_order_when_it_is_told() {
         let data = place.data.path().join("oracle");
         let want = format!("oracle: keeps conversations in {}", data.display());
         assert_eq!(keeps, want);
+        let keys = "oracle: asks nobody for a key: `oracle keys create` makes one";
+        assert_eq!(server.err.next().unwrap().unwrap(), keys);
         assert!(server.get("/readyz").starts_with("HTTP/1.1 200"));
         server.signal(signal);
         let (said, code) = server.end();

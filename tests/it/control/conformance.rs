@@ -120,7 +120,8 @@ const CASES: &[(&str, &str)] = &[
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            for name in ["at", "since", "updated", "process"] {
+            // Leaving memory is an event too, and comes when it comes.
+            for name in ["at", "since", "updated", "process", "last"] {
                 if let Some(time) = fields.get_mut(name) {
                     *time = Value::Null;
                 }
