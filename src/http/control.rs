@@ -4,12 +4,8 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    Json,
-    extract::{
-        Query, State,
-        rejection::{JsonRejection, QueryRejection},
-    },
-    http::StatusCode,
+    Json as Told,
+    extract::State,
     response::{
         Sse,
         sse::{Event, KeepAlive},
@@ -20,9 +16,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Admin, Host, Problem, problem::ProblemBody};
+use super::{
+    Admin, Host, Problem,
+    extract::{Json, Query},
+    problem::ProblemBody,
+};
 use crate::{
-    control::{Answer, Controller, Follow, Seen, Subject, Verb, Watching},
+    control::{Answer, Code, Controller, Follow, Refused, Seen, Subject, Verb, Watching},
     model::{By, Seq, TenantId},
 };
 
@@ -62,13 +62,26 @@ struct Answered {
 async fn carry_out(
     State(host): State<Host>,
     Admin(who): Admin,
-    verb: Result<Json<Verb>, JsonRejection>,
-) -> Result<Json<Answered>, Problem> {
-    let Json(verb) =
-        verb.map_err(|rejected| bad("body", rejected.status(), &rejected.body_text()))?;
+    Json(verb): Json<Verb>,
+) -> Result<Told<Answered>, Problem> {
     let controller = Controller::new(host.oracle.clone());
-    let answer = controller.carry_out(&who, verb).await?;
-    Ok(Json(Answered { answer }))
+    let answer = controller.carry_out(&who, verb).await.map_err(refused)?;
+    Ok(Told(Answered { answer }))
+}
+
+/// With the field that is not as it should be.
+fn refused(why: Refused) -> Problem {
+    let field = match why.code {
+        Code::EmptyQuestion | Code::QuestionTooLong => "text",
+        Code::TurnsOutOfRange => "limits.max_turns",
+        Code::UnknownTool | Code::AttachedAlready => "tool",
+        Code::NotWaiting => "call",
+        Code::NoSuchTurn => "turn",
+        Code::AlreadyOpen => "into",
+        Code::NoSession | Code::Reserved | Code::Deleted => "session",
+        _ => return why.into(),
+    };
+    Problem::from(why).of(field)
 }
 
 /// What is to be seen.
@@ -129,10 +142,8 @@ impl Wanted {
 async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let Query(wanted) =
-        wanted.map_err(|rejected| bad("query", rejected.status(), &rejected.body_text()))?;
     let controller = Controller::new(host.oracle.clone());
     let follow = controller.watch(&who, wanted.read()?).await?;
     tracing::debug!(by = %By::from(&who), "somebody watches");
@@ -166,17 +177,4 @@ fn event(seen: &Seen) -> Event {
     let event = Event::default().event(kind);
     // What was read from the journal has a form in JSON.
     event.json_data(seen).unwrap_or_default()
-}
-
-fn bad(what: &'static str, status: StatusCode, why: &str) -> Problem {
-    let code = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
-        _ => "invalid_value",
-    };
-    let status = match status {
-        // What is wrong with a field is a mistake in the request like any other.
-        StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
-        status => status,
-    };
-    Problem::new(status, code, why.to_owned()).of(what)
 }

@@ -7,6 +7,7 @@ use axum::{
 };
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::Problem;
 
@@ -16,6 +17,9 @@ use node::{Fault, Node};
 
 /// Largest body of which the field that is wrong is named; in a larger one it is the whole.
 const NAMED: usize = 1 << 20;
+
+/// Most fields among which the one that is wrong is looked for.
+const FIELDS: usize = 32;
 
 /// A body of JSON.
 #[derive(Debug)]
@@ -87,10 +91,33 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.len() <= NAMED {
         let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-        return T::deserialize(Node::json(tree)).map_err(|fault| problem(fault, "body"));
+        return T::deserialize(Node::json(tree))
+            .map_err(|fault| problem(located::<T>(body, fault), "body"));
     }
     // A tree of it may be many times as large as the body.
     serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}
+
+/// Reading an enum by its tag forgets which field was wrong. It is the one without which something else is.
+fn located<T: DeserializeOwned>(body: &[u8], fault: Fault) -> Fault {
+    if fault.field().is_some() {
+        return fault;
+    }
+    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+        return fault;
+    };
+    let is_it = |field: &&String| {
+        let mut others = fields.clone();
+        others.remove(*field);
+        T::deserialize(Node::json(Value::Object(others)))
+            .err()
+            .as_ref()
+            != Some(&fault)
+    };
+    match fields.keys().take(FIELDS).find(is_it) {
+        Some(field) => fault.within(field),
+        None => fault,
+    }
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

@@ -28,7 +28,8 @@ impl Fault {
         }
     }
 
-    fn within(mut self, field: &str) -> Self {
+    /// It is in this field.
+    pub(super) fn within(mut self, field: &str) -> Self {
         self.path.push(field.to_owned());
         self
     }

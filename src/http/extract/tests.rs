@@ -3,7 +3,10 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::model::{BusyPolicy, SessionName};
+use crate::{
+    control::Verb,
+    model::{BusyPolicy, SessionName},
+};
 
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -86,6 +89,32 @@ fn a_wrong_field_of_a_body_is_named() {
     ] {
         let problem = read::<Outer>(body.as_bytes()).unwrap_err();
         assert_eq!(param(&problem), (code.into(), field.into()), "{body}");
+    }
+}
+
+#[test]
+fn a_wrong_field_of_a_verb_is_named() {
+    for (body, field) in [
+        (r#"{}"#, "verb"),
+        (r#"{"verb": null}"#, "verb"),
+        (r#"{"verb": "fly"}"#, "verb"),
+        (r#"{"verb": "pause"}"#, "session"),
+        (r#"{"verb": "pause", "session": 7}"#, "session"),
+        (r#"{"verb": "pause", "session": "s", "loud": 1}"#, "loud"),
+        (
+            r#"{"verb": "tail", "session": "s", "limit": "all"}"#,
+            "limit",
+        ),
+        (r#"{"limit": -1, "verb": "tail", "session": "s"}"#, "limit"),
+        (
+            r#"{"verb": "set_budget", "session": "s", "limits": {"max_turns": "x"}}"#,
+            "limits",
+        ),
+        (r#"{"verb": "list", "state": "odd"}"#, "state"),
+    ] {
+        let problem = read::<Verb>(body.as_bytes()).unwrap_err();
+        let want = ("invalid_value".into(), field.into());
+        assert_eq!(param(&problem), want, "{body}");
     }
 }
 
