@@ -6,12 +6,13 @@ use std::{convert::Infallible, time::Duration};
 use axum::{
     Json as Told,
     extract::State,
+    http::HeaderName,
     response::{
-        Sse,
+        IntoResponse, Sse,
         sse::{Event, KeepAlive},
     },
 };
-use futures_util::{Stream, stream};
+use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -143,7 +144,7 @@ async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
     Query(wanted): Query<Wanted>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+) -> Result<impl IntoResponse, Problem> {
     let controller = Controller::new(host.oracle.clone());
     let follow = controller.watch(&who, wanted.read()?).await?;
     tracing::debug!(by = %By::from(&who), "somebody watches");
@@ -151,10 +152,15 @@ async fn watch(
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;
         let is_end = matches!(seen, Seen::End { .. });
-        Some((Ok(event(&seen)), (!is_end).then_some((follow, host))))
+        Some((
+            Ok::<_, Infallible>(event(&seen)),
+            (!is_end).then_some((follow, host)),
+        ))
     });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
-    Ok(Sse::new(shown).keep_alive(keep_alive))
+    // So that proxies hand on each event when it comes.
+    let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
+    Ok((at_once, Sse::new(shown).keep_alive(keep_alive)))
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {

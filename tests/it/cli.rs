@@ -28,6 +28,8 @@ mod crash;
 #[cfg(unix)]
 mod ctl;
 mod doctor;
+#[cfg(unix)]
+mod draining;
 #[cfg(target_os = "linux")]
 mod folders;
 mod help;

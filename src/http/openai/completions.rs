@@ -156,6 +156,11 @@ fn streamed(story: Story, watch: Watch) -> Response {
             HeaderValue::from_static("text/event-stream; charset=utf-8"),
         ),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        // So that proxies hand on each piece when it comes.
+        (
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        ),
     ];
     (headers, stream::body(story, watch)).into_response()
 }

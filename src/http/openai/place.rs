@@ -93,7 +93,7 @@ impl Asker<'_> {
         for _ in 0..DEPTH {
             let session = self.session(name.clone());
             if wishes.history == History::Tail {
-                return Ok(Placed::Ask(session, import(asked, &[])));
+                return Ok(Placed::Ask(session, tail(asked)));
             }
             let Some(ours) = kept(&session).await? else {
                 return self.open(session, fork, asked).await;
@@ -306,5 +306,13 @@ pub(super) fn import(asked: &Asked, past: &[Exchange]) -> Import {
     Import {
         instructions: Some(asked.instructions.clone().unwrap_or_default()),
         messages,
+    }
+}
+
+/// The same of a request that says only what is new: instructions that it does not have go on.
+fn tail(asked: &Asked) -> Import {
+    Import {
+        instructions: asked.instructions.clone(),
+        messages: Vec::new(),
     }
 }

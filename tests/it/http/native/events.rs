@@ -19,11 +19,17 @@ const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_fou
 
 /// A model that takes so many turns for each of its answers.
 fn long_winded(answers: usize, turns: usize) -> Scripted {
+    slow(answers, turns, Duration::ZERO)
+}
+
+/// The same, and so long for each turn.
+pub(super) fn slow(answers: usize, turns: usize, each: Duration) -> Scripted {
     (0..answers).fold(Scripted::new(), |model, _| {
         let more = (1..turns).fold(model, |model, turn| {
-            model.reply(MORE.replace("REASON", &"even ".repeat(turn)))
+            let reply = MORE.replace("REASON", &"even ".repeat(turn));
+            model.reply(reply).slowly(each)
         });
-        more.reply(DONE)
+        more.reply(DONE).slowly(each)
     })
 }
 

@@ -326,6 +326,32 @@ async fn instructions_are_those_of_the_latest_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_says_only_what_is_new_keeps_the_instructions() {
+    const TAIL: (&str, &str) = ("x-oracle-history", "tail");
+    let script = Scripted::new().reply(done("1")).reply(done("2"));
+    let served = Served::start(TestOracle::new(script.clone())).await;
+    let system = json!({ "role": "system", "content": "Answer in French." });
+    let mut first = chat(&["one"]);
+    first["messages"].as_array_mut().unwrap().insert(0, system);
+    served.post(&[S, TAIL], first).await;
+    served.post(&[S, TAIL], chat(&["two"])).await;
+    let sent = script.requests();
+    let [first, second] = &sent[..] else {
+        panic!("{} requests", sent.len());
+    };
+    assert!(
+        first.system.ends_with("Answer in French."),
+        "{}",
+        first.system
+    );
+    assert!(
+        second.system.ends_with("Answer in French."),
+        "{}",
+        second.system
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_chats_of_tenants_do_not_meet() {
     let served = echo().await;
     let one = served.post(&[S], chat(&["one"])).await.answer();
