@@ -127,7 +127,14 @@ fn show(event: &Event) {
         "query.finished" => &payload["answer"],
         _ => return,
     };
-    println!("{}: {} {what}", event.session, event.kind);
+    // Of an answer the beginning: the rest quotes what was found.
+    let what = what.as_str().and_then(|text| text.lines().next());
+    println!(
+        "{}: {} {}",
+        event.session,
+        event.kind,
+        what.unwrap_or_default()
+    );
 }
 
 #[tokio::main]

@@ -18,9 +18,6 @@ use oracle_agent::{
 };
 use tokio::time::Instant;
 
-const THINKING: &str = r#"Let me see.
-<signal type="need_turn"><reason>It has to be looked at twice</reason><confidence>0.9</confidence></signal>"#;
-
 const FOUND: &str = r#"It is in the attic.
 <signal type="context_sufficient"><sources_found>1</sources_found><confidence>0.9</confidence></signal>"#;
 
@@ -29,13 +26,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count = std::env::args().nth(1);
     let count: usize = count.map_or(Ok(10_000), |count| count.parse())?;
 
-    // As slow as a model, so that there is something to wait for.
-    let takes = Duration::from_secs(4);
-    let model = Scripted::new()
-        .reply(THINKING)
-        .slowly(takes)
-        .reply(FOUND)
-        .slowly(takes);
+    // As slow as a model can be, so that all wait for it at the same time.
+    let model = Scripted::new().reply(FOUND).slowly(Duration::from_secs(8));
     let mut config = config::Config::default();
     config.actors.model_concurrency = config::Count::of::<10_000>();
     config.actors.model_queue = config::Count::of::<1_000_000>();
@@ -58,8 +50,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .buffer_unordered(64)
         .try_for_each(async |_| Ok(()));
-    let (handed_in, ()) = tokio::join!(hand_in, show(oracle, count, start));
-    handed_in?;
+    let show = async {
+        show(oracle, count, start).await;
+        Ok(())
+    };
+    tokio::try_join!(hand_in, show)?;
 
     println!(
         "\n{count} conversations in {:.1} s",
@@ -80,11 +75,10 @@ async fn show(oracle: &Oracle, count: usize, start: Instant) {
         let ended: u64 = figures.queries.iter().map(|ended| ended.count).sum();
         let own = figures.own.within(0.99).unwrap_or_default();
         let line = format!(
-            "{:5.1} s {:7} begun {:7} wait for the model {:7} turns {:7} answered   own time p99 {own:?}   {} MB",
+            "{:5.1} s {:7} begun {:7} wait for the model {:7} answered   own time p99 {own:?}   {} MB",
             start.elapsed().as_secs_f64(),
             figures.accepted,
             named(&figures.live, "calling"),
-            figures.turn.count,
             named(&figures.queries, "answered"),
             megabytes(),
         );

@@ -36,6 +36,26 @@ impl Operator {
         let answer: Result<Answer, Refused> = answer.success_or("nobody answered")?;
         Ok(answer?)
     }
+
+    /// Holds it, has a look, has a word, and lets it go on.
+    async fn leaves_out_the_appendix(
+        &self,
+        session: Subject,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let same = || session.clone();
+        self.wants(Verb::Pause { session: same() }).await?;
+        if let Answer::Session { session } = self.wants(Verb::Inspect { session: same() }).await? {
+            println!("      {} after {} turn", session.state, session.turns);
+        }
+        let steer = Verb::Steer {
+            session: same(),
+            text: "Leave the appendix out.".to_owned(),
+            author: Author::Operator,
+        };
+        self.wants(steer).await?;
+        self.wants(Verb::Resume { session }).await?;
+        Ok(())
+    }
 }
 
 /// A model that always has more to read.
@@ -80,45 +100,24 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut replies = 0;
     while let Some(Seen::Event { event, .. }) = watching.next().await {
         println!("{:>4}  {}", event.seq, event.kind);
+        let session = session.clone();
         match &*event.kind {
-            "turn.replied" => replies += 1,
+            "turn.replied" => {
+                replies += 1;
+                match replies {
+                    1 => operator.leaves_out_the_appendix(session).await?,
+                    6 => drop(operator.wants(Verb::FinishNow { session }).await?),
+                    _ => {}
+                }
+            }
+            "budget.iteration.warning" => {
+                let limits = Limits::turns(10);
+                operator.wants(Verb::SetBudget { session, limits }).await?;
+            }
             "query.finished" => {
                 println!("\n{}", event.payload["answer"].as_str().unwrap_or_default());
                 break;
             }
-            _ => continue,
-        }
-        let session = session.clone();
-        match replies {
-            1 => {
-                operator
-                    .wants(Verb::Pause {
-                        session: session.clone(),
-                    })
-                    .await?;
-                let seen = operator
-                    .wants(Verb::Inspect {
-                        session: session.clone(),
-                    })
-                    .await?;
-                if let Answer::Session { session } = seen {
-                    println!("      {} after {} turns", session.state, session.turns);
-                }
-                let text = "Leave the appendix out.".to_owned();
-                let author = Author::Operator;
-                let steer = Verb::Steer {
-                    session: session.clone(),
-                    text,
-                    author,
-                };
-                operator.wants(steer).await?;
-                operator.wants(Verb::Resume { session }).await?;
-            }
-            3 => {
-                let limits = Limits::turns(10);
-                operator.wants(Verb::SetBudget { session, limits }).await?;
-            }
-            6 => drop(operator.wants(Verb::FinishNow { session }).await?),
             _ => {}
         }
     }

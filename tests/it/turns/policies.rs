@@ -108,9 +108,10 @@ proptest! {
         let mut play = Play::new(policy.clone());
         for happening in happenings {
             happens(&mut play, happening);
-            prop_assert!(replayed(&play, policy.clone()) == play.session);
         }
+        prop_assert!(replayed(&play, policy.clone()) == play.session);
         come_to_rest(&mut play);
+        prop_assert!(replayed(&play, policy) == play.session);
         prop_assert_eq!(play.count("query.accepted"), play.count("query.finished"));
     }
 }

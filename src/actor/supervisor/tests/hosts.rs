@@ -129,6 +129,16 @@ fn slow() -> TestTool {
     TestTool::new("slow").hangs().repeatable()
 }
 
+/// A host with a system in which a query runs.
+async fn busy() -> (Hosted, System) {
+    let tool = slow();
+    let same = tool.clone();
+    let mut hosted = Hosted::new(move || TestOracle::new(look()).tool(same.clone())).await;
+    let system = hosted.system().await;
+    begins(system.oracle(), &tool).await;
+    (hosted, system)
+}
+
 async fn begins(oracle: &Oracle, tool: &TestTool) {
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let question = Submission::new("look it up");
@@ -144,9 +154,7 @@ fn is_answered(answer: Result<Answer, AskError>) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_host_hears_that_its_system_was_shut_down() {
-    let mut hosted = Hosted::new(answering).await;
-    let system = hosted.system().await;
-    assert!(is_answered(ask(system.oracle(), "s").await));
+    let (mut hosted, system) = busy().await;
     system.shut_down(Duration::ZERO).await;
     assert_eq!(hosted.hears().await, "ended: Some(\"shut down\")");
     assert_eq!(hosted.log("s").await.last().unwrap(), "session.passivated");
@@ -160,11 +168,7 @@ async fn a_host_that_ends_takes_its_system_with_it_in_order() {
         ("killed", |host| host.kill()),
     ];
     for (name, end) in ends {
-        let tool = slow();
-        let same = tool.clone();
-        let mut hosted = Hosted::new(move || TestOracle::new(look()).tool(same.clone())).await;
-        let mut system = hosted.system().await;
-        begins(system.oracle(), &tool).await;
+        let (hosted, mut system) = busy().await;
         end(&hosted.host);
         system.ended().await;
         let left = ask(system.oracle(), "t").await;
@@ -179,9 +183,7 @@ async fn a_host_that_ends_takes_its_system_with_it_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_stops_the_child_waits_for_the_end_of_the_system() {
-    let mut hosted = Hosted::new(answering).await;
-    let system = hosted.system().await;
-    assert!(is_answered(ask(system.oracle(), "s").await));
+    let (mut hosted, system) = busy().await;
     system.cell().stop_and_wait(None, None).await.unwrap();
     assert!(system.oracle().has_ended());
     assert_eq!(hosted.hears().await, "ended: None");
@@ -190,9 +192,7 @@ async fn whoever_stops_the_child_waits_for_the_end_of_the_system() {
 
 #[tokio::test(start_paused = true)]
 async fn a_host_that_kills_the_child_ends_the_system_in_order_too() {
-    let mut hosted = Hosted::new(answering).await;
-    let mut system = hosted.system().await;
-    assert!(is_answered(ask(system.oracle(), "s").await));
+    let (hosted, mut system) = busy().await;
     system.cell().kill();
     system.ended().await;
     assert!(system.oracle().has_ended());
