@@ -24,6 +24,10 @@ enum DeskMsg {
     Heard(Heard),
 }
 
+// A host says this only if it uses ractor's `cluster` feature.
+#[cfg(feature = "cluster")]
+impl ractor::Message for DeskMsg {}
+
 struct DeskState {
     /// A child like the conversations below.
     system: System,
