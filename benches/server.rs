@@ -100,19 +100,15 @@ async fn waiting() -> Done<()> {
     const CONVERSATIONS: u64 = 10_000;
     const WATCHED: Duration = Duration::from_secs(20);
     let mock = Mock::with(&["--turns", "1", "--latency", "60s"])?;
-    let config = "[model]\nheaders_deadline = \"5m\"\nfirst_token_deadline = \"5m\"\nidle_deadline = \"5m\"\n\
-        [actors]\nmodel_concurrency = 10000\n[server]\nmax_connections = 1000\n";
-    let served = Served::start(&mock.url, config)?;
+    let config = "[model]\nheaders_deadline = \"5m\"\nfirst_token_deadline = \"5m\"\nidle_deadline = \"5m\"\n";
+    let served = Served::with(&mock.url, config, "concurrency = 10000\n")?;
     let client = Client::new(served.address);
     let began = Instant::now();
-    let pace = Pace {
-        rate: 2_000,
-        time: Duration::from_secs(CONVERSATIONS / 2_000),
-    };
-    let ended = pace.send(&client, message("w")).await;
+    let ended = all_at_once(&client, CONVERSATIONS, message("w")).await;
+    let handed_in = began.elapsed();
     served.comes_to(&client, CALLING, CONVERSATIONS).await?;
     println!(
-        "{CONVERSATIONS} conversations wait on a model of 60 s after {:.1?}; handed in: {}{}",
+        "{CONVERSATIONS} conversations wait on a model of 60 s after {:.1?}; handed in within {handed_in:.1?}: {}{}",
         began.elapsed(),
         ended.taken,
         ended.failures()
@@ -147,7 +143,7 @@ async fn all_at_once(
     many: u64,
     request: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static,
 ) -> Ended {
-    const AT_ONCE: u64 = 256;
+    const AT_ONCE: u64 = 64;
     let request = Arc::new(request);
     let mut running = JoinSet::new();
     for first in 0..AT_ONCE {

@@ -37,6 +37,7 @@ pub mod port;
 mod profile;
 mod pulse;
 mod recovery;
+mod reload;
 mod replay;
 mod services;
 mod session;
@@ -46,7 +47,7 @@ mod system_log;
 mod task;
 mod view;
 
-pub use approvals::Approval;
+pub use approvals::{Approval, WaitingCalls};
 pub use bus::{Filter, Frame, Frames, Notice, Subscription};
 pub use clock::Clock;
 pub use deletion::{DeleteError, Deletion, delete};
@@ -55,12 +56,14 @@ pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
 pub use handle::{
-    Answer, AskError, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
-    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Watch,
+    Answer, AskError, Detail, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
+    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted, TenantPage,
+    Watch,
 };
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Count, Figures, Timing};
 pub use profile::{Profile, Profiles};
+pub use reload::{Changes, Reload, ReloadError};
 pub use services::Timeouts;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};
 pub use view::SessionView;

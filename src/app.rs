@@ -14,7 +14,9 @@ mod backends;
 mod builder;
 pub mod command;
 mod error;
+mod profiles;
 mod providers;
+mod reload;
 mod settings;
 mod threads;
 

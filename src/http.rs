@@ -27,6 +27,7 @@ mod overload;
 mod problem;
 mod server;
 mod settings;
+mod several;
 mod socket;
 mod tenants;
 

@@ -26,11 +26,16 @@ pub(crate) struct Served {
 impl Served {
     /// Serves with a model at this URL, and with these lines of configuration.
     pub(crate) fn start(model: &str, config: &str) -> Done<Self> {
+        Self::with(model, config, "")
+    }
+
+    /// The same, with these lines about the model's provider.
+    pub(crate) fn with(model: &str, config: &str, provider: &str) -> Done<Self> {
         let data = tempfile::tempdir()?;
         let file = data.path().join("oracle.toml");
         // A window in which all histories of these measurements fit.
         let provider = format!(
-            "[[providers]]\nname = \"mock\"\ndialect = \"openai\"\nbase_url = \"{model}/v1\"\n\
+            "[[providers]]\nname = \"mock\"\ndialect = \"openai\"\nbase_url = \"{model}/v1\"\n{provider}\
              [[providers.models]]\nname = \"test\"\ncontext_window = 100000000\ninput = 1\noutput = 2\n"
         );
         fs::write(&file, format!("{config}\n{provider}"))?;

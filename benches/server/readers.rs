@@ -22,8 +22,8 @@ const IN_WORK: &str = "oracle_http_requests_in_work";
 /// Streams of events that nobody reads.
 pub(crate) async fn unread() -> Done<()> {
     const STREAMS: usize = 1_000;
-    const MESSAGES: u64 = 150;
-    let mock = Mock::with(&["--turns", "1", "--size", "14000"])?;
+    const MESSAGES: u64 = 100;
+    let mock = Mock::with(&["--turns", "1"])?;
     let served = Served::start(&mock.url, "[session]\ninbox_capacity = 1000\n")?;
     let client = Client::new(served.address);
     let looker = Client::new(served.address);

@@ -8,7 +8,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -64,20 +64,17 @@ impl TenantLimits {
         let own = self.named.get(tenant).copied().unwrap_or_default();
         own.or(self.all)
     }
-
-    fn is_none(&self) -> bool {
-        let none = Limits::default();
-        self.all == none && self.named.values().all(|limits| *limits == none)
-    }
 }
 
 /// See the module. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Tenants(Option<Arc<Inner>>);
+pub struct Tenants(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    limits: TenantLimits,
+    // A lock, because a reload changes them; held for a few sums, and while an account is opened, so that none
+    // is missed by a change.
+    limits: RwLock<TenantLimits>,
     began: Instant,
     /// As many as there are tenants with keys.
     accounts: DashMap<TenantId, Account>,
@@ -87,27 +84,31 @@ impl Tenants {
     /// With these limits.
     #[must_use]
     pub fn new(limits: TenantLimits) -> Self {
-        Self((!limits.is_none()).then(|| {
-            Arc::new(Inner {
-                limits,
-                began: Instant::now(),
-                accounts: DashMap::new(),
-            })
+        Self(Arc::new(Inner {
+            limits: RwLock::new(limits),
+            began: Instant::now(),
+            accounts: DashMap::new(),
         }))
     }
 
-    /// Without any limits.
-    #[must_use]
-    pub const fn unlimited() -> Self {
-        Self(None)
+    /// From now on these are the limits. What tenants have used by then stays used where the limit stays the
+    /// same.
+    pub fn limit(&self, limits: TenantLimits) {
+        let inner = &self.0;
+        let mut there = inner.limits.write().unwrap_or_else(PoisonError::into_inner);
+        for account in &inner.accounts {
+            account.value().books().limit(limits.of(account.key()));
+        }
+        *there = limits;
     }
 
     /// What is known of a tenant; none where it has no limits.
     #[must_use]
     pub fn account(&self, tenant: &TenantId) -> Option<Account> {
-        let inner = self.0.as_ref()?;
-        let limits = inner.limits.of(tenant);
-        if limits == Limits::default() {
+        let inner = &self.0;
+        let limits = inner.limits.read().unwrap_or_else(PoisonError::into_inner);
+        let limits_of = limits.of(tenant);
+        if limits_of == Limits::default() {
             return None;
         }
         if let Some(account) = inner.accounts.get(tenant) {
@@ -116,7 +117,7 @@ impl Tenants {
         let account = inner.accounts.entry(tenant.clone());
         let account = account.or_insert_with(|| Account {
             began: inner.began,
-            books: Arc::new(Mutex::new(Books::new(limits))),
+            books: Arc::new(Mutex::new(Books::new(limits_of))),
         });
         Some(account.clone())
     }

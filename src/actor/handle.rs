@@ -19,6 +19,7 @@ use super::{
     approvals::Approvals,
     bus::{BusHandle, Filter, Notice, Subscription},
     clock::Clock,
+    deletion::Deletions,
     depths::{Depths, Gauges},
     gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
@@ -26,7 +27,8 @@ use super::{
     mailbox::{Admission, Unanswered},
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::Shelf,
+    reload::Source,
     session::Opening,
     shard::{Roster, ShardMsg},
     system_log::SystemLog,
@@ -55,13 +57,13 @@ mod trace;
 mod watch;
 
 pub use account::{QueryAccount, QueryPage, SignalAccount};
-pub use answer::Answer;
+pub use answer::{Answer, Submitted};
 pub(super) use child::Child;
 pub use error::AskError;
 pub use follow::Follow;
-pub use list::{Listed, Listing, SessionFilter, SessionState};
+pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
 pub use pages::EventPage;
-pub use watch::{Progress, Watch};
+pub use watch::{Detail, Progress, Watch};
 
 /// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
@@ -70,7 +72,7 @@ pub(super) struct Router {
     pub bus: BusHandle,
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
-    pub profiles: Arc<Profiles>,
+    pub profiles: Shelf,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
@@ -126,8 +128,12 @@ pub struct Oracle {
     pub(super) clock: Clock,
     /// The system's own log.
     pub(super) log: SystemLog,
+    /// What is being deleted.
+    pub(super) deletions: Deletions,
     /// Somebody wants the system to end.
     pub(super) told_to_end: CancellationToken,
+    /// How the configuration is read anew.
+    pub(super) source: Source,
     /// Who acts through this handle.
     pub(super) by: By,
 }
@@ -172,6 +178,13 @@ impl Oracle {
         self.router
             .bus
             .subscribe(filter, self.router.subscriber_capacity)
+    }
+
+    /// The same, where whoever listens is to cost little: no more than so many notices wait at each of the
+    /// buses, and what is more is a gap.
+    #[must_use]
+    pub fn subscribe_briefly(&self, filter: Filter, waiting: usize) -> Subscription {
+        self.router.bus.subscribe(filter, waiting)
     }
 
     /// How many queries run.
@@ -285,6 +298,9 @@ impl SessionHandle {
         if key.name.is_reserved() {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
+        }
+        if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
+            self.router.takes_new()?;
         }
         let by = self.by.clone();
         let order = Order { by, command };

@@ -25,7 +25,9 @@ use super::{
     shard::{Presence, ShardMsg},
 };
 use crate::{
-    journal::{self, Claim, Delivery, Journal, LETTERS, Posted, Said, Standing, process_name},
+    journal::{
+        self, Claim, Delivery, Journal, LETTERS, Only, Posted, Said, Standing, process_name,
+    },
     kernel::{Command, Order, Refusal, Reply},
     model::SessionKey,
 };
@@ -78,7 +80,7 @@ pub(super) enum Where {
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
     /// It runs a query there.
-    #[error("{} is in the middle of a query in it", process_name(*.process))]
+    #[error("it is in the middle of a query{}", in_process(*.process))]
     Busy {
         /// Its number, where that is known.
         process: Option<u32>,
@@ -98,6 +100,12 @@ pub enum TakeError {
     /// The journal does not do it.
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+fn in_process(process: Option<u32>) -> String {
+    process.map_or_else(String::new, |process| {
+        format!(" in {}", process_name(Some(process)))
+    })
 }
 
 /// From whom a session is taken.
@@ -124,11 +132,17 @@ async fn take_until(
     until: Instant,
 ) -> Result<Claim, TakeError> {
     let anyway = take == Take::Anyway;
+    // One that was accepted in between goes on: who runs it is not fenced.
+    let only = match take {
+        Take::AtRest => Only::AtRest,
+        Take::Anyway => Only::Always,
+    };
     let letter = Letter::Leave { anyway };
     let mut refused: fn(Option<u32>) -> TakeError = |process| TakeError::Kept { process };
     loop {
-        let process = match journal.claim(key.clone()).await {
+        let process = match journal.claim_if(key.clone(), only).await {
             Err(journal::Error::Elsewhere { process }) => process,
+            Err(journal::Error::Stands { .. }) => return Err(TakeError::Busy { process: None }),
             claimed => return Ok(claimed?),
         };
         if Instant::now() >= until {

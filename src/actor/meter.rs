@@ -335,6 +335,16 @@ impl Meter {
         busy.iter().map(|live| live.load(Ordering::Relaxed)).sum()
     }
 
+    /// Sessions that come to life, and queries that have not come to their first call.
+    pub(super) fn beginning(&self) -> usize {
+        let beginning = [Activity::Waking, Activity::Preparing];
+        let beginning = beginning.map(|activity| &self.0.live[activity as usize]);
+        beginning
+            .iter()
+            .map(|live| live.load(Ordering::Relaxed))
+            .sum()
+    }
+
     /// One more session lives.
     pub(super) fn enter(&self) -> Alive {
         let alive = Alive {

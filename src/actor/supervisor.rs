@@ -17,6 +17,7 @@ use super::{
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
+    deletion::Deletions,
     depths::Gauges,
     gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
@@ -25,8 +26,9 @@ use super::{
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::{Profiles, Shelf},
     recovery::Whom,
+    reload::Source,
     services::{All, Services},
     shard::Roster,
     system_log::{SystemLog, Unwritten},
@@ -113,7 +115,7 @@ impl SupervisorActor {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle::new(Pool::new(settings.buses, capacity));
-        let profiles = Arc::new(args.profiles.clone());
+        let profiles = Shelf::new(args.profiles.clone());
         let shards = settings.shards.clamp(1, 64);
         let rosters = (0..shards).map(|_| Roster::default());
         let router = Router {
@@ -121,7 +123,7 @@ impl SupervisorActor {
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
-            profiles: Arc::clone(&profiles),
+            profiles: profiles.clone(),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
@@ -159,7 +161,9 @@ impl SupervisorActor {
             tenants: services.tenants.clone(),
             clock: services.clock.clone(),
             log,
+            deletions: Deletions::default(),
             told_to_end: CancellationToken::new(),
+            source: Source::default(),
             by: By::local(),
         }
     }

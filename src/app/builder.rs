@@ -7,15 +7,18 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 use ractor::ActorCell;
 
 use super::{
-    BuildError, JournalThreads, classifier, composer, project_name, project_tools, settings,
-    variables,
+    BuildError, JournalThreads, classifier, composer,
+    profiles::Workshop,
+    project_tools,
+    reload::{Read, Reloader},
+    settings,
 };
 use crate::{
-    actor::{Clock, Oracle, Profile, Profiles, Recovery, System, SystemArgs},
+    actor::{Clock, Oracle, Recovery, System, SystemArgs},
     cli::Environment,
     config::{Config, ModelChain},
     journal::{self, Journal},
-    kernel::{FallbackClassifier, Policy, TurnPolicy},
+    kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     query::QueryClassifier,
     tool::{Registry, ThreadSearch, Tool},
@@ -77,16 +80,17 @@ pub struct Builder {
     pub(super) config: Config,
     pub(super) environment: Environment,
     models: Vec<String>,
-    project: Option<PathBuf>,
+    pub(super) project: Option<PathBuf>,
     pub(super) backends: Vec<Arc<dyn Backend>>,
     tools: Vec<Arc<dyn Tool>>,
     pub(super) journal: Arc<dyn Journal>,
     clock: Clock,
     classifier: Option<Arc<dyn QueryClassifier>>,
-    fallback: Option<Arc<dyn FallbackClassifier>>,
-    turn: Option<Arc<dyn TurnPolicy>>,
+    pub(super) fallback: Option<Arc<dyn FallbackClassifier>>,
+    pub(super) turn: Option<Arc<dyn TurnPolicy>>,
     drain: Duration,
     short_lived: bool,
+    read: Option<Read>,
     #[cfg(feature = "testkit")]
     pub(super) dies: Option<Point>,
 }
@@ -110,6 +114,7 @@ impl Oracle {
             turn: None,
             drain: Duration::ZERO,
             short_lived: false,
+            read: None,
             #[cfg(feature = "testkit")]
             dies: None,
         }
@@ -220,6 +225,16 @@ impl Builder {
         self
     }
 
+    /// Reads the configuration anew in this way when [`Oracle::reload`] asks for that. A failure is told in lines.
+    #[must_use]
+    pub fn reads(
+        mut self,
+        read: impl Fn() -> Result<Config, Vec<String>> + Send + Sync + 'static,
+    ) -> Self {
+        self.read = Some(Arc::new(read));
+        self
+    }
+
     /// The process dies at this point, as by a signal.
     #[cfg(feature = "testkit")]
     #[must_use]
@@ -233,7 +248,7 @@ impl Builder {
     /// # Errors
     /// See [`BuildError`].
     pub async fn start(self) -> Result<System, BuildError> {
-        Ok(System::start(self.into_args()?).await?)
+        self.start_below(None).await
     }
 
     /// Starts the system as a child of an actor of the host's, which hears how it ends by supervision events and
@@ -281,8 +296,21 @@ impl Builder {
     /// # Errors
     /// See [`BuildError`].
     pub async fn start_under(self, parent: ActorCell) -> Result<System, BuildError> {
-        let drain = self.drain;
-        Ok(System::start_under(self.into_args()?, parent, drain).await?)
+        self.start_below(Some(parent)).await
+    }
+
+    async fn start_below(mut self, parent: Option<ActorCell>) -> Result<System, BuildError> {
+        self.choose_models()?;
+        let (args, workshop) = self.parts()?;
+        let system = match parent {
+            Some(parent) => System::start_under(args, parent, self.drain).await?,
+            None => System::start(args).await?,
+        };
+        if let Some(read) = self.read {
+            let reloader = Reloader::new(read, workshop, self.config);
+            system.oracle().reload_by(Arc::new(reloader));
+        }
+        Ok(system)
     }
 
     /// What the system will be made of, for hosts that change a part of it before they start it.
@@ -290,29 +318,49 @@ impl Builder {
     /// # Errors
     /// See [`BuildError`].
     pub fn into_args(mut self) -> Result<SystemArgs, BuildError> {
-        if !self.models.is_empty() {
-            let names = self.models.iter().map(String::as_str);
-            self.config.model.chain = Some(ModelChain::new(names)?);
+        self.choose_models()?;
+        let (args, _) = self.parts()?;
+        Ok(args)
+    }
+
+    /// What the host names wins over any configuration, one that is read later too.
+    fn choose_models(&mut self) -> Result<(), BuildError> {
+        if self.models.is_empty() {
+            return Ok(());
         }
+        let chain = ModelChain::new(self.models.iter().map(String::as_str))?;
+        self.config.model.chain = Some(chain.clone());
+        self.read = self.read.take().map(|read| -> Read {
+            Arc::new(move || {
+                let mut config = read()?;
+                config.model.chain = Some(chain.clone());
+                Ok(config)
+            })
+        });
+        Ok(())
+    }
+
+    fn parts(&self) -> Result<(SystemArgs, Workshop), BuildError> {
         let mut settings = settings::system(&self.config);
         if self.short_lived {
             settings.recovery = Recovery::OnDemand;
         }
         let backends = self.backends()?;
-        let profile = self.profile(&backends)?;
+        let workshop = self.workshop(&backends)?;
         let classifier = match &self.classifier {
             Some(own) => Arc::clone(own),
             None => Arc::new(classifier(&self.config)?),
         };
-        Ok(SystemArgs {
+        let args = SystemArgs {
             settings,
             journal: self.records(),
-            clock: self.clock,
+            clock: self.clock.clone(),
             backends,
-            profiles: Profiles::new(profile),
+            profiles: workshop.profiles(&self.config)?,
             classifier,
             composer: Arc::new(composer(&self.config)?),
-        })
+        };
+        Ok((args, workshop))
     }
 
     #[cfg(not(feature = "testkit"))]
@@ -327,26 +375,6 @@ impl Builder {
             Some(point) => point.in_journal(journal),
             None => journal,
         }
-    }
-
-    fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
-        let tools = Arc::new(self.registry()?);
-        let models = self.choices(backends)?;
-        let mut policy = Policy::new(models, tools.specs());
-        settings::apply(&self.config, &mut policy);
-        if let Some(classifier) = &self.fallback {
-            policy.classifier = Arc::clone(classifier);
-        }
-        if let Some(turn) = &self.turn {
-            policy.turn = Arc::clone(turn);
-        }
-        let name = self
-            .project
-            .as_deref()
-            .map(project_name)
-            .unwrap_or_default();
-        let variables = variables(&self.config, name, std::iter::empty())?;
-        Ok(Profile::new(policy, variables, tools))
     }
 
     pub(super) fn registry(&self) -> Result<Registry, BuildError> {

@@ -7,6 +7,7 @@ use crate::{
     actor::StartError,
     config::{NotAllowed, PricesError},
     llm::{SetupError, script::ScriptError},
+    model::ProfileName,
     prompt,
     query::LexiconError,
     tool::{RegistryError, RootError},
@@ -73,6 +74,19 @@ pub enum BuildError {
     UnknownModel {
         /// As configured.
         model: String,
+        /// What there is.
+        known: String,
+    },
+    /// A tool that is not there.
+    #[error(
+        "the profile `{profile}` names the tool `{tool}`, and there is none: there is {known}; check its \
+         tools and `attachable`"
+    )]
+    UnknownTool {
+        /// In which profile.
+        profile: ProfileName,
+        /// As configured.
+        tool: String,
         /// What there is.
         known: String,
     },

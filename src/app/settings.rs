@@ -101,6 +101,10 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
         max_children: config.delegation.max_children.get(),
         default_tokens: u64::from(config.delegation.default_tokens.get()),
     };
+    let told = config.prompt.instructions.as_ref();
+    policy.instructions = told.map(|text| text.as_str().into());
+    let told = config.prompt.instructions.as_ref();
+    policy.instructions = told.map(|text| text.as_str().into());
     policy.parallel_calls = config.tools.max_parallel.size();
     policy.inbox_capacity = config.session.inbox_capacity.size();
 }
@@ -118,6 +122,7 @@ pub(super) fn server(config: &Config) -> http::Settings {
         max_connections: server.max_connections.size(),
         max_requests: server.max_requests.size(),
         max_queries: server.max_queries.size(),
+        max_backlog: server.max_backlog.size(),
         max_body: server.max_body.size(),
         allowed_hosts: texts(&server.allowed_hosts),
         allowed_origins: texts(&server.allowed_origins),
@@ -134,7 +139,7 @@ where
 }
 
 /// What tenants may have.
-fn tenants(config: &Config) -> TenantLimits {
+pub(super) fn tenants(config: &Config) -> TenantLimits {
     let tenants = &config.tenants;
     let named = tenants.named.0.iter().map(|(name, own)| {
         let limits = Limits {

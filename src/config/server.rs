@@ -28,6 +28,8 @@ pub struct Server {
     pub max_requests: Count<1, 1_000_000>,
     /// Most queries at a time; with more of them new messages are refused.
     pub max_queries: Count<1, 10_000_000>,
+    /// Most messages, and calls of models, that wait their turn; with more of them new messages are refused.
+    pub max_backlog: Count<1, 1_000_000>,
     /// Largest body of a request, in bytes.
     pub max_body: Count<1_024, 1_073_741_824>,
     /// Names that the server is asked for by, besides its address.
@@ -53,6 +55,7 @@ impl Default for Server {
             max_connections: Count::of::<10_000>(),
             max_requests: Count::of::<10_000>(),
             max_queries: Count::of::<20_000>(),
+            max_backlog: Count::of::<1_000>(),
             max_body: Count::of::<8_388_608>(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),

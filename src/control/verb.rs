@@ -56,6 +56,16 @@ pub enum Verb {
         #[serde(default = "page")]
         limit: u32,
     },
+    /// Lists the tenants that have sessions, by name.
+    Tenants {
+        /// Only those after this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>)]
+        after: Option<TenantId>,
+        /// At most so many, up to 1,000.
+        #[serde(default = "page")]
+        limit: u32,
+    },
     /// Tells how a session stands.
     Inspect {
         /// Which session.
@@ -216,6 +226,8 @@ pub enum Verb {
     Drain {},
     /// Ends the system in order.
     ShutDown {},
+    /// Reads the configuration anew, and puts into effect what can be without a new start.
+    Reload {},
 }
 
 /// The budgets of a query.
@@ -288,7 +300,12 @@ impl Verb {
             | Self::Approve { session, .. }
             | Self::Deny { session, .. }
             | Self::AttachTool { session, .. } => Some(session),
-            Self::List { .. } | Self::Approvals { .. } | Self::Drain {} | Self::ShutDown {} => None,
+            Self::List { .. }
+            | Self::Tenants { .. }
+            | Self::Approvals { .. }
+            | Self::Drain {}
+            | Self::ShutDown {}
+            | Self::Reload {} => None,
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// What a verb is answered with.
 #[derive(Serialize, ToSchema)]
 struct Answered {
-    /// `sessions`, `session`, `events`, `approvals`, `done`, `query`, `forked` or `deleted`, with what
+    /// `sessions`, `session`, `events`, `approvals`, `done`, `query`, `forked`, `reloaded` or `deleted`, with what
     /// belongs to it beside.
     #[schema(value_type = String)]
     #[serde(flatten)]

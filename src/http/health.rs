@@ -40,21 +40,21 @@ struct Readiness {
     ready: bool,
     /// `ok`, or why nothing can be made durable.
     journal: String,
-    /// Whether the server ends.
+    /// Whether the server ends, or drains because somebody has told it to.
     draining: bool,
     /// The circuit of each provider: `closed`, `open` or `half_open`.
     providers: BTreeMap<String, &'static str>,
 }
 
 /// Whether the server takes new messages and can answer them: the journal can be written, a provider of
-/// those that were asked answers, and the server does not end.
+/// those that were asked answers, and the server takes anything new.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses(
     (status = 200, body = Readiness),
     (status = 503, body = Readiness)
 ))]
 async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
     let journal = host.journal_check().journal(&host).await;
-    let draining = host.drain().has_begun();
+    let draining = host.takes_nothing_new();
     let states = host.oracle.providers();
     let open = |circuit| matches!(circuit, CircuitState::Open { .. });
     // Those that nobody has asked say nothing of whether an answer can be had.

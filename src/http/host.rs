@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
-    settings::Settings,
+    settings::Settings, several::Several,
 };
-use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
+use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +19,7 @@ struct Inner {
     chats: Chats,
     journal_check: JournalCheck,
     porter: Porter,
+    handed_in: Several,
 }
 
 /// See [`Host`].
@@ -27,8 +28,6 @@ pub struct Shares {
     pub oracle: Oracle,
     /// Its journal, to list what is kept; sessions are reached through `oracle`.
     pub journal: Arc<dyn Journal>,
-    /// The profiles that can be asked for, the default one first.
-    pub profiles: Vec<ProfileName>,
     /// How it listens, and how much it takes on.
     pub settings: Settings,
     /// Who may come in.
@@ -48,6 +47,7 @@ impl Host {
             chats: Chats::default(),
             journal_check: JournalCheck::default(),
             porter,
+            handed_in: Several::default(),
         }))
     }
 
@@ -62,6 +62,11 @@ impl Host {
         &self.0.chats
     }
 
+    /// Messages that are being handed in.
+    pub(super) fn handed_in(&self) -> &Several {
+        &self.0.handed_in
+    }
+
     pub(super) fn overload(&self) -> &Overload {
         &self.0.overload
     }
@@ -74,13 +79,26 @@ impl Host {
         &self.0.porter
     }
 
+    /// Whether the server ends, or somebody has told the system to drain.
+    #[must_use]
+    pub fn takes_nothing_new(&self) -> bool {
+        self.0.drain.has_begun() || self.oracle.is_draining()
+    }
+
     /// Whether the system takes another query; asked before anything is said to the actors.
     ///
     /// # Errors
     /// A problem with a hint when to try again.
     pub fn room_for_a_query(&self) -> Result<(), Problem> {
-        if self.0.drain.has_begun() {
+        if self.takes_nothing_new() {
             return Err(Problem::ends());
+        }
+        let waiting = self.oracle.backlog() + self.0.handed_in.now();
+        if waiting >= self.settings.max_backlog {
+            return Err(Problem::overloaded(format!(
+                "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
+                self.settings.max_backlog
+            )));
         }
         let running = self.oracle.busy();
         if running >= self.settings.max_queries {

@@ -26,6 +26,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
 
+pub(super) use brief::sweep;
 pub(super) use place::Chats;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {

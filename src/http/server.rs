@@ -7,7 +7,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Host, accept, accept::Listener, router};
+use super::{Host, accept, accept::Listener, openai, router};
 use crate::actor::System;
 
 /// How long those who wait for queries have to say how these stand, before the system stops.
@@ -28,6 +28,7 @@ impl Server {
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
         let (routes, _) = router(host.clone());
+        openai::sweep(&host);
         let accepting = accept::accept(listener, routes, host.clone());
         #[expect(
             clippy::disallowed_methods,

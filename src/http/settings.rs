@@ -26,6 +26,8 @@ pub struct Settings {
     pub max_requests: usize,
     /// With so many queries running no more are taken.
     pub max_queries: usize,
+    /// With so many messages and calls of models waiting their turn no more messages are taken.
+    pub max_backlog: usize,
     /// Largest body of a request, in bytes.
     pub max_body: usize,
     /// Names that it is asked for by, besides `localhost` and its address.
@@ -50,6 +52,7 @@ impl Default for Settings {
             max_connections: 10_000,
             max_requests: 10_000,
             max_queries: 20_000,
+            max_backlog: 1_000,
             max_body: 8 << 20,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),

@@ -3,13 +3,17 @@
 //! Asked where messages are taken and sessions are made, before anything is said to the actors. What is let
 //! in counts as long as the answer is held, and from then on where it is.
 
-use super::{Host, Problem};
+use std::time::Duration;
+
+use super::{Host, Problem, several::OneMore};
 use crate::{
     access::{Account, NewSession, Pending, Room},
     journal,
     model::{SessionKey, TenantId},
 };
 
+/// How long the journal may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Sessions read at a time.
 const PAGE: usize = 1_024;
 
@@ -18,6 +22,7 @@ const PAGE: usize = 1_024;
 #[must_use = "it counts as long as it is held"]
 pub struct Place {
     _message: Option<Pending>,
+    _handed_in: OneMore,
     session: Option<NewSession>,
 }
 
@@ -37,9 +42,11 @@ impl Host {
     /// A problem with a hint when to try again.
     pub async fn room_for_a_message(&self, key: &SessionKey) -> Result<Place, Problem> {
         self.room_for_a_query()?;
+        let handed_in = self.handed_in().one_more();
         let Some(account) = self.oracle.tenants().account(&key.tenant) else {
             return Ok(Place {
                 _message: None,
+                _handed_in: handed_in,
                 session: None,
             });
         };
@@ -47,6 +54,7 @@ impl Host {
         let session = self.place_for(&account, key).await?;
         Ok(Place {
             _message: message,
+            _handed_in: handed_in,
             session,
         })
     }
@@ -62,6 +70,7 @@ impl Host {
         };
         Ok(Place {
             _message: None,
+            _handed_in: self.handed_in().one_more(),
             session,
         })
     }
@@ -71,7 +80,7 @@ impl Host {
         account: &Account,
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
-        if !account.counts_sessions() || self.journal.find(key.clone()).await?.is_some() {
+        if !account.counts_sessions() || within(self.journal.find(key.clone())).await?.is_some() {
             return Ok(None);
         }
         loop {
@@ -87,7 +96,7 @@ impl Host {
     async fn kept(&self, tenant: &TenantId, most: usize) -> Result<usize, journal::Error> {
         let (mut kept, mut after) = (0, None);
         while kept <= most {
-            let page = self.journal.list(tenant.clone(), after, PAGE).await?;
+            let page = within(self.journal.list(tenant.clone(), after, PAGE)).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             // Nobody's conversation.
@@ -98,6 +107,15 @@ impl Host {
         }
         Ok(kept)
     }
+}
+
+/// With a deadline: whoever asks holds a place meanwhile.
+async fn within<T>(
+    asked: impl Future<Output = Result<T, journal::Error>>,
+) -> Result<T, journal::Error> {
+    let silent = || journal::Error::Unavailable(format!("no answer within {PATIENCE:?}"));
+    let answer = tokio::time::timeout(PATIENCE, asked).await;
+    answer.unwrap_or_else(|_| Err(silent()))
 }
 
 impl From<journal::Error> for Problem {

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
     fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
         (**self).claim(key)
+    }
+
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+        (**self).claim_if(key, only)
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

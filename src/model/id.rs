@@ -148,6 +148,9 @@ impl ProfileName {
     }
 }
 
+/// How the names of sessions begin that last for one request.
+const BRIEF: &str = "once-";
+
 impl SessionName {
     /// The session that holds what belongs to none (spec 9); nobody can talk with it.
     #[must_use]
@@ -159,6 +162,20 @@ impl SessionName {
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         *self == Self::system()
+    }
+
+    /// A name for a session that lasts for one request, from a UUID (version 7) that the caller drew.
+    #[must_use]
+    pub fn brief(id: uuid::Uuid) -> Self {
+        Self(format!("{BRIEF}{}", id.hyphenated()).into())
+    }
+
+    /// Whether it is the name of a session that lasts for one request. Whoever finds one that nobody works
+    /// for knows that a crash has left it.
+    #[must_use]
+    pub fn is_brief(&self) -> bool {
+        let id = self.0.strip_prefix(BRIEF);
+        id.is_some_and(|id| uuid::Uuid::parse_str(id).is_ok())
     }
 
     /// A name for a session nobody named, from a UUID that the caller drew.

@@ -27,6 +27,8 @@ mod config;
 mod crash;
 #[cfg(unix)]
 mod ctl;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod doctor;
 #[cfg(unix)]
 mod draining;

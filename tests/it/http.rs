@@ -17,6 +17,7 @@ mod health;
 mod limits;
 mod native;
 mod openai;
+mod profiles;
 mod server;
 mod tenants;
 

@@ -120,6 +120,21 @@ impl Books {
         }
     }
 
+    /// The limits are others from now on; what has not changed goes on.
+    pub(super) fn limit(&mut self, limits: Limits) {
+        let before = std::mem::replace(&mut self.limits, limits);
+        if before.requests_per_minute != limits.requests_per_minute {
+            self.requests = limits.requests_per_minute.map(Bucket::new);
+        }
+        if before.tokens_per_minute != limits.tokens_per_minute {
+            self.tokens = limits.tokens_per_minute.map(Bucket::new);
+        }
+        if before.sessions.is_none() {
+            // Nobody has counted since.
+            self.sessions = None;
+        }
+    }
+
     pub(super) fn request(&mut self, now: Duration) -> Result<(), Over> {
         let limit = self.limits.requests_per_minute.unwrap_or(u64::MAX);
         let taken = self
@@ -250,6 +265,31 @@ mod tests {
         assert_eq!(books.message(NOW), Err(over));
         books.waits(1, 0);
         books.message(NOW).unwrap();
+    }
+
+    #[test]
+    fn limits_change_and_what_was_used_stays_used() {
+        let limits = |requests, tokens, queued, sessions| Limits {
+            requests_per_minute: requests,
+            tokens_per_minute: tokens,
+            queued,
+            sessions,
+        };
+        let mut books = Books::new(limits(Some(1), None, None, Some(9)));
+        books.counted(NOW, 5);
+        books.request(NOW).unwrap();
+        books.message(NOW).unwrap();
+        books.limit(limits(Some(1), Some(7), Some(1), Some(5)));
+        assert!(books.request(NOW).is_err(), "that limit is as before");
+        assert_eq!(books.message(NOW), Err(Over::Queued { limit: 1 }));
+        let full = Decided::Full(Over::Sessions { limit: 5 });
+        assert_eq!(books.room_for_session(NOW), full);
+        books.limit(limits(Some(2), None, None, None));
+        books.request(NOW).unwrap();
+        books.message(NOW).unwrap();
+        assert_eq!(books.room_for_session(NOW), Decided::Unlimited);
+        books.limit(limits(None, None, None, Some(9)));
+        assert_eq!(books.room_for_session(NOW), Decided::Count { most: 9 });
     }
 
     #[test]

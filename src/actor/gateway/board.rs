@@ -113,6 +113,11 @@ impl Board {
         self.0.detail.send_replace(detail);
     }
 
+    /// Calls that wait their turn.
+    pub(in crate::actor) fn waiting(&self) -> usize {
+        self.0.waiting.load(Ordering::Relaxed)
+    }
+
     /// As it was last written.
     pub(in crate::actor) fn read(&self) -> ProviderState {
         let now = self.0.clock.now();

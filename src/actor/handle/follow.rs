@@ -6,6 +6,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use futures_util::stream::{self, Stream};
+use tokio::time::{Instant, timeout_at};
 
 use super::{AskError, Notice, Progress, SessionHandle, Subscription};
 use crate::{
@@ -66,6 +67,9 @@ pub struct Follow {
     backlog: VecDeque<Arc<Event>>,
     /// Whether the journal may have more than was read from it.
     behind: bool,
+    /// When the bus said something last, or the journal was looked at. Kept here, so that whoever gives a
+    /// call up again and again does not put the look off for ever.
+    heard: Instant,
 }
 
 impl SessionHandle {
@@ -86,6 +90,7 @@ impl SessionHandle {
             end: last,
             backlog: VecDeque::new(),
             behind: true,
+            heard: Instant::now(),
         })
     }
 
@@ -126,7 +131,9 @@ impl Follow {
                 self.read_on().await?;
                 continue;
             }
-            match tokio::time::timeout(self.patience(), self.notices.next()).await {
+            let told = timeout_at(self.heard + self.patience(), self.notices.next()).await;
+            self.heard = Instant::now();
+            match told {
                 Ok(Some(Notice::Event(event))) if event.seq == self.seen.next() => {
                     return Ok(self.tell(event));
                 }

@@ -1,8 +1,8 @@
-//! Handing in a message, and following what comes of it.
+//! Messages on their way to a session, and following what comes of them.
 
 use std::time::Duration;
 
-use super::{Answer, AskError, SessionHandle, Watch, watch::Detail};
+use super::{Answer, AskError, Detail, SessionHandle, Submitted, Watch};
 use crate::{
     actor::letters::Where,
     kernel::{Command, Reply},
@@ -18,14 +18,25 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
-        let (query, _) = self.submit_anywhere(submission).await?;
-        Ok(query)
+        Ok(self.submit_and_tell(submission).await?.query)
     }
 
-    async fn submit_anywhere(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
+    /// The same, and says where its acceptance was recorded.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn submit_and_tell(&self, submission: Submission) -> Result<Submitted, AskError> {
+        let (submitted, _) = self.submit_anywhere(submission).await?;
+        Ok(submitted)
+    }
+
+    async fn submit_anywhere(
+        &self,
+        submission: Submission,
+    ) -> Result<(Submitted, Where), AskError> {
         // What runs may still need its sub-agents.
-        if self.opening.parent.is_none() && self.router.is_draining() {
-            return Err(AskError::Stopped);
+        if self.opening.parent.is_none() {
+            self.router.takes_new()?;
         }
         if submission.text.trim().is_empty() {
             return Err(AskError::EmptyQuestion);
@@ -41,7 +52,7 @@ impl SessionHandle {
             return Err(AskError::Key { bytes });
         }
         match self.command_anywhere(Command::Submit(submission)).await? {
-            (Reply::Query { query }, at) => Ok((query, at)),
+            (Reply::Query { query, at: seq }, at) => Ok((Submitted { query, seq }, at)),
             (Reply::Done, _) => Err(AskError::Stopped),
         }
     }
@@ -51,7 +62,7 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
-        self.follow_query(submission, Detail::All).await
+        self.ask_for(submission, Detail::All).await
     }
 
     /// Follows a query that was handed in before, from its beginning; it may have ended.
@@ -59,9 +70,30 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; a query that there never was counts as deleted.
     pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
-        let filter = Detail::All.filter(self.key.clone());
-        let events = self.subscribe_to(filter.clone());
-        Watch::from_the_journal(self.clone(), (query, Where::Here), filter, events).await
+        self.watch_for(query, Detail::All).await
+    }
+
+    /// As [`Self::ask`], with no more told than this: the less, the cheaper.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn ask_for(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
+        let events = detail.listen(self);
+        let maybe_repeated = submission.idempotency_key.is_some();
+        let (Submitted { query, .. }, at) = self.hand_in(submission).await?;
+        if maybe_repeated || at == Where::Elsewhere {
+            return Watch::from_the_journal(self.clone(), (query, at), detail, events).await;
+        }
+        Ok(Watch::new(self.clone(), query, detail, events))
+    }
+
+    /// As [`Self::watch`], with no more told than this.
+    ///
+    /// # Errors
+    /// See [`AskError`]; a query that there never was counts as deleted.
+    pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
+        let events = detail.listen(self);
+        Watch::from_the_journal(self.clone(), (query, Where::Here), detail, events).await
     }
 
     /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
@@ -70,14 +102,12 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
-        self.follow_query(submission, Detail::End)
-            .await?
-            .answer()
-            .await
+        let watch = self.ask_for(submission, Detail::End).await?;
+        watch.answer().await
     }
 
     /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
-    async fn hand_in(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
+    async fn hand_in(&self, submission: Submission) -> Result<(Submitted, Where), AskError> {
         const TRIES: u32 = 4;
         const PAUSE: Duration = Duration::from_millis(250);
         let mut tries = 1;
@@ -92,20 +122,5 @@ impl SessionHandle {
             tries += 1;
             tokio::time::sleep(PAUSE).await;
         }
-    }
-
-    async fn follow_query(
-        &self,
-        submission: Submission,
-        detail: Detail,
-    ) -> Result<Watch, AskError> {
-        let filter = detail.filter(self.key.clone());
-        let events = self.subscribe_to(filter.clone());
-        let maybe_repeated = submission.idempotency_key.is_some();
-        let (query, at) = self.hand_in(submission).await?;
-        if maybe_repeated || at == Where::Elsewhere {
-            return Watch::from_the_journal(self.clone(), (query, at), filter, events).await;
-        }
-        Ok(Watch::new(self.clone(), query, filter, events))
     }
 }

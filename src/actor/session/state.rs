@@ -5,20 +5,19 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
+use super::{Acknowledged, Opening, SessionArgs, SessionMsg, standing};
 use crate::{
     access::Inbox,
     actor::{
         flight::Flight,
         mailbox::Mailbox,
         meter::Alive,
-        profile::Profile,
+        profile::{Profile, Profiles},
         pulse::{Expected, Pulse, Stage},
         replay::Replayed,
         services::Services,
         shard::ShardMsg,
         task::Task,
-        view::SessionView,
     },
     journal::{self, Append, Claim, Entry},
     kernel::{Decision, Moment, Order, Refusal, Report, Session, Step},
@@ -36,6 +35,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
+    /// Where it is from: others may hold by now.
+    pub(super) profiles: Arc<Profiles>,
     pub(super) session: Session,
     /// The right to append; none before activation.
     pub(super) claim: Option<Claim>,
@@ -93,12 +94,13 @@ impl SessionState {
         } = args;
         let alive = services.meter.enter();
         let inbox = services.tenants.account(&key.tenant).map(Inbox::new);
+        let profiles = services.profiles.now();
         let Replayed {
             session,
             opening,
             profile,
             last,
-        } = Replayed::new(opening, &services.profiles);
+        } = Replayed::new(opening, &profiles);
         Self {
             key,
             opening,
@@ -107,6 +109,7 @@ impl SessionState {
             flight: Arc::default(),
             services,
             profile,
+            profiles,
             session,
             claim: None,
             last,
@@ -147,9 +150,10 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
+        self.renew();
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
-                let answer = decision.reply;
+                let answer = decision.reply_after(self.last);
                 self.step(me, decision).await?;
                 Ok(answer)
             }
@@ -382,18 +386,5 @@ impl SessionState {
             }
             Step::Tools { .. } => Expected::Progress,
         }
-    }
-
-    /// How it stands.
-    pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = match &self.away {
-            Some(away) => Err(away.clone()),
-            None => {
-                let key = self.key.clone();
-                Ok(Some(SessionView::of(key, &self.session, self.last)))
-            }
-        };
-        // The caller may have given up; that is its right.
-        let _ = reply.send(view);
     }
 }

@@ -153,6 +153,7 @@ impl KeeperState {
         let supervisor = kept.supervisor.clone();
         self.ending = Some(Task::spawn(async move {
             leave(&oracle, drain).await;
+            oracle.deletions.end();
             stop(&supervisor).await;
             let _ = keeper.cast(KeeperMsg::Over);
         }));
@@ -162,6 +163,7 @@ impl KeeperState {
         let Some(kept) = &self.kept else {
             return;
         };
+        kept.oracle.deletions.end();
         let (keeper, supervisor) = (me.clone(), kept.supervisor.clone());
         self.ending = Some(Task::spawn(async move {
             stop(&supervisor).await;
@@ -203,6 +205,10 @@ pub(super) async fn leave(oracle: &Oracle, drain: Duration) {
         tokio::time::sleep(LOOK).await;
     }
     oracle.park(STOP).await;
+    // What people did to the system is on record when it has ended.
+    if tokio::time::timeout(STOP, oracle.settled()).await.is_err() {
+        tracing::warn!("what was done last is not in the system's log");
+    }
 }
 
 pub(super) async fn stop(supervisor: &ActorRef<SupervisorMsg>) {

@@ -58,7 +58,7 @@ impl Actor for RootActor {
             done: Some(done),
         };
         // Answered by the end itself: nobody is left to send a word.
-        let _ = state.keeper.call(end, Some(drain + STOP * 3)).await;
+        let _ = state.keeper.call(end, Some(drain + STOP * 4)).await;
         Ok(())
     }
 }

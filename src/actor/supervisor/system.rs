@@ -146,6 +146,7 @@ async fn start_kept(
         Err(error) => {
             // The parent is about to end; what was brought back meanwhile leaves again in order.
             keeper::leave(&oracle, Duration::ZERO).await;
+            oracle.deletions.end();
             keeper::stop(&supervisor).await;
             return Err(error);
         }

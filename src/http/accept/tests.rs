@@ -57,7 +57,6 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
         keys: Arc::default(),
         oracle: system.oracle().clone(),
         journal: system.journal(),
-        profiles: Vec::new(),
         settings,
     });
     let drain = host.drain().clone();

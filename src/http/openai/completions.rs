@@ -19,7 +19,7 @@ use super::{
     wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{SessionHandle, Watch},
+    actor::{Detail, SessionHandle, Watch},
     http::{Caller, Host, Problem, problem::ProblemBody},
     model::Submission,
 };
@@ -42,7 +42,7 @@ const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
             description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
         ("X-Oracle-Progress" = Option<String>, Header,
             description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question."),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question of the conversation that is named; without one it is ignored."),
     ),
     request_body = ChatRequest,
     responses(
@@ -67,11 +67,11 @@ pub(super) async fn create(
     let asker = Asker {
         host: &host,
         caller: &caller,
-        profile,
+        profile: &profile,
     };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
-            let _turn = host.chats().turn(&caller.session(chat.clone())).await;
+            let _turn = host.chats().turn(&caller.session(chat.clone())).await?;
             let placed = asker.place(chat, &asked, &wishes).await?;
             let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
             (session, watch, None)
@@ -130,9 +130,14 @@ async fn ask(
     asked: &Asked,
     wishes: &Wishes,
 ) -> Result<(SessionHandle, Watch), Problem> {
+    // Text as it arrives may have to be taken back, so nobody is told of it.
+    let detail = match asked.stream {
+        Some(_) => Detail::Events,
+        None => Detail::End,
+    };
     match placed {
         Placed::Follow(session, query) => {
-            let watch = session.watch(query).await?;
+            let watch = session.watch_for(query, detail).await?;
             Ok((session, watch))
         }
         Placed::Ask(session, import) => {
@@ -142,7 +147,7 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask(submission).await?;
+            let watch = session.ask_for(submission, detail).await?;
             room.taken();
             Ok((session, watch))
         }

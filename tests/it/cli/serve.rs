@@ -35,19 +35,39 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn start(place: &Place, line: &str) -> Self {
-        let mut child = place.oracle(line).command().spawn().unwrap();
+        let (server, before) = Self::of(place.oracle(line).command());
+        assert!(before.is_empty(), "{before:?}");
+        server
+    }
+
+    /// The server that this command starts, and what it says before it listens.
+    pub(super) fn of(mut command: Command) -> (Self, Vec<String>) {
+        let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = err.next().unwrap().unwrap();
-        let address = first.strip_prefix("oracle: listens on http://");
-        let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
-        Self {
+        let mut before = Vec::new();
+        let address = loop {
+            let Some(line) = err.next() else {
+                panic!("it ended: {before:?}");
+            };
+            let line = line.unwrap();
+            match line.strip_prefix("oracle: listens on http://") {
+                Some(address) => break address.to_owned(),
+                None => before.push(line),
+            }
+        };
+        let server = Self {
             child,
             err,
             address,
-        }
+        };
+        (server, before)
     }
 
-    fn get(&self, path: &str) -> String {
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn get(&self, path: &str) -> String {
         let mut tcp = TcpStream::connect(&self.address).unwrap();
         let host = &self.address;
         let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");

@@ -157,7 +157,6 @@ mod without_sockets {
     use http_body_util::BodyExt as _;
     use oracle_agent::{
         http::{Host, Settings, Shares, router},
-        model::ProfileName,
         testkit::{Obstacle, Obstructed, TestSystem, let_pass},
     };
     use tower::ServiceExt as _;
@@ -169,7 +168,6 @@ mod without_sockets {
             keys: std::sync::Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
-            profiles: vec![ProfileName::oracle()],
             settings: Settings::default(),
         })
     }

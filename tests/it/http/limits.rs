@@ -364,3 +364,38 @@ async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up()
     drop(waiting);
     while !figures().await.contains(&in_work(0)) {}
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_messages_wait_their_turn_no_more_are_taken() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = greeter().journal(Arc::new(journal.clone()));
+    let server = TestServer::with(oracle, |settings| settings.max_backlog = 1);
+    let server = server.await.unwrap();
+    journal.set(Obstacle::SilentAppends);
+    let [first, _] = questions("first");
+    let mut waits = Raw::to(server.address());
+    waits.send(&first);
+    while server.host().room_for_a_query().is_ok() {
+        tokio::task::yield_now().await;
+    }
+    for question in questions("second") {
+        let answer = Raw::to(server.address()).send(&question).answer();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(
+            answer.contains("retry-after: 1") && answer.contains("server.max_backlog"),
+            "{answer}"
+        );
+    }
+    // What a model works on does not wait.
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let server = TestServer::with(TestOracle::new(model), |settings| settings.max_backlog = 1);
+    let server = server.await.unwrap();
+    for number in 0..20 {
+        let [question, _] = questions(&format!("s{number}"));
+        let answer = Raw::to(server.address()).send(&question).answer();
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+        while server.oracle().backlog() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::Memory,
+    journal::{
+        Memory,
+        faulty::{Faulty, Operation, Plan},
+    },
     llm::Scripted,
     model::Event,
     testkit::{Obstacle, Obstructed, TestOracle, let_pass},
@@ -287,4 +290,18 @@ async fn a_long_text_stands_by_reference_and_is_had_on_its_own() {
         (&whole["seq"], &whole["type"]),
         (&event["seq"], &event["type"])
     );
+}
+
+#[tokio::test]
+async fn few_events_among_many_are_found_in_few_looks() {
+    let journal = Arc::new(Faulty::new(Memory::new(), Plan::new()));
+    let oracle = TestOracle::new(long_winded(1, 20)).journal(journal.clone());
+    let api = Api::of(oracle).await;
+    api.session("s").ask("where is it?").await.unwrap();
+    let before = journal.calls(Operation::Read);
+    let (_, page) = api
+        .get("/api/sessions/s/events?limit=1&type=query.finished")
+        .await;
+    assert_eq!(page["events"][0]["type"], "query.finished", "{page}");
+    assert_eq!(journal.calls(Operation::Read) - before, 1);
 }

@@ -172,6 +172,35 @@ async fn the_same_question_meanwhile_waits_for_the_same_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_same_words_under_another_key_are_another_question_also_meanwhile() {
+    let script = Scripted::new()
+        .reply(done("There."))
+        .slowly(std::time::Duration::from_secs(5));
+    let served = Served::start(TestOracle::new(script.clone())).await;
+    let headers = |key: &'static str| [S, ("idempotency-key", key)];
+    let (k1, k2) = (headers("1"), headers("2"));
+    let ask = |headers| served.post(headers, chat(&["one"]));
+    let (one, again, other) = tokio::join!(ask(&k1), ask(&k1), ask(&k2));
+    assert_eq!((one.session(), again.session()), ("s".into(), "s".into()));
+    assert_ne!(other.session(), "s");
+    assert_eq!(served.count("s", "query.accepted").await, 1);
+    assert_eq!(served.count(&other.session(), "query.accepted").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_new_and_sent_again_is_asked_once() {
+    let served = echo().await;
+    let tail = ("x-oracle-history", "tail");
+    let again = ("x-stainless-retry-count", "1");
+    let one = served.post(&[S, tail], chat(&["one"])).await;
+    let repeated = served.post(&[S, tail, again], chat(&["one"])).await;
+    assert_eq!(repeated.answer(), one.answer());
+    assert_eq!(served.count("s", "query.accepted").await, 1);
+    served.post(&[S, tail], chat(&["one"])).await;
+    assert_eq!(served.count("s", "query.accepted").await, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
     let script = Scripted::new()
         .reply(done("1"))
