@@ -3,7 +3,7 @@
 //!
 //! | actor | how many | supervised by | failure |
 //! |---|---|---|---|
-//! | `supervisor` | one | whoever started the system | ends the system |
+//! | `supervisor` | one | its keeper, which a host's actor has the root of | ends the system |
 //! | `shard` | fixed, by hash of the session | supervisor | restarted; its sessions come back from the journal |
 //! | `session` | one per live conversation | its shard | restarted from the journal, within limits |
 //! | `classifier`, `composer` | a few, chosen by the caller | supervisor | restarted; stateless |
@@ -33,6 +33,7 @@ mod mailbox;
 mod message;
 mod meter;
 mod pool;
+pub mod port;
 mod profile;
 mod pulse;
 mod recovery;

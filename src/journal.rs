@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
 
+mod arc;
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
 #[cfg(any(test, feature = "testkit"))]

@@ -16,6 +16,6 @@ mod pattern;
 mod score;
 mod text;
 
-pub use classifier::{Classifier, Context};
+pub use classifier::{Classifier, Context, QueryClassifier};
 pub use error::LexiconError;
 pub use lexicon::Lexicon;

@@ -158,17 +158,17 @@ impl Oracle {
         join_all(parked).await;
     }
 
-    /// A session by its key; it comes into being with the first thing that is asked of it.
+    /// A session by its key, or by its name for the local tenant; it comes into being with the first thing that is asked of it.
     #[must_use]
-    pub fn session(&self, key: SessionKey) -> SessionHandle {
+    pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
         self.session_of(key, ProfileName::oracle())
     }
 
     /// The same, by another profile if the session is new.
     #[must_use]
-    pub fn session_of(&self, key: SessionKey, profile: ProfileName) -> SessionHandle {
+    pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         let parent = None;
-        let session = self.router.session(key, Opening { profile, parent });
+        let session = self.router.session(key.into(), Opening { profile, parent });
         session.acting(self.by.clone())
     }
 
@@ -218,7 +218,33 @@ impl Oracle {
     }
 }
 
-/// One session. Cheap to clone.
+/// One session. Cheap to clone, and good over restarts of the session.
+///
+/// ```
+/// use oracle_agent::{
+///     actor::{Oracle, Progress},
+///     model::{SessionName, Submission},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let system = Oracle::builder().start().await?;
+/// let session = system.oracle().session(SessionName::new("s")?);
+///
+/// // To the end at once, or event by event.
+/// session.answer(Submission::new("hello")).await?;
+/// let mut watch = session.ask(Submission::new("hello again")).await?;
+/// while let Some(progress) = watch.next().await? {
+///     match progress {
+///         Progress::Event(event) => println!("{} {}", event.seq, event.kind),
+///         Progress::Frame(frame) => print!("{}", frame.text),
+///     }
+/// }
+/// println!("{}", watch.answer().await?.text);
+/// assert_eq!(session.view().await?.state, "idle");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SessionHandle {
     router: Router,
@@ -288,6 +314,14 @@ impl SessionHandle {
         match self.opening.parent {
             None => Admission::IfRoom,
             Some(_) => Admission::Always,
+        }
+    }
+
+    /// Whether there is still a system to have it.
+    pub(super) fn is_reachable(&self) -> Result<(), AskError> {
+        match self.router.shards.is_closed() {
+            true => Err(AskError::Stopped),
+            false => Ok(()),
         }
     }
 

@@ -209,6 +209,7 @@ impl From<BuildError> for Stop {
             | BuildError::Script(_)
             | BuildError::Provider(_)
             | BuildError::Setup(_)
+            | BuildError::Models(_)
             | BuildError::UnknownTool { .. }
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use super::providers::ProviderError;
 use crate::{
     actor::StartError,
-    config::PricesError,
+    config::{NotAllowed, PricesError},
     llm::{SetupError, script::ScriptError},
     model::ProfileName,
     prompt,
@@ -64,6 +64,9 @@ pub enum BuildError {
     /// A provider of the chain cannot be called with what is configured for it.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The models that are to be asked have no such names, or are too many.
+    #[error("the models to ask: allowed is {0}")]
+    Models(#[from] NotAllowed),
     /// A model that nobody serves.
     #[error(
         "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"

@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use toml::{Table, Value};
@@ -36,7 +36,7 @@ const LIVE: [&str; 13] = [
 const CHAIN: &str = "model.chain";
 
 /// Reads a configuration, wherever it is.
-pub(super) type Read = Box<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
+pub(super) type Read = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
 
 /// See the module.
 pub(super) struct Reloader {

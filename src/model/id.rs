@@ -211,6 +211,13 @@ impl SessionKey {
     }
 }
 
+/// A session of the local tenant.
+impl From<SessionName> for SessionKey {
+    fn from(name: SessionName) -> Self {
+        Self::local(name)
+    }
+}
+
 impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.tenant, self.name)

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
+use super::{Answer, AskError, Router, SessionHandle, Watch, watch::Detail};
 use crate::{
     actor::{letters::Where, session::Opening},
     journal::{self, Entry},

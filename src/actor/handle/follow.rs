@@ -5,6 +5,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use futures_util::stream::{self, Stream};
 use tokio::time::{Instant, timeout_at};
 
 use super::{AskError, Notice, Progress, SessionHandle, Subscription};
@@ -25,7 +26,33 @@ const LOOK_ELSEWHERE: Duration = Duration::from_secs(5);
 /// Pause before a bus that is being replaced is asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Follows a session.
+/// Follows a session: begun by [`SessionHandle::follow`], and resumed by the number of the event that was seen
+/// last.
+///
+/// ```
+/// use futures_util::TryStreamExt as _;
+/// use oracle_agent::{actor::{Frames, Oracle, Progress}, model::{Seq, SessionName, Submission}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = Oracle::builder().start().await?;
+/// let session = system.oracle().session(SessionName::new("s")?);
+/// session.answer(Submission::new("hello")).await?;
+///
+/// let mut first = session.follow(Seq(0), Frames::No).await?;
+/// first.next().await?;
+/// let seen = first.seen();
+/// drop(first);
+///
+/// // Later, and perhaps in another process: what comes after it, once and in order.
+/// let rest = session.follow(seen, Frames::No).await?;
+/// let Some(Progress::Event(event)) = std::pin::pin!(rest.into_stream()).try_next().await? else {
+///     panic!("there is more");
+/// };
+/// assert_eq!(event.seq, seen.next());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Follow {
     session: SessionHandle,
     /// Its number: one that is deleted and made anew is another.
@@ -117,6 +144,17 @@ impl Follow {
                 Ok(None) => self.subscribe_again().await?,
             }
         }
+    }
+
+    /// The same as a stream. It ends after an error.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Progress, AskError>> + Send {
+        stream::unfold(Some(self), |follow| async {
+            let mut follow = follow?;
+            match follow.next().await {
+                Ok(progress) => Some((Ok(progress), Some(follow))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
     }
 
     fn tell(&mut self, event: Arc<Event>) -> Progress {
