@@ -149,7 +149,12 @@ async fn a_child_asks_in_order_and_its_parent_hears_everything_once() {
     let pause = |reply| SessionMsg::Do(Command::Pause, reply);
     let paused = hosted.port.call(pause, None).await.unwrap();
     assert!(matches!(paused, CallResult::Success(Ok(_))));
-    assert_eq!(hosted.heard().await.1, "control.paused");
+    let mut heard = hosted.heard().await.1;
+    // It may have left memory before, which is an event too.
+    while heard == "session.passivated" {
+        heard = hosted.heard().await.1;
+    }
+    assert_eq!(heard, "control.paused");
 }
 
 #[tokio::test(start_paused = true)]
