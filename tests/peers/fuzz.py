@@ -92,7 +92,7 @@ def main(oracle):
             drain, shut_down = LAST_VERBS
             check("a drain", post(f"{url}/api/control", admin, {"verb": drain})[0], 200)
             status, answer, headers = post(f"{url}/api/sessions/late/messages", user, {"text": "too late"})
-            check("a message after it", (status, answer["error"]["code"]), (503, "unavailable"))
+            check("a message after it", (status, answer["error"]["code"]), (503, "draining"))
             assert int(headers["retry-after"]) > 0, headers
 
 
