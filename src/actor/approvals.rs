@@ -123,29 +123,33 @@ impl Oracle {
         limit: usize,
     ) -> Result<WaitingCalls, AskError> {
         let until = Instant::now() + PATIENCE;
-        let (mut at_rest, mut after) = (HashSet::new(), Sid(0));
+        let (mut unfinished, mut after) = (HashSet::new(), Sid(0));
         let (mut incomplete, mut to_the_end) = (false, true);
         loop {
             let page = self.router.journal.unfinished(after, PAGE);
             let page = within(self.router.acknowledge, page).await?;
             let Some(last) = page.last() else { break };
             after = last.sid;
-            let theirs = page.into_iter().filter(|known| known.key.tenant == *tenant);
-            let theirs: Vec<Known> = theirs.filter(|known| !self.lives(&known.key)).collect();
+            let mut theirs: Vec<Known> = page
+                .into_iter()
+                .filter(|known| known.key.tenant == *tenant)
+                .collect();
+            // Also one that lives now and may have left memory by the end of this: what it told stays true.
+            unfinished.extend(theirs.iter().map(|known| known.key.clone()));
+            theirs.retain(|known| !self.lives(&known.key));
             let all =
                 stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
             // What was read until then is known.
             let in_time = timeout_at(until, all).await.is_ok();
             let knows = |known: &Known| self.router.approvals.knows(known);
             incomplete |= !theirs.iter().all(knows);
-            at_rest.extend(theirs.into_iter().map(|known| known.key));
             if !in_time {
                 (incomplete, to_the_end) = (true, false);
                 break;
             }
         }
         // Of those that were not looked at, nothing is forgotten.
-        let matters = |key: &SessionKey| !to_the_end || at_rest.contains(key) || self.lives(key);
+        let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
         let mut approvals = self.router.approvals.of(tenant, matters);
         approvals.truncate(limit.clamp(1, MOST));
         Ok(WaitingCalls {

@@ -231,7 +231,9 @@ impl SessionState {
             records, effects, ..
         } = decision;
         let before = self.at();
-        if !records.is_empty() {
+        if records.is_empty() {
+            self.tell_approvals(0);
+        } else {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             let taken = self.append(records.clone(), began).await?;
@@ -240,13 +242,14 @@ impl SessionState {
                 self.session.evolve(record);
             }
             self.count(&records, began, taken);
+            // Who hears of a call that waits finds it among those.
+            self.tell_approvals(records.len());
             self.publish(records);
             self.keep();
         }
         if !effects.is_empty() || self.at() != before {
             self.pulse.beat(self.services.clock.monotonic_millis());
         }
-        self.tell_approvals();
         // Before the effects: the supervisor must know of a query before its call passes through.
         self.sign_of_life(me);
         for effect in effects {
@@ -255,12 +258,14 @@ impl SessionState {
         Ok(())
     }
 
-    /// Also what it told stays true when it leaves memory: its last record is known with it.
-    fn tell_approvals(&mut self) {
+    /// Before so many records are published. Also what it told stays true when it leaves memory: its last
+    /// record is known with it.
+    fn tell_approvals(&mut self, unpublished: usize) {
         let waits = self.session.waiting_calls().next().is_some();
         let approvals = &self.services.router.approvals;
         if waits {
-            approvals.tell(&self.key, &self.session, self.last);
+            let last = (0..unpublished).fold(self.last, |last, _| last.next());
+            approvals.tell(&self.key, &self.session, last);
         } else if self.approvals_told {
             approvals.forget(&self.key);
         }
