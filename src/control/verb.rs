@@ -3,7 +3,10 @@
 //! A verb is a JSON object with its name as `verb`. What is not known is refused by name, so that a
 //! misspelt field never means less than was asked for.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{Code, Refused, subject::Subject};
@@ -252,6 +255,15 @@ impl Verb {
     /// # Errors
     /// [`Code::InvalidValue`], with what is wrong.
     pub fn from_json(text: &[u8]) -> Result<Self, Refused> {
+        // serde would take a list of the values and the number of a verb too, and numbers change.
+        let fields: HashMap<String, &RawValue> =
+            serde_json::from_slice(text).map_err(|error| invalid(&error))?;
+        if let Some(verb) = fields.get("verb")
+            && !verb.get().starts_with('"')
+        {
+            let message = "that is no verb of the control channel: `verb` has to be its name";
+            return Err(Refused::new(Code::InvalidValue, message));
+        }
         serde_json::from_slice(text).map_err(|error| invalid(&error))
     }
 

@@ -30,6 +30,8 @@ async fn what_is_no_verb_is_refused_and_the_line_stands() {
         ("[]", "expected"),
         ("{}", "missing field `verb`"),
         (r#"{"verb":"fly"}"#, "unknown variant `fly`"),
+        (r#"{"verb":19}"#, "`verb` has to be its name"),
+        (r#"["drain"]"#, "expected a map"),
         (r#"{"verb":"pause"}"#, "missing field `session`"),
         (r#"{"verb":"pause","session":"a b"}"#, "has the character"),
         (
