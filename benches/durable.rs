@@ -4,14 +4,7 @@
 //! the disk; `ORACLE_BENCH_SESSIONS` how many sessions are opened (100,000).
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
-use std::{
-    error::Error,
-    fs::File,
-    io::{Seek, Write},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
     journal::{Append, Claim, Journal, Memory, Sqlite, Standing},
@@ -26,6 +19,11 @@ use tokio::{
     task::JoinSet,
     time::Instant,
 };
+
+#[path = "common/fsync.rs"]
+mod disk;
+
+use disk::{Block, Times, fsync};
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -69,61 +67,6 @@ fn main() -> Done<()> {
 fn open(directory: &Path) -> Done<Sqlite> {
     let journal = Sqlite::open(directory, Box::new(|why| eprintln!("broken: {why}")))?;
     Ok(journal)
-}
-
-/// Where a file is written: at its end, or, as a log that is used again and again, over what stands there.
-/// Some disks take twenty times as long for the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Block {
-    Appended,
-    Overwritten,
-}
-
-/// What a write and its fsync take.
-fn fsync(directory: &Path, block: Block) -> Done<Times> {
-    const BLOCKS: usize = 500;
-    const BYTES: [u8; 4_096] = [b'x'; 4_096];
-    let mut file = File::create(directory.join("fsync"))?;
-    if block == Block::Overwritten {
-        file.write_all(&BYTES.repeat(BLOCKS))?;
-        file.sync_all()?;
-        file.rewind()?;
-    }
-    let mut times = Times::default();
-    for _ in 0..BLOCKS {
-        let before = Instant::now();
-        file.write_all(&BYTES)?;
-        file.sync_all()?;
-        times.add(before.elapsed());
-    }
-    Ok(times)
-}
-
-/// Durations of single operations.
-#[derive(Default)]
-struct Times(Vec<Duration>);
-
-impl Times {
-    fn add(&mut self, time: Duration) {
-        self.0.push(time);
-    }
-
-    fn at(&self, percent: usize) -> Duration {
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        let index = sorted.len() * percent / 100;
-        sorted
-            .get(index.min(sorted.len().saturating_sub(1)))
-            .copied()
-            .unwrap_or_default()
-    }
-}
-
-impl std::fmt::Display for Times {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [middle, late, last] = [50, 99, 100].map(|percent| self.at(percent));
-        write!(f, "p50 {middle:.2?}, p99 {late:.2?}, at most {last:.2?}")
-    }
 }
 
 /// Appends one after the other in each of the sessions, for as long as it is measured.

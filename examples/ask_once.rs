@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oracle_agent::{
     actor::Oracle,
-    model::{SessionKey, SessionName, Submission},
+    model::{SessionName, Submission},
 };
 
 #[tokio::main]
@@ -16,9 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let question = question.unwrap_or_else(|| "Where are session names checked?".into());
 
     let system = Oracle::builder().project(".").start().await?;
-    let session = system
-        .oracle()
-        .session(SessionKey::local(SessionName::new("example")?));
+    let session = system.oracle().session(SessionName::new("example")?);
     let answer = session
         .ask(Submission::new(question))
         .await?

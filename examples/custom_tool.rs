@@ -8,12 +8,8 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use oracle_agent::{
     actor::Oracle,
-    config,
     llm::Scripted,
-    model::{
-        SessionKey, SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat,
-        ToolSpec,
-    },
+    model::{SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
     tool::{Tool, ToolContext, ToolError, arguments, schema_of},
 };
 use serde_json::{Value, json};
@@ -70,25 +66,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = Scripted::new()
         .calls("Counting.", [("word_count", json!({ "text": "to be or not to be" }))])
         .reply("It has six words.\n\n<signal type=\"context_sufficient\"><sources_found>1</sources_found><confidence>0.95</confidence></signal>");
-    let chain = config::Setting {
-        option: "example".into(),
-        key: "model.chain".into(),
-        value: "scripted/scripted".into(),
-    };
-    let sources = config::Sources {
-        options: vec![chain],
-        ..config::Sources::default()
-    };
-    let loaded = config::load(&sources).map_err(|problems| format!("{problems:?}"))?;
-
     let builder = Oracle::builder()
-        .config(loaded.config)
         .backend(model)
+        .model("scripted/scripted")
         .tool(WordCount::new());
     let system = builder.start().await?;
-    let session = system
-        .oracle()
-        .session(SessionKey::local(SessionName::new("words")?));
+    let session = system.oracle().session(SessionName::new("words")?);
     let watch = session
         .ask(Submission::new("How many words has the line?"))
         .await?;

@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use oracle_agent::{
     actor::{Oracle, Progress},
-    config,
     llm::Scripted,
-    model::{SessionKey, SessionName, Submission},
+    model::{SessionName, Submission},
 };
 
 const STUCK: &str = r#"I see no file of that name.
@@ -21,27 +20,14 @@ const FOUND: &str = r#"It is in the attic.
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let chain = config::Setting {
-        option: "example".into(),
-        key: "model.chain".into(),
-        value: "scripted/scripted".into(),
-    };
-    let sources = config::Sources {
-        options: vec![chain],
-        ..config::Sources::default()
-    };
-    let loaded = config::load(&sources).map_err(|problems| format!("{problems:?}"))?;
-
     // The first `stuck` of a query is answered by a hint, so the model gets another try.
     let model = Scripted::new().reply(STUCK).reply(FOUND);
     let system = Oracle::builder()
-        .config(loaded.config)
         .backend(model)
+        .model("scripted/scripted")
         .start()
         .await?;
-    let session = system
-        .oracle()
-        .session(SessionKey::local(SessionName::new("script")?));
+    let session = system.oracle().session(SessionName::new("script")?);
 
     let mut watch = session
         .ask(Submission::new("Where is the box of letters?"))

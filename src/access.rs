@@ -15,11 +15,13 @@ mod name;
 mod ring;
 mod tenants;
 
-pub use attempts::{Attempts, TooMany};
+pub use attempts::{Attempts, TooMany, place_of};
 pub use book::{Book, BookError, Entry, NewKey, State};
 pub use bucket::Bucket;
 pub use file::{FileError, KeyFile};
 pub use key::{Hash, Key, KeyId, NoRandomness};
 pub use name::{KeyName, NotAName};
 pub use ring::{Judgement, Keyring};
-pub use tenants::{Account, Inbox, Limits, NewSession, Over, Pending, Room, TenantLimits, Tenants};
+pub use tenants::{
+    Account, AtWork, Inbox, Limits, NewSession, Over, Pending, Room, TenantLimits, Tenants,
+};

@@ -3,7 +3,7 @@
 //!
 //! | actor | how many | supervised by | failure |
 //! |---|---|---|---|
-//! | `supervisor` | one | whoever started the system | ends the system |
+//! | `supervisor` | one | its keeper, which a host's actor has the root of | ends the system |
 //! | `shard` | fixed, by hash of the session | supervisor | restarted; its sessions come back from the journal |
 //! | `session` | one per live conversation | its shard | restarted from the journal, within limits |
 //! | `classifier`, `composer` | a few, chosen by the caller | supervisor | restarted; stateless |
@@ -33,9 +33,11 @@ mod mailbox;
 mod message;
 mod meter;
 mod pool;
+pub mod port;
 mod profile;
 mod pulse;
 mod recovery;
+mod reload;
 mod replay;
 mod services;
 mod session;
@@ -45,7 +47,7 @@ mod system_log;
 mod task;
 mod view;
 
-pub use approvals::Approval;
+pub use approvals::{Approval, WaitingCalls};
 pub use bus::{Filter, Frame, Frames, Notice, Subscription};
 pub use clock::Clock;
 pub use deletion::{DeleteError, Deletion, delete};
@@ -54,12 +56,14 @@ pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
 pub use handle::{
-    Answer, AskError, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
-    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Watch,
+    Answer, AskError, Detail, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
+    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted, TenantPage,
+    Watch,
 };
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Count, Figures, Timing};
 pub use profile::{Profile, Profiles};
+pub use reload::{Changes, Reload, ReloadError};
 pub use services::Timeouts;
 pub use supervisor::{Recovery, StartError, System, SystemArgs, SystemSettings};
 pub use view::SessionView;

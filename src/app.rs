@@ -1,237 +1,29 @@
 //! The composition root: from a configuration and a project to a running system. The only room that
 //! names concrete back ends, tools and journals; what a host brings itself takes their place.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, path::Path, sync::Arc};
 
 use crate::{
-    actor::{Clock, Oracle, Profile, Profiles, Recovery, System, SystemArgs},
-    cli::Environment,
     config::{Config, Prices},
-    journal::{self, Journal},
-    kernel::{FallbackClassifier, Policy, TurnPolicy},
-    llm::{Backend, Offline},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, Weights},
-    tool::{CodeSearch, FileRead, ProjectRoot, Registry, ThreadSearch, Tool},
+    tool::{CodeSearch, FileRead, ProjectRoot, ThreadSearch, Tool},
 };
 
-#[cfg(feature = "testkit")]
-use crate::testkit::Point;
-
 mod backends;
+mod builder;
 pub mod command;
 mod error;
+mod profiles;
 mod providers;
+mod reload;
 mod settings;
 mod threads;
 
+pub use builder::Builder;
 pub use error::BuildError;
 pub use providers::ProviderError;
 pub use threads::JournalThreads;
-
-/// Puts a system together. Everything has a default but the project.
-pub struct Builder {
-    config: Config,
-    environment: Environment,
-    project: Option<PathBuf>,
-    backends: Vec<Arc<dyn Backend>>,
-    tools: Vec<Arc<dyn Tool>>,
-    journal: Arc<dyn Journal>,
-    clock: Clock,
-    fallback: Option<Arc<dyn FallbackClassifier>>,
-    turn: Option<Arc<dyn TurnPolicy>>,
-    short_lived: bool,
-    #[cfg(feature = "testkit")]
-    dies: Option<Point>,
-}
-
-impl Oracle {
-    /// Begins to put a system together.
-    #[must_use]
-    pub fn builder() -> Builder {
-        Builder {
-            config: Config::default(),
-            environment: Environment::default(),
-            project: None,
-            backends: vec![Arc::new(Offline)],
-            tools: Vec::new(),
-            journal: Arc::new(journal::Memory::new()),
-            clock: Clock::system(),
-            fallback: None,
-            turn: None,
-            short_lived: false,
-            #[cfg(feature = "testkit")]
-            dies: None,
-        }
-    }
-}
-
-impl Builder {
-    /// Goes by this configuration.
-    #[must_use]
-    pub fn config(mut self, config: Config) -> Self {
-        self.config = config;
-        self
-    }
-
-    /// Looks for keys of providers among these environment variables. Without them there are none, and so
-    /// only models that need no key.
-    #[must_use]
-    pub fn environment(
-        mut self,
-        variables: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Self {
-        self.environment = Environment::new(variables);
-        self
-    }
-
-    /// Answers over this folder: its name goes into the prompt, code search and file read work within
-    /// it, and thread search over the journal. Without one there are only the host's own tools.
-    #[must_use]
-    pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.project = Some(folder.into());
-        self
-    }
-
-    /// Adds a model provider; one of the same name takes the place of the built-in.
-    #[must_use]
-    pub fn backend(mut self, backend: impl Backend) -> Self {
-        self.backends
-            .retain(|known| known.provider() != backend.provider());
-        self.backends.push(Arc::new(backend));
-        self
-    }
-
-    /// Adds a tool.
-    #[must_use]
-    pub fn tool(mut self, tool: impl Tool) -> Self {
-        self.tools.push(Arc::new(tool));
-        self
-    }
-
-    /// Keeps records here instead of in memory.
-    #[must_use]
-    pub fn journal(mut self, journal: impl Journal) -> Self {
-        self.journal = Arc::new(journal);
-        self
-    }
-
-    /// Takes time from here instead of from the machine.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Replaces the fallback's heuristic (spec 7).
-    #[must_use]
-    pub fn fallback(mut self, classifier: impl FallbackClassifier + 'static) -> Self {
-        self.fallback = Some(Arc::new(classifier));
-        self
-    }
-
-    /// Replaces the decision table (spec 8).
-    #[must_use]
-    pub fn turn_policy(mut self, policy: impl TurnPolicy + 'static) -> Self {
-        self.turn = Some(Arc::new(policy));
-        self
-    }
-
-    /// For a process that does not last, or that shares its journal: sessions that were cut off are left
-    /// alone until somebody has something for them.
-    #[must_use]
-    pub fn short_lived(mut self) -> Self {
-        self.short_lived = true;
-        self
-    }
-
-    /// The process dies at this point, as by a signal.
-    #[cfg(feature = "testkit")]
-    #[must_use]
-    pub fn dies(mut self, at: Point) -> Self {
-        self.dies = Some(at);
-        self
-    }
-
-    /// Starts the system.
-    ///
-    /// # Errors
-    /// See [`BuildError`].
-    pub async fn start(self) -> Result<System, BuildError> {
-        let journal = self.records();
-        let mut settings = settings::system(&self.config);
-        if self.short_lived {
-            settings.recovery = Recovery::OnDemand;
-        }
-        let backends = self.backends()?;
-        let profile = self.profile(&backends)?;
-        let args = SystemArgs {
-            settings,
-            clock: self.clock,
-            journal,
-            backends,
-            profiles: Profiles::new(profile),
-            classifier: Arc::new(classifier(&self.config)?),
-            composer: Arc::new(composer(&self.config)?),
-        };
-        Ok(System::start(args).await?)
-    }
-
-    #[cfg(not(feature = "testkit"))]
-    fn records(&self) -> Arc<dyn Journal> {
-        Arc::clone(&self.journal)
-    }
-
-    #[cfg(feature = "testkit")]
-    fn records(&self) -> Arc<dyn Journal> {
-        let journal = Arc::clone(&self.journal);
-        match &self.dies {
-            Some(point) => point.in_journal(journal),
-            None => journal,
-        }
-    }
-
-    fn profile(&self, backends: &[Arc<dyn Backend>]) -> Result<Profile, BuildError> {
-        let tools = Arc::new(self.registry()?);
-        let models = self.models(backends)?;
-        let mut policy = Policy::new(models, tools.specs());
-        settings::apply(&self.config, &mut policy);
-        if let Some(classifier) = &self.fallback {
-            policy.classifier = Arc::clone(classifier);
-        }
-        if let Some(turn) = &self.turn {
-            policy.turn = Arc::clone(turn);
-        }
-        let name = self
-            .project
-            .as_deref()
-            .map(project_name)
-            .unwrap_or_default();
-        let variables = variables(&self.config, name, std::iter::empty())?;
-        Ok(Profile::new(policy, variables, tools))
-    }
-
-    fn registry(&self) -> Result<Registry, BuildError> {
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        if let Some(folder) = &self.project {
-            tools.extend(project_tools(&self.config, folder)?);
-            let threads = Arc::new(JournalThreads::new(Arc::clone(&self.journal)));
-            let settings = settings::thread_search(&self.config);
-            tools.push(Arc::new(ThreadSearch::new(threads, settings)));
-        }
-        tools.extend(self.tools.iter().cloned());
-        #[cfg(feature = "testkit")]
-        if let Some(point) = &self.dies {
-            tools = tools.into_iter().map(|tool| point.in_tool(tool)).collect();
-        }
-        Ok(Registry::new(tools)?)
-    }
-}
 
 /// The tools over a project folder.
 fn project_tools(config: &Config, folder: &Path) -> Result<[Arc<dyn Tool>; 2], BuildError> {

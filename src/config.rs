@@ -20,6 +20,7 @@ mod preset;
 mod prices;
 mod problem;
 mod process;
+mod profile;
 mod provider;
 mod query;
 mod secret;
@@ -37,14 +38,16 @@ pub use preset::{Because, Choice, PRESETS, Preset};
 pub use prices::{Prices, PricesError};
 pub use problem::{Origin, Problem};
 pub use process::{Actors, Data, NoDataDirectory, Session, Supervisor};
+pub use profile::Profile;
 pub use provider::{Dialect, Provider, ProviderModel, Stream};
 pub use query::{Budget, Delegation, Fallback, OnMissingSignal, Oracle, Turn};
 pub use secret::may_be_secret;
 pub use server::Server;
 pub use tenants::{Named, OfTenant, Tenants};
 pub use value::{
-    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, ModelChain,
-    ModelName, NotAllowed, ProviderName, Rate, Share, Span, Text, Usd, VariableName, WebOrigin,
+    Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, Instructions,
+    ModelChain, ModelName, NotAllowed, OneLine, ProviderName, Rate, Share, Span, Text, ToolName,
+    Usd, VariableName, WebOrigin,
 };
 
 /// All that can be set, by section.
@@ -81,6 +84,8 @@ pub struct Config {
     pub tenants: Tenants,
     /// Where things are kept.
     pub data: Data,
+    /// Kinds of conversations besides the one that the sections describe.
+    pub profiles: Vec<Profile>,
     /// Servers of models besides the built-in presets.
     pub providers: Vec<Provider>,
 }

@@ -9,6 +9,33 @@
 //! Reading verbs leave no trace in the session that is looked at. All others leave a `control.*` event with
 //! the name of who did it, in the session's log or, where there is no session, in that of `system`.
 //!
+//! ```
+//! use oracle_agent::{
+//!     actor::Oracle,
+//!     control::{Answer, Controller, Verb},
+//!     model::{Principal, SessionName, Submission},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let system = Oracle::builder().start().await?;
+//! let name = SessionName::new("s")?;
+//! system.oracle().session(name.clone()).answer(Submission::new("hello")).await?;
+//!
+//! let control = Controller::new(system.oracle().clone());
+//! let session = name.into();
+//! control.carry_out(&Principal::local(), Verb::Pause { session }).await?;
+//!
+//! // As it comes over HTTP, or from the command line.
+//! let verb = Verb::from_json(br#"{"verb": "inspect", "session": "s"}"#)?;
+//! let Answer::Session { session } = control.carry_out(&Principal::local(), verb).await? else {
+//!     panic!("`inspect` is answered with a session");
+//! };
+//! assert!(session.paused);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! **Invariant:** no verb brings a session into being but `fork`.
 
 mod answer;
@@ -25,4 +52,5 @@ pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};
 pub use subject::Subject;
+pub(crate) use verb::LimitsSchema;
 pub use verb::{MAX_REQUEST, Verb, Watching};

@@ -27,11 +27,15 @@ mod overload;
 mod problem;
 mod server;
 mod settings;
+mod several;
 mod socket;
 mod tenants;
 
 use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
-use utoipa::OpenApi;
+use utoipa::{
+    Modify, OpenApi,
+    openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use accept::{BindError, Door, Listener};
@@ -41,15 +45,35 @@ pub use host::{Host, Shares};
 pub use problem::Problem;
 pub use server::Server;
 pub use settings::Settings;
+pub use several::OneMore;
 pub use tenants::Place;
 
 /// What the description says of the whole.
 #[derive(OpenApi)]
-#[openapi(info(
-    title = "Oracle",
-    description = "Hosts and steers conversations with LLM agents."
-))]
+#[openapi(
+    info(
+        title = "Oracle",
+        description = "Hosts and steers conversations with LLM agents."
+    ),
+    modifiers(&Key),
+    security(("key" = [])),
+)]
 struct Description;
+
+/// What the door asks for.
+struct Key;
+
+impl Modify for Key {
+    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(
+                "A key of `oracle keys create`; while a server has none, nobody needs one.",
+            ));
+        let components = description.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(bearer.build()));
+    }
+}
 
 /// All routes, and their description.
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
@@ -68,8 +92,8 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .method_not_allowed_fallback(problem::no_such_method)
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
-        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(from_fn_with_state(host.clone(), overload::admit))
+        .layer(from_fn_with_state(host.clone(), door::guard))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(host, front::meet));
     (router, description)

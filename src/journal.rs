@@ -10,6 +10,7 @@
 //! - An append is refused for the first of these reasons that holds: it is empty; the session is
 //!   unknown; its epoch is not the one that owns the session; it is neither next nor a repetition.
 //!   So a fenced owner learns that it is fenced even where it repeats what did land.
+//! - A claim under a condition ([`Only`]) that does not hold is refused, and changes nothing.
 //! - A repetition is known by content: the records stand at that position, appended by this epoch. How
 //!   they were grouped into appends is not kept.
 //! - Reading needs no claim and never changes anything. A `limit` of 0 gives nothing.
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId, Timestamp};
 
+mod arc;
 #[cfg(any(test, feature = "testkit"))]
 pub mod conformance;
 #[cfg(any(test, feature = "testkit"))]
@@ -55,6 +57,40 @@ pub struct Claim {
     pub epoch: Epoch,
     /// The last record that is there; 0 for a new session.
     pub last: Seq,
+}
+
+/// How a session is to stand for a claim to be granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Only {
+    /// However it does.
+    Always,
+    /// It has no records.
+    New,
+    /// No query of it runs.
+    AtRest,
+}
+
+impl Only {
+    /// Whether a session that ends with this record and stands like this is claimed.
+    ///
+    /// # Errors
+    /// [`Error::Stands`] if it is not.
+    pub(crate) fn judge(self, sid: Sid, last: Seq, standing: Standing) -> Result<(), Error> {
+        let granted = match self {
+            Self::Always => true,
+            Self::New => last == Seq(0),
+            Self::AtRest => standing != Standing::Busy,
+        };
+        if granted {
+            return Ok(());
+        }
+        Err(Error::Stands {
+            sid,
+            last,
+            standing,
+        })
+    }
 }
 
 /// Records to be added behind `after`.
@@ -152,6 +188,16 @@ pub enum Error {
         /// Where it ends.
         last: Seq,
     },
+    /// It is not as the claim wants it to be. Nothing was claimed, and its owner is not fenced.
+    #[error("session {sid} ends at {last} and is {standing:?}: not claimed")]
+    Stands {
+        /// Which session.
+        sid: Sid,
+        /// Where it ends.
+        last: Seq,
+        /// How its last append left it.
+        standing: Standing,
+    },
     /// No such session.
     #[error("there is no session {sid}")]
     Unknown {
@@ -193,7 +239,13 @@ pub trait Journal: Send + Sync + 'static {
     /// Takes ownership of a session, which comes into being if it is new. A session keeps its
     /// [`Sid`]; each claim of it gives a higher [`Epoch`] than the one before. Where processes have sessions
     /// to themselves ([`Self::letters`]), one that another has is refused as [`Error::Elsewhere`].
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>>;
+    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.claim_if(key, Only::Always)
+    }
+
+    /// The same, of a session that stands like this; in one step, so that nobody is fenced for nothing: an
+    /// owner who was faster stays the owner, and what it has acknowledged goes on.
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>>;
 
     /// Adds records; answers with the sequence number of the last of them once they are durable.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>>;

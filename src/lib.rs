@@ -1,5 +1,51 @@
 //! Oracle: an actor-based orchestrator for very many concurrent conversations with LLM agents.
 //!
+//! Put one into a program of yours:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use oracle_agent::{
+//!     actor::Oracle,
+//!     model::{Outcome, SessionName, Submission},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Over a folder, by the built-in offline model: no key, no network, the journal in memory.
+//! let system = Oracle::builder().project(".").start().await?;
+//!
+//! // A session is a conversation. It opens with its first message, and is found by its name.
+//! let session = system.oracle().session(SessionName::new("example")?);
+//! let question = Submission::new("Where is the turn policy defined?");
+//! let answer = session.answer(question).await?;
+//! assert_eq!(answer.outcome, Outcome::Answered);
+//!
+//! system.shut_down(Duration::from_secs(1)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What to go on with:
+//!
+//! | for | see |
+//! |---|---|
+//! | models, tools, journals and policies of your own | [`app::Builder`], begun by [`actor::Oracle::builder`] |
+//! | conversations: ask, follow, cancel, fork, import | [`actor::SessionHandle`] |
+//! | what happens, of one session or of all, live or from the log | [`actor::Follow`], [`actor::Subscription`] |
+//! | looking after them: pause, steer, budgets, approvals | [`control`], as calls or as an actor: [`control::port`] |
+//! | a system below an actor of your own | [`app::Builder::start_under`] |
+//! | conversations among the children of your actors | [`actor::port`] |
+//! | figures | [`actor::Oracle::figures`] |
+//! | an HTTP server around it | [`http`] |
+//! | settings | [`config`] |
+//! | tests of what you build | `testkit`, a feature |
+//!
+//! `docs/embedding.md` in the repository goes through them, and `examples/` has whole programs. Systems in one
+//! process do not meet: there are no global names, and no state that they share.
+//!
+//! # How it works
+//!
 //! A **session actor** per conversation is a thin shell around a pure **kernel**. Whatever reaches
 //! it becomes an input; the kernel *decides* which records become durable and which effects
 //! follow; the shell *appends* the records to the journal, lets the kernel *evolve* by them, and
@@ -17,7 +63,8 @@
 //! | 5 | [`cli`], [`http`]: translation of the outside to commands and back |
 //! | 6 | [`app`]: puts a system together; [`telemetry`]: the log |
 //!
-//! `testkit` (feature of that name) puts whole systems together for tests.
+//! `testkit` (feature of that name) puts whole systems together for tests; the feature `cluster` is for hosts that
+//! use ractor's.
 
 pub mod model;
 pub mod signal;

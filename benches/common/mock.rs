@@ -16,8 +16,14 @@ pub(crate) struct Mock {
 impl Mock {
     /// One whose conversations have so many turns.
     pub(crate) fn start(turns: usize) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        Self::with(&["--turns", &turns.to_string()])
+    }
+
+    /// One with these options.
+    pub(crate) fn with(options: &[&str]) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
-            .args(["mock-model", "--port", "0", "--turns", &turns.to_string()])
+            .args(["mock-model", "--port", "0"])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -78,8 +78,9 @@ impl Attempts {
     }
 }
 
-/// Whoever has one address of the newer kind has all of its network.
-fn place_of(address: IpAddr) -> IpAddr {
+/// By what an address is counted: whoever has one of the newer kind has all of its network.
+#[must_use]
+pub fn place_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);

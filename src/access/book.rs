@@ -106,7 +106,7 @@ pub enum BookError {
     #[error("the new key has the id of another one by chance: try again")]
     SameId,
     /// There are too many.
-    #[error("there are {MOST} keys, and no more are kept: take some out of the file")]
+    #[error("there are {MOST} keys that hold, and no more are kept: revoke one first")]
     Full,
     /// There is none of this name or id.
     #[error("there is no key `{0}`: `oracle keys list` shows which there are")]
@@ -170,7 +170,12 @@ impl Book {
             return Err(BookError::SameId);
         }
         if self.keys.len() >= MOST {
-            return Err(BookError::Full);
+            // One that opens nothing is like one that never was.
+            let spent = self
+                .keys
+                .iter()
+                .position(|key| key.state(now) != State::Valid);
+            self.keys.remove(spent.ok_or(BookError::Full)?);
         }
         let entry = Entry {
             id: key.id().clone(),
@@ -277,5 +282,25 @@ mod tests {
             book.revoke("nobody", at(5)).unwrap_err(),
             BookError::Unknown("nobody".into())
         );
+    }
+
+    #[test]
+    fn a_key_that_opens_nothing_makes_room_for_a_new_one() {
+        let mut book = Book::default();
+        let key = Key::draw().unwrap();
+        let entry = book.add(&key, new("first"), at(0)).unwrap();
+        let others = (1..MOST).map(|number| Entry {
+            id: Key::draw().unwrap().id().clone(),
+            name: format!("n{number}").parse().unwrap(),
+            ..entry.clone()
+        });
+        book.keys.extend(others);
+        let another = Key::draw().unwrap();
+        let full = book.add(&another, new("late"), at(1));
+        assert_eq!(full.unwrap_err(), BookError::Full);
+        book.revoke("n7", at(2)).unwrap();
+        book.add(&another, new("late"), at(3)).unwrap();
+        assert_eq!(book.keys().len(), MOST);
+        assert!(book.keys().iter().all(|key| key.name.as_str() != "n7"));
     }
 }

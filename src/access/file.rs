@@ -56,6 +56,12 @@ pub enum FileError {
         /// Which file.
         path: PathBuf,
     },
+    /// Whoever may put another file in its place can let himself in.
+    #[error("{path}: others may replace the keys in it: chmod o-w {path}")]
+    Replaceable {
+        /// Which directory.
+        path: PathBuf,
+    },
     /// Somebody else changes it all the time.
     #[error("{path}: somebody else is changing the keys: try again")]
     Locked {
@@ -106,9 +112,13 @@ impl KeyFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.failed(error)),
         };
-        if others_may_write(&file) {
+        if others_may_write(&file).map_err(|error| self.failed(error))? {
             let path = self.path.clone();
             return Err(FileError::Writable { path });
+        }
+        if others_may_replace(&self.directory).map_err(|error| self.failed(error))? {
+            let path = self.directory.clone();
+            return Err(FileError::Replaceable { path });
         }
         let mut text = String::new();
         let read = file.take(LARGEST).read_to_string(&mut text);
@@ -236,15 +246,27 @@ fn private_directory(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn others_may_write(file: &File) -> bool {
+fn others_may_write(file: &File) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt as _;
-    file.metadata()
-        .is_ok_and(|found| found.permissions().mode() & 0o022 != 0)
+    Ok(file.metadata()?.permissions().mode() & 0o022 != 0)
 }
 
 #[cfg(not(unix))]
-fn others_may_write(_: &File) -> bool {
-    false
+fn others_may_write(_: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Where only owners may take files away, others may write to the directory.
+#[cfg(unix)]
+fn others_may_replace(directory: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(directory)?.permissions().mode();
+    Ok(mode & 0o002 != 0 && mode & 0o1000 == 0)
+}
+
+#[cfg(not(unix))]
+fn others_may_replace(_: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 #[cfg(unix)]

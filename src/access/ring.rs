@@ -1,22 +1,24 @@
 //! The keys as a server knows them: read once, and again when their file has changed.
 //!
-//! - A change counts within a second of the next request, so that a key that was taken back opens nothing.
+//! Whoever serves lets [`Keyring::refresh`] look about once a second, on a thread that may wait for a disk;
+//! who judges a key only reads what was found.
+//!
+//! - A change counts from the next look on, so that a key that was taken back soon opens nothing.
 //! - Where there never was a key, everybody is let in who can reach the server. As soon as there is one,
 //!   keys are asked for, and from then on always, also when the file goes away: that must not open a door.
-//! - A file that has become unreadable may hide that a key was taken back. What was read last holds for a
-//!   short time, in which whoever edits it can mend it; after that nobody is let in.
+//! - A file that has become unreadable, or at which nobody looks any more, may hide that a key was taken back.
+//!   What was read last holds for a short time, in which whoever edits it can mend it; after that nobody is
+//!   let in.
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
 use super::{Entry, FileError, Hash, Key, KeyFile, KeyId, State, file::Stamp};
 use crate::model::{Principal, Timestamp};
 
-/// How often it is looked whether the file has changed.
-const LOOK: Duration = Duration::from_secs(1);
 /// How long what was read last holds when the file cannot be read any more.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -26,7 +28,12 @@ pub enum Judgement {
     /// There are no keys: nobody needs one.
     Open,
     /// It is this one.
-    Known(Principal),
+    Known {
+        /// Who holds it.
+        who: Principal,
+        /// By what it is spoken of.
+        key: KeyId,
+    },
     /// No key was shown.
     NoKey,
     /// It opens nothing, for whatever reason.
@@ -39,19 +46,21 @@ pub enum Judgement {
 #[derive(Debug, Default)]
 pub struct Keyring {
     file: Option<KeyFile>,
-    // A lock, because requests come at the same time; held for a look at the file's date, and for reading
-    // it when it has changed.
-    seen: Mutex<Seen>,
+    // A lock, because requests come at the same time; held for taking or putting a pointer.
+    known: RwLock<Arc<Known>>,
+    // A lock, so that what was read first is not put over what was read later; held for a look.
+    looking: Mutex<()>,
 }
 
-#[derive(Debug, Default)]
-struct Seen {
+/// What a look has found.
+#[derive(Debug, Clone, Default)]
+struct Known {
     stamp: Option<Stamp>,
-    keys: HashMap<KeyId, Entry>,
+    keys: Arc<HashMap<KeyId, Entry>>,
     /// Whether there ever was a key.
     guarded: bool,
-    /// When the next look is due.
-    next: Duration,
+    /// When that was.
+    looked: Duration,
     /// Since when the file cannot be read.
     broken: Option<Duration>,
 }
@@ -68,18 +77,34 @@ impl Keyring {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn open(file: KeyFile) -> Result<Self, FileError> {
-        let mut seen = Seen::default();
-        seen.read(&file)?;
+        let mut known = Known::default();
+        known.read(&file)?;
         Ok(Self {
             file: Some(file),
-            seen: Mutex::new(seen),
+            known: RwLock::new(Arc::new(known)),
+            looking: Mutex::default(),
         })
     }
 
     /// Whether keys are asked for.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
-        self.seen().guarded
+        self.known().guarded
+    }
+
+    /// Whether there is a file to look at.
+    #[must_use]
+    pub const fn has_a_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Looks whether the file has changed, and waits for the disk. `now` as for [`Self::judge`].
+    pub fn refresh(&self, now: Duration) {
+        let Some(file) = &self.file else { return };
+        let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = Known::clone(&self.known());
+        known.refresh(file, now);
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
     }
 
     /// Judges what was shown. `now` goes on steadily from wherever it began, `at` is the time of the
@@ -87,43 +112,67 @@ impl Keyring {
     #[must_use]
     pub fn judge(&self, shown: Option<&str>, at: Timestamp, now: Duration) -> Judgement {
         let shown = shown.map(Key::read);
-        // One that has not the form of a key takes as long.
         let key = shown.as_ref().and_then(Option::as_ref);
         let hash = key.map_or(Hash::NONE, Key::hash);
-        let mut seen = self.seen();
-        if let Some(file) = &self.file {
-            seen.refresh(file, now);
-        }
-        if !seen.guarded && seen.broken.is_none() {
-            return Judgement::Open;
-        }
-        if seen.is_stale(now) {
+        let known = self.known();
+        if self.is_stale(&known, now) {
             return Judgement::Unknowable;
+        }
+        if known.is_open() {
+            return Judgement::Open;
         }
         if shown.is_none() {
             return Judgement::NoKey;
         }
-        let entry = key.and_then(|key| seen.keys.get(key.id()));
+        let entry = key.and_then(|key| known.keys.get(key.id()));
         let right = entry.map_or(Hash::NONE, |entry| entry.sha256).is(&hash);
         match entry {
-            Some(entry) if right && entry.state(at) == State::Valid => {
-                Judgement::Known(entry.principal())
-            }
+            Some(entry) if right && entry.state(at) == State::Valid => Judgement::Known {
+                who: entry.principal(),
+                key: entry.id.clone(),
+            },
             Some(_) | None => Judgement::Wrong,
         }
     }
 
-    fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether who was let in by this key, or by none, would be let in again.
+    #[must_use]
+    pub fn still_opens(&self, key: Option<&KeyId>, at: Timestamp, now: Duration) -> bool {
+        let known = self.known();
+        if self.is_stale(&known, now) {
+            return false;
+        }
+        match key {
+            None => known.is_open(),
+            Some(key) => {
+                let entry = known.keys.get(key);
+                entry.is_some_and(|entry| entry.state(at) == State::Valid)
+            }
+        }
+    }
+
+    fn known(&self) -> Arc<Known> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known)
+    }
+
+    fn is_stale(&self, known: &Known, now: Duration) -> bool {
+        let since = match known.broken {
+            Some(since) => since,
+            None if self.has_a_file() => known.looked,
+            None => return false,
+        };
+        now.saturating_sub(since) >= GRACE
     }
 }
 
-impl Seen {
+impl Known {
+    const fn is_open(&self) -> bool {
+        !self.guarded && self.broken.is_none()
+    }
+
     fn refresh(&mut self, file: &KeyFile, now: Duration) {
-        if now < self.next {
-            return;
-        }
-        self.next = now + LOOK;
+        self.looked = now;
         let unchanged = file.stamp().is_ok_and(|stamp| stamp == self.stamp);
         if unchanged && self.broken.is_none() {
             return;
@@ -155,14 +204,9 @@ impl Seen {
         }
         self.guarded |= !book.is_empty();
         let keyed = |entry: &Entry| (entry.id.clone(), entry.clone());
-        self.keys = book.keys().iter().map(keyed).collect();
+        self.keys = Arc::new(book.keys().iter().map(keyed).collect());
         self.stamp = stamp;
         Ok(())
-    }
-
-    fn is_stale(&self, now: Duration) -> bool {
-        self.broken
-            .is_some_and(|since| now.saturating_sub(since) >= GRACE)
     }
 }
 
@@ -219,22 +263,20 @@ mod tests {
         let file = KeyFile::within(folder.path());
         let key = made(&file, "a");
         let ring = Keyring::open(file).unwrap();
-        let principal = Principal {
-            name: "a".into(),
-            tenant: TenantId::new("shop").unwrap(),
-            role: Role::User,
+        let known = Judgement::Known {
+            who: Principal {
+                name: "a".into(),
+                tenant: TenantId::new("shop").unwrap(),
+                role: Role::User,
+            },
+            key: Key::read(&key).unwrap().id().clone(),
         };
         // The same key with another last digit.
         let last = if key.ends_with('0') { "1" } else { "0" };
         let near = format!("{}{last}", &key[..key.len() - 1]);
         let stranger = Key::draw().unwrap();
         for (name, shown, time, judged) in [
-            (
-                "right",
-                Some(key.as_str()),
-                999,
-                Judgement::Known(principal),
-            ),
+            ("right", Some(key.as_str()), 999, known),
             ("expired", Some(&key), 1_000, Judgement::Wrong),
             ("none", None, 0, Judgement::NoKey),
             ("nearly", Some(&near), 0, Judgement::Wrong),
@@ -247,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_in_the_file_counts_within_a_second() {
+    fn what_changes_in_the_file_counts_from_the_next_look_on() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::within(folder.path());
         let ring = Keyring::open(file.clone()).unwrap();
@@ -258,13 +300,19 @@ mod tests {
             Judgement::Open,
             "no look is due"
         );
+        ring.refresh(second(1));
         assert_eq!(ring.judge(None, at(0), second(1)), Judgement::NoKey);
-        let known = |now| matches!(ring.judge(Some(&key), at(0), now), Judgement::Known(_));
+        let known = |now| matches!(ring.judge(Some(&key), at(0), now), Judgement::Known { .. });
         assert!(known(second(1)));
+        let id = Key::read(&key).unwrap().id().clone();
+        let opens = |key| ring.still_opens(key, at(0), second(2));
+        assert!(opens(Some(&id)) && !opens(None));
         file.change(|book| Ok::<_, Refused>(book.revoke("a", at(0))?))
             .unwrap();
-        assert!(!known(second(2)));
+        ring.refresh(second(2));
+        assert!(!known(second(2)) && !opens(Some(&id)));
         fs::remove_file(file.path()).unwrap();
+        ring.refresh(second(9));
         assert_eq!(
             ring.judge(None, at(0), second(9)),
             Judgement::NoKey,
@@ -281,8 +329,11 @@ mod tests {
         let ring = Keyring::open(file.clone()).unwrap();
         let good = fs::read(file.path()).unwrap();
         fs::write(file.path(), "{").unwrap();
-        let judge = |now| ring.judge(Some(&key), at(0), second(now));
-        let known = |now| matches!(judge(now), Judgement::Known(_));
+        let judge = |now| {
+            ring.refresh(second(now));
+            ring.judge(Some(&key), at(0), second(now))
+        };
+        let known = |now| matches!(judge(now), Judgement::Known { .. });
         assert!(known(10) && known(39));
         assert_eq!(judge(40), Judgement::Unknowable);
         assert_eq!(ring.judge(None, at(0), second(41)), Judgement::Unknowable);
@@ -293,7 +344,23 @@ mod tests {
         let file = KeyFile::within(other.path());
         let ring = Keyring::open(file.clone()).unwrap();
         fs::write(file.path(), "{").unwrap();
+        ring.refresh(second(5));
         assert_eq!(ring.judge(None, at(0), second(5)), Judgement::NoKey);
         assert!(Keyring::open(file).is_err(), "and no server starts with it");
+    }
+
+    #[test]
+    fn keys_at_which_nobody_looks_any_more_let_nobody_in_after_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::within(folder.path());
+        let key = made(&file, "a");
+        let ring = Keyring::open(file).unwrap();
+        let judge = |now| ring.judge(Some(&key), at(0), second(now));
+        assert!(matches!(judge(29), Judgement::Known { .. }));
+        assert_eq!(judge(30), Judgement::Unknowable);
+        ring.refresh(second(30));
+        assert!(matches!(judge(31), Judgement::Known { .. }));
+        let none = Keyring::none();
+        assert_eq!(none.judge(None, at(0), second(99)), Judgement::Open);
     }
 }

@@ -8,12 +8,12 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::Duration,
 };
 
 use dashmap::DashMap;
-use tokio::time::Instant;
+use tokio::{sync::OwnedMutexGuard, time::Instant};
 
 use crate::model::TenantId;
 
@@ -22,13 +22,15 @@ mod guards;
 
 use books::Books;
 pub use books::{Over, Room};
-pub use guards::{Inbox, NewSession, Pending};
+pub use guards::{AtWork, Inbox, NewSession, Pending};
 
 /// Limits of one tenant; what is not set has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Requests in a minute.
     pub requests_per_minute: Option<u64>,
+    /// Requests at a time, streams among them.
+    pub requests: Option<usize>,
     /// Tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<u64>,
     /// Sessions that are kept, those of sub-agents among them.
@@ -43,6 +45,7 @@ impl Limits {
     pub fn or(self, other: Self) -> Self {
         Self {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
+            requests: self.requests.or(other.requests),
             tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
             sessions: self.sessions.or(other.sessions),
             queued: self.queued.or(other.queued),
@@ -64,20 +67,17 @@ impl TenantLimits {
         let own = self.named.get(tenant).copied().unwrap_or_default();
         own.or(self.all)
     }
-
-    fn is_none(&self) -> bool {
-        let none = Limits::default();
-        self.all == none && self.named.values().all(|limits| *limits == none)
-    }
 }
 
 /// See the module. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Tenants(Option<Arc<Inner>>);
+pub struct Tenants(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    limits: TenantLimits,
+    // A lock, because a reload changes them; held for a few sums, and while an account is opened, so that none
+    // is missed by a change.
+    limits: RwLock<TenantLimits>,
     began: Instant,
     /// As many as there are tenants with keys.
     accounts: DashMap<TenantId, Account>,
@@ -87,27 +87,31 @@ impl Tenants {
     /// With these limits.
     #[must_use]
     pub fn new(limits: TenantLimits) -> Self {
-        Self((!limits.is_none()).then(|| {
-            Arc::new(Inner {
-                limits,
-                began: Instant::now(),
-                accounts: DashMap::new(),
-            })
+        Self(Arc::new(Inner {
+            limits: RwLock::new(limits),
+            began: Instant::now(),
+            accounts: DashMap::new(),
         }))
     }
 
-    /// Without any limits.
-    #[must_use]
-    pub const fn unlimited() -> Self {
-        Self(None)
+    /// From now on these are the limits. What tenants have used by then stays used where the limit stays the
+    /// same.
+    pub fn limit(&self, limits: TenantLimits) {
+        let inner = &self.0;
+        let mut there = inner.limits.write().unwrap_or_else(PoisonError::into_inner);
+        for account in &inner.accounts {
+            account.value().books().limit(limits.of(account.key()));
+        }
+        *there = limits;
     }
 
     /// What is known of a tenant; none where it has no limits.
     #[must_use]
     pub fn account(&self, tenant: &TenantId) -> Option<Account> {
-        let inner = self.0.as_ref()?;
-        let limits = inner.limits.of(tenant);
-        if limits == Limits::default() {
+        let inner = &self.0;
+        let limits = inner.limits.read().unwrap_or_else(PoisonError::into_inner);
+        let limits_of = limits.of(tenant);
+        if limits_of == Limits::default() {
             return None;
         }
         if let Some(account) = inner.accounts.get(tenant) {
@@ -116,7 +120,8 @@ impl Tenants {
         let account = inner.accounts.entry(tenant.clone());
         let account = account.or_insert_with(|| Account {
             began: inner.began,
-            books: Arc::new(Mutex::new(Books::new(limits))),
+            books: Arc::new(Mutex::new(Books::new(limits_of))),
+            counting: Arc::default(),
         });
         Some(account.clone())
     }
@@ -128,16 +133,19 @@ pub struct Account {
     began: Instant,
     // A lock, because sessions and requests of a tenant are many; held for a few sums.
     books: Arc<Mutex<Books>>,
+    // A lock, so that of many who find that sessions are to be counted one counts.
+    counting: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Account {
-    /// It sends a request.
+    /// It sends a request, which counts among those that are worked on until the guard is dropped.
     ///
     /// # Errors
     /// When it may send none now.
-    pub fn request(&self) -> Result<(), Over> {
+    pub fn request(&self) -> Result<AtWork, Over> {
         let now = self.now();
-        self.books().request(now)
+        self.books().request(now)?;
+        Ok(AtWork::new(self.clone()))
     }
 
     /// It hands in a message, which counts among those that wait until the guard is dropped.
@@ -173,6 +181,16 @@ impl Account {
             books::Decided::Full(over) => Room::Full(over),
             books::Decided::Count { most } => Room::Count { most },
         }
+    }
+
+    /// Returns when nobody else counts its sessions; the others wait until the guard is dropped.
+    pub async fn alone_to_count(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.counting).lock_owned().await
+    }
+
+    /// Its sessions are going to be counted.
+    pub fn counts(&self) {
+        self.books().counts();
     }
 
     /// So many sessions are kept.

@@ -3,11 +3,14 @@
 //! A session that lives tells here what waits in it, and what it told stays when it leaves memory. Of those
 //! that rested before this system began, or were in another process, the journal says that a query has
 //! not ended, and their records say the rest: these are read once, and again only when they have grown. So
-//! who asks pays for what is new, and not for what waits.
+//! who asks pays for what is new, and not for what waits. What is new may be much, after a start: it is read a
+//! few at a time and for a while, and whoever asks is told if that was not all.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
+use futures_util::{StreamExt as _, stream};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     handle::{AskError, Oracle, SessionState},
@@ -21,6 +24,10 @@ use crate::{
 
 /// Sessions read at a time.
 const PAGE: usize = 256;
+/// Sessions whose records are read at the same time.
+const AT_A_TIME: usize = 8;
+/// How long they are read for one who asks.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Most calls that are told at a time.
 const MOST: usize = 1_000;
 
@@ -94,6 +101,16 @@ impl Waiting {
     }
 }
 
+/// What waits for a person, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitingCalls {
+    /// The one that has waited longest first.
+    pub approvals: Vec<Approval>,
+    /// Whether sessions are missing that could not be read, or not in time. Those that were read are known
+    /// from now on, so that who asks again gets further.
+    pub incomplete: bool,
+}
+
 impl Oracle {
     /// Up to `limit` (at most 1,000) tool calls of a tenant's sessions that wait for a person, the one
     /// that has waited longest first. Nobody wakes for it.
@@ -104,24 +121,41 @@ impl Oracle {
         &self,
         tenant: &TenantId,
         limit: usize,
-    ) -> Result<Vec<Approval>, AskError> {
-        let (mut at_rest, mut after) = (HashSet::new(), Sid(0));
+    ) -> Result<WaitingCalls, AskError> {
+        let until = Instant::now() + PATIENCE;
+        let (mut unfinished, mut after) = (HashSet::new(), Sid(0));
+        let (mut incomplete, mut to_the_end) = (false, true);
         loop {
             let page = self.router.journal.unfinished(after, PAGE);
             let page = within(self.router.acknowledge, page).await?;
             let Some(last) = page.last() else { break };
             after = last.sid;
-            for known in page.into_iter().filter(|known| known.key.tenant == *tenant) {
-                if !self.lives(&known.key) {
-                    self.look_at(&known).await?;
-                    at_rest.insert(known.key);
-                }
+            let mut theirs: Vec<Known> = page
+                .into_iter()
+                .filter(|known| known.key.tenant == *tenant)
+                .collect();
+            // Also one that lives now and may have left memory by the end of this: what it told stays true.
+            unfinished.extend(theirs.iter().map(|known| known.key.clone()));
+            theirs.retain(|known| !self.lives(&known.key));
+            let all =
+                stream::iter(&theirs).for_each_concurrent(AT_A_TIME, |known| self.look_at(known));
+            // What was read until then is known.
+            let in_time = timeout_at(until, all).await.is_ok();
+            let knows = |known: &Known| self.router.approvals.knows(known);
+            incomplete |= !theirs.iter().all(knows);
+            if !in_time {
+                (incomplete, to_the_end) = (true, false);
+                break;
             }
         }
-        let matters = |key: &SessionKey| at_rest.contains(key) || self.lives(key);
-        let mut calls = self.router.approvals.of(tenant, matters);
-        calls.truncate(limit.clamp(1, MOST));
-        Ok(calls)
+        // Of those that were not looked at, nothing is forgotten.
+        let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
+        let mut approvals = self.router.approvals.of(tenant, matters);
+        approvals.truncate(limit.clamp(1, MOST));
+        Ok(WaitingCalls {
+            approvals,
+            incomplete,
+        })
     }
 
     fn lives(&self, key: &SessionKey) -> bool {
@@ -137,10 +171,10 @@ impl Oracle {
         }
     }
 
-    async fn look_at(&self, known: &Known) -> Result<(), AskError> {
+    async fn look_at(&self, known: &Known) {
         let approvals = &self.router.approvals;
         if approvals.knows(known) {
-            return Ok(());
+            return;
         }
         match self.session(known.key.clone()).replayed().await {
             Ok(replayed) => approvals.tell(&known.key, &replayed.session, replayed.last),
@@ -149,6 +183,5 @@ impl Oracle {
                 tracing::warn!(session = %known.key, %error, "what waits in it is not known");
             }
         }
-        Ok(())
     }
 }

@@ -3,7 +3,11 @@
 //! Supervised by the supervisor; a few of them, chosen in turn by the caller. Each holds a published
 //! read-only snapshot; a reload publishes a new one. Stateless otherwise, so a restart loses nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
@@ -14,7 +18,7 @@ use super::{
 };
 use crate::{
     model::{Fault, QueryClassification},
-    query::{Classifier, Context},
+    query::{Context, QueryClassifier},
 };
 
 /// How others reach the classifiers.
@@ -35,11 +39,11 @@ impl ClassifierHandle {
             previous,
             reply,
         };
-        let answer = actor.ask(ask, Admission::IfRoom, within).await;
-        answer.map_err(|unanswered| match unanswered {
-            Unanswered::Full(full) => full.fault("classifier", "the classifier"),
-            Unanswered::Timeout | Unanswered::Stopped => restarting(),
-        })
+        match actor.ask(ask, Admission::IfRoom, within).await {
+            Ok(found) => found,
+            Err(Unanswered::Full(full)) => Err(full.fault("classifier", "the classifier")),
+            Err(Unanswered::Timeout | Unanswered::Stopped) => Err(restarting()),
+        }
     }
 }
 
@@ -55,7 +59,7 @@ pub(super) enum ClassifierMsg {
     Classify {
         text: Arc<str>,
         previous: Option<Arc<str>>,
-        reply: RpcReplyPort<QueryClassification>,
+        reply: RpcReplyPort<Result<QueryClassification, Fault>>,
     },
 }
 local_messages!(ClassifierMsg);
@@ -64,14 +68,14 @@ pub(super) struct ClassifierActor;
 
 impl Actor for ClassifierActor {
     type Msg = Counted<ClassifierMsg>;
-    type State = Arc<Classifier>;
-    type Arguments = Arc<Classifier>;
+    type State = Arc<dyn QueryClassifier>;
+    type Arguments = Arc<dyn QueryClassifier>;
 
     async fn pre_start(
         &self,
         _: ActorRef<Self::Msg>,
-        snapshot: Arc<Classifier>,
-    ) -> Result<Arc<Classifier>, ActorProcessingErr> {
+        snapshot: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
         Ok(snapshot)
     }
 
@@ -79,7 +83,7 @@ impl Actor for ClassifierActor {
         &self,
         _: ActorRef<Self::Msg>,
         message: Self::Msg,
-        snapshot: &mut Arc<Classifier>,
+        snapshot: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
             ClassifierMsg::Classify {
@@ -87,11 +91,30 @@ impl Actor for ClassifierActor {
                 previous,
                 reply,
             } => {
-                let found = snapshot.classify(&text, Context::from(previous.as_deref()));
+                let found = classify(&**snapshot, &text, previous.as_deref());
                 // Whoever asked may have given up; that is its right.
                 let _ = reply.send(found);
             }
         }
         Ok(())
     }
+}
+
+/// An embedder's classifier is held to what records and prompts rely on. One that panics has no answer to this
+/// question, and would have none the next time.
+fn classify(
+    classifier: &dyn QueryClassifier,
+    text: &str,
+    previous: Option<&str>,
+) -> Result<QueryClassification, Fault> {
+    let asked = AssertUnwindSafe(|| classifier.classify(text, Context::from(previous)));
+    let Ok(found) = catch_unwind(asked) else {
+        return Err(Fault::permanent("classifier", "the classifier panicked"));
+    };
+    let confidence = match found.confidence.is_finite() {
+        true => found.confidence.clamp(0.0, 1.0),
+        false => 0.0,
+    };
+    let (kind, keywords) = (found.query_type, found.keywords_matched);
+    Ok(QueryClassification::new(kind, confidence, keywords))
 }

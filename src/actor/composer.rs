@@ -22,10 +22,11 @@ use crate::{
 pub(super) struct ComposerHandle(pub Pool<ComposerMsg>);
 
 impl ComposerHandle {
-    /// The prompt for this input.
+    /// The prompt for this input, from the system's prompts or from others.
     pub(super) async fn compose(
         &self,
         input: ComposeInput,
+        composer: Option<Arc<Composer>>,
         within: Duration,
     ) -> Result<Arc<ComposedPrompt>, Fault> {
         let silent = || {
@@ -35,7 +36,11 @@ impl ComposerHandle {
             )
         };
         let actor = self.0.any().ok_or_else(silent)?;
-        let ask = |reply| ComposerMsg::Compose { input, reply };
+        let ask = |reply| ComposerMsg::Compose {
+            input,
+            composer,
+            reply,
+        };
         match actor.ask(ask, Admission::IfRoom, within).await {
             Ok(composed) => composed.map_err(|error| Fault::permanent("prompt", error.to_string())),
             Err(Unanswered::Full(full)) => Err(full.fault("composer", "the composer")),
@@ -48,6 +53,7 @@ pub(super) enum ComposerMsg {
     /// A prompt, please.
     Compose {
         input: ComposeInput,
+        composer: Option<Arc<Composer>>,
         reply: RpcReplyPort<Result<Arc<ComposedPrompt>, Error>>,
     },
 }
@@ -75,9 +81,17 @@ impl Actor for ComposerActor {
         cache: &mut Cache,
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
-            ComposerMsg::Compose { input, reply } => {
+            ComposerMsg::Compose {
+                input,
+                composer,
+                reply,
+            } => {
+                let composed = match composer {
+                    Some(composer) => cache.compose_with(&composer, &input),
+                    None => cache.compose(&input),
+                };
                 // Whoever asked may have given up; that is its right.
-                let _ = reply.send(cache.compose(&input));
+                let _ = reply.send(composed);
             }
         }
         Ok(())

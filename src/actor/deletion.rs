@@ -4,11 +4,14 @@
 //! deleting again. All of the family is claimed before any of it is deleted, parents first: none is to go on
 //! with what is missing, and whoever has a session can start sub-agents until then.
 
+use std::time::Duration;
+
 use tokio::time::{Instant, sleep};
 
 use super::{
     handle::{AskError, Oracle, Router},
     letters::{LEAVE, PAUSE, Take, TakeError, take},
+    replay::within,
     shard::Presence,
 };
 use crate::{
@@ -20,8 +23,16 @@ use crate::{
     },
 };
 
+mod error;
+mod under_way;
+
+pub use error::DeleteError;
+pub(super) use under_way::Deletions;
+
 /// Records read at a time.
 const PAGE: usize = 256;
+/// How long the journal may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a session is claimed that comes to life again in between.
 const TRIES: u32 = 3;
 
@@ -36,29 +47,6 @@ pub struct Deletion {
     pub unsure: Vec<(SessionName, Error)>,
 }
 
-/// Why a session was not deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum DeleteError {
-    /// There is none of this name.
-    #[error("there is no session `{0}`")]
-    Unknown(SessionName),
-    /// It is in the middle of a query.
-    #[error("session `{0}` is in the middle of a query")]
-    Busy(SessionName),
-    /// It, or a sub-agent's, was not to be had.
-    #[error("session `{name}` is not deleted: {why}")]
-    Taken {
-        /// Which.
-        name: SessionName,
-        /// Why.
-        #[source]
-        why: TakeError,
-    },
-    /// The journal does not do it.
-    #[error(transparent)]
-    Journal(#[from] Error),
-}
-
 /// Deletes a session of which no system in this process has any part.
 ///
 /// # Errors
@@ -68,10 +56,11 @@ pub async fn delete(
     key: &SessionKey,
     from: Take,
 ) -> Result<Deletion, DeleteError> {
-    let deleting = Deleting {
+    let mut deleting = Deleting {
         journal,
         router: None,
         from,
+        gone: Vec::new(),
     };
     deleting.run(key).await
 }
@@ -83,50 +72,106 @@ impl Oracle {
     /// # Errors
     /// See [`AskError`].
     pub async fn delete(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        self.delete_apart(key, from, Trace::Left).await
+    }
+
+    /// The same, without a record of it: for sessions that nobody was meant to see.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard(&self, key: &SessionKey, from: Take) -> Result<Deletion, AskError> {
+        self.delete_apart(key, from, Trace::None).await
+    }
+
+    /// The same as [`Self::discard`], for one that a crash may have left, whatever it was at. One that another
+    /// process has is at work there, and stays: then this is none.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn discard_left(&self, key: &SessionKey) -> Result<Option<Deletion>, AskError> {
+        let claim = self.router.journal.claim(key.clone());
+        match within(self.router.acknowledge, claim).await {
+            Err(Error::Elsewhere { .. }) => Ok(None),
+            claim => {
+                claim?;
+                self.discard(key, Take::Anyway).await.map(Some)
+            }
+        }
+    }
+
+    /// Whoever wants it may go away in the middle: what was begun is brought to its end, and is on record.
+    async fn delete_apart(
+        &self,
+        key: &SessionKey,
+        from: Take,
+        trace: Trace,
+    ) -> Result<Deletion, AskError> {
         if key.name.is_reserved() {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
-        let deleting = Deleting {
+        let (oracle, session) = (self.clone(), key.clone());
+        let deleted = async move { oracle.delete_and_note(&session, from, trace).await };
+        self.deletions.run(deleted).await?
+    }
+
+    async fn delete_and_note(
+        &self,
+        key: &SessionKey,
+        from: Take,
+        trace: Trace,
+    ) -> Result<Deletion, AskError> {
+        let mut deleting = Deleting {
             journal: &*self.router.journal,
             router: Some(&self.router),
             from,
+            gone: Vec::new(),
         };
-        let deletion = deleting.run(key).await?;
-        self.log.note(ControlFact::Deleted(Deleted {
-            session: key.clone(),
-            records: deletion.known.last,
-            sub_agents: deletion.sub_agents,
-            by: self.by.clone(),
-        }));
-        Ok(deletion)
+        let done = deleting.run(key).await;
+        let gone = match &done {
+            Ok(deletion) => vec![(key.clone(), deletion.known.last, deletion.sub_agents)],
+            // Half of it is on record too.
+            Err(_) => {
+                let gone = deleting.gone.iter();
+                gone.map(|(session, records)| (session.clone(), *records, 0))
+                    .collect()
+            }
+        };
+        if trace == Trace::Left {
+            for (session, records, sub_agents) in gone {
+                self.log.note(ControlFact::Deleted(Deleted {
+                    session,
+                    records,
+                    sub_agents,
+                    by: self.by.clone(),
+                }));
+            }
+        }
+        if done.is_err() && from == Take::Anyway {
+            self.give_back(key).await;
+        }
+        Ok(done?)
+    }
+
+    /// It was taken from whoever worked on it and is still there: its query goes on.
+    async fn give_back(&self, key: &SessionKey) {
+        let journal = &self.router.journal;
+        let known = within(PATIENCE, journal.find(key.clone())).await;
+        let standing = known.ok().flatten().map(|known| known.standing);
+        if standing != Some(Standing::Busy) {
+            return;
+        }
+        if let Err(error) = self.router.recover(key).await {
+            tracing::warn!(session = %key, %error, "it is not deleted, and waits to be brought back");
+        }
     }
 }
 
-impl From<DeleteError> for AskError {
-    fn from(error: DeleteError) -> Self {
-        match error {
-            DeleteError::Unknown(name) => Self::NoSession { name },
-            DeleteError::Busy(_)
-            | DeleteError::Taken {
-                why: TakeError::Busy { .. },
-                ..
-            } => Refusal::Busy.into(),
-            DeleteError::Taken {
-                why: TakeError::Kept { process },
-                ..
-            } => Self::Silent { process },
-            DeleteError::Taken {
-                why: TakeError::Later { process },
-                ..
-            } => Refusal::Elsewhere { process }.into(),
-            DeleteError::Taken {
-                why: TakeError::Journal(error),
-                ..
-            }
-            | DeleteError::Journal(error) => error.into(),
-        }
-    }
+/// Whether the log of `system` tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    Left,
+    None,
 }
 
 struct Deleting<'a> {
@@ -134,10 +179,12 @@ struct Deleting<'a> {
     /// The way to the sessions of this process, where it has a system.
     router: Option<&'a Router>,
     from: Take,
+    /// What is deleted already, and how many records it had.
+    gone: Vec<(SessionKey, Seq)>,
 }
 
 impl Deleting<'_> {
-    async fn run(&self, key: &SessionKey) -> Result<Deletion, DeleteError> {
+    async fn run(&mut self, key: &SessionKey) -> Result<Deletion, DeleteError> {
         self.at_rest(key).await?;
         let (family, known, unsure) = self.claimed(key).await?;
         for name in family.iter().rev() {
@@ -155,14 +202,15 @@ impl Deleting<'_> {
     }
 
     /// Whoever has asked for it since has claimed it anew, and is asked once more to let it go.
-    async fn delete_one(&self, key: &SessionKey) -> Result<(), DeleteError> {
+    async fn delete_one(&mut self, key: &SessionKey) -> Result<(), DeleteError> {
         let mut tries = 1;
         loop {
-            let Claim { sid, epoch, .. } = self.taken(key).await?;
-            match self.journal.delete(sid, epoch).await {
+            let Claim { sid, epoch, last } = self.taken(key).await?;
+            match within(PATIENCE, self.journal.delete(sid, epoch)).await {
                 Err(Error::Fenced { .. }) if tries < TRIES => tries += 1,
                 deleted => {
                     deleted?;
+                    self.gone.push((key.clone(), last));
                     break;
                 }
             }
@@ -175,7 +223,7 @@ impl Deleting<'_> {
     }
 
     async fn at_rest(&self, key: &SessionKey) -> Result<Known, DeleteError> {
-        let known = self.journal.find(key.clone()).await?;
+        let known = within(PATIENCE, self.journal.find(key.clone())).await?;
         let known = known.ok_or_else(|| DeleteError::Unknown(key.name.clone()))?;
         if known.standing == Standing::Busy && self.from == Take::AtRest {
             return Err(DeleteError::Busy(key.name.clone()));
@@ -227,7 +275,11 @@ impl Deleting<'_> {
         if let Some(router) = self.router {
             router.let_go(key, self.from).await.map_err(not_had)?;
         }
-        take(self.journal, key, self.from).await.map_err(not_had)
+        let taken = tokio::time::timeout(PATIENCE, take(self.journal, key, self.from)).await;
+        let silent = || Error::Unavailable(format!("no answer within {PATIENCE:?}"));
+        taken
+            .unwrap_or_else(|_| Err(silent().into()))
+            .map_err(not_had)
     }
 
     /// Adds those below the sessions, parents first; says of which they are not all known, and why.
@@ -252,12 +304,12 @@ impl Deleting<'_> {
 
     /// Adds the sub-agents of a session that are still there.
     async fn children(&self, key: &SessionKey, family: &mut Vec<SessionName>) -> Result<(), Error> {
-        let Some(known) = self.journal.find(key.clone()).await? else {
+        let Some(known) = within(PATIENCE, self.journal.find(key.clone())).await? else {
             return Ok(());
         };
         let (before, mut last) = (family.len(), Seq(0));
         while last < known.last {
-            let page = self.journal.read(known.sid, last, PAGE).await?;
+            let page = within(PATIENCE, self.journal.read(known.sid, last, PAGE)).await?;
             let Some(end) = page.last() else { break };
             last = end.seq;
             for Entry { record, .. } in &page {
@@ -272,7 +324,10 @@ impl Deleting<'_> {
                     name: start.child.clone(),
                     ..key.clone()
                 };
-                if !family.contains(&start.child) && self.journal.find(child).await?.is_some() {
+                if family.contains(&start.child) {
+                    continue;
+                }
+                if within(PATIENCE, self.journal.find(child)).await?.is_some() {
                     family.push(start.child.clone());
                 }
             }

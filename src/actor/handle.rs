@@ -19,6 +19,7 @@ use super::{
     approvals::Approvals,
     bus::{BusHandle, Filter, Notice, Subscription},
     clock::Clock,
+    deletion::Deletions,
     depths::{Depths, Gauges},
     gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
@@ -26,7 +27,8 @@ use super::{
     mailbox::{Admission, Unanswered},
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::Shelf,
+    reload::Source,
     session::Opening,
     shard::{Roster, ShardMsg},
     system_log::SystemLog,
@@ -35,10 +37,7 @@ use crate::{
     access::Tenants,
     journal::Journal,
     kernel::{Command, Order, Refusal, Reply},
-    model::{
-        By, Limits, ProfileName, QueryId, SessionKey, Submission,
-        command::{MAX_KEY, MAX_QUESTION},
-    },
+    model::{By, Limits, ProfileName, QueryId, SessionKey},
 };
 
 mod account;
@@ -53,18 +52,18 @@ mod list;
 mod look;
 mod operate;
 mod pages;
+mod submit;
 mod trace;
 mod watch;
 
 pub use account::{QueryAccount, QueryPage, SignalAccount};
-pub use answer::Answer;
+pub use answer::{Answer, Submitted};
 pub(super) use child::Child;
 pub use error::AskError;
 pub use follow::Follow;
-pub use list::{Listed, Listing, SessionFilter, SessionState};
+pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
 pub use pages::EventPage;
-use watch::Detail;
-pub use watch::{Progress, Watch};
+pub use watch::{Detail, Progress, Watch};
 
 /// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
@@ -73,7 +72,7 @@ pub(super) struct Router {
     pub bus: BusHandle,
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
-    pub profiles: Arc<Profiles>,
+    pub profiles: Shelf,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
     /// Set once, when the system drains.
@@ -129,8 +128,12 @@ pub struct Oracle {
     pub(super) clock: Clock,
     /// The system's own log.
     pub(super) log: SystemLog,
+    /// What is being deleted.
+    pub(super) deletions: Deletions,
     /// Somebody wants the system to end.
     pub(super) told_to_end: CancellationToken,
+    /// How the configuration is read anew.
+    pub(super) source: Source,
     /// Who acts through this handle.
     pub(super) by: By,
 }
@@ -155,17 +158,17 @@ impl Oracle {
         join_all(parked).await;
     }
 
-    /// A session by its key; it comes into being with the first thing that is asked of it.
+    /// A session by its key, or by its name for the local tenant; it comes into being with the first thing that is asked of it.
     #[must_use]
-    pub fn session(&self, key: SessionKey) -> SessionHandle {
+    pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
         self.session_of(key, ProfileName::oracle())
     }
 
     /// The same, by another profile if the session is new.
     #[must_use]
-    pub fn session_of(&self, key: SessionKey, profile: ProfileName) -> SessionHandle {
+    pub fn session_of(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         let parent = None;
-        let session = self.router.session(key, Opening { profile, parent });
+        let session = self.router.session(key.into(), Opening { profile, parent });
         session.acting(self.by.clone())
     }
 
@@ -175,6 +178,13 @@ impl Oracle {
         self.router
             .bus
             .subscribe(filter, self.router.subscriber_capacity)
+    }
+
+    /// The same, where whoever listens is to cost little: no more than so many notices wait at each of the
+    /// buses, and what is more is a gap.
+    #[must_use]
+    pub fn subscribe_briefly(&self, filter: Filter, waiting: usize) -> Subscription {
+        self.router.bus.subscribe(filter, waiting)
     }
 
     /// How many queries run.
@@ -208,7 +218,33 @@ impl Oracle {
     }
 }
 
-/// One session. Cheap to clone.
+/// One session. Cheap to clone, and good over restarts of the session.
+///
+/// ```
+/// use oracle_agent::{
+///     actor::{Oracle, Progress},
+///     model::{SessionName, Submission},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let system = Oracle::builder().start().await?;
+/// let session = system.oracle().session(SessionName::new("s")?);
+///
+/// // To the end at once, or event by event.
+/// session.answer(Submission::new("hello")).await?;
+/// let mut watch = session.ask(Submission::new("hello again")).await?;
+/// while let Some(progress) = watch.next().await? {
+///     match progress {
+///         Progress::Event(event) => println!("{} {}", event.seq, event.kind),
+///         Progress::Frame(frame) => print!("{}", frame.text),
+///     }
+/// }
+/// println!("{}", watch.answer().await?.text);
+/// assert_eq!(session.view().await?.state, "idle");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SessionHandle {
     router: Router,
@@ -229,102 +265,6 @@ impl SessionHandle {
     #[must_use]
     pub fn acting(self, by: By) -> Self {
         Self { by, ..self }
-    }
-
-    /// Hands in a message. Returns once it is durable, not once it is answered.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
-        let (query, _) = self.submit_anywhere(submission).await?;
-        Ok(query)
-    }
-
-    async fn submit_anywhere(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
-        // What runs may still need its sub-agents.
-        if self.opening.parent.is_none() && self.router.is_draining() {
-            return Err(AskError::Stopped);
-        }
-        if submission.text.trim().is_empty() {
-            return Err(AskError::EmptyQuestion);
-        }
-        if submission.text.len() > MAX_QUESTION {
-            return Err(AskError::QuestionTooLong {
-                bytes: submission.text.len(),
-            });
-        }
-        if let Some(bytes) = submission.idempotency_key.as_ref().map(String::len)
-            && !(1..=MAX_KEY).contains(&bytes)
-        {
-            return Err(AskError::Key { bytes });
-        }
-        match self.command_anywhere(Command::Submit(submission)).await? {
-            (Reply::Query { query }, at) => Ok((query, at)),
-            (Reply::Done, _) => Err(AskError::Stopped),
-        }
-    }
-
-    /// Hands in a message and follows it to its end.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
-        self.follow_query(submission, Detail::All).await
-    }
-
-    /// Follows a query that was handed in before, from its beginning; it may have ended.
-    ///
-    /// # Errors
-    /// See [`AskError`]; a query that there never was counts as deleted.
-    pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
-        let filter = Detail::All.filter(self.key.clone());
-        let events = self.subscribe_to(filter.clone());
-        Watch::from_the_journal(self.clone(), (query, Where::Here), filter, events).await
-    }
-
-    /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
-    /// on the way.
-    ///
-    /// # Errors
-    /// See [`AskError`].
-    pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
-        self.follow_query(submission, Detail::End)
-            .await?
-            .answer()
-            .await
-    }
-
-    /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
-    async fn hand_in(&self, submission: Submission) -> Result<(QueryId, Where), AskError> {
-        const TRIES: u32 = 4;
-        const PAUSE: Duration = Duration::from_millis(250);
-        let mut tries = 1;
-        loop {
-            match self.submit_anywhere(submission.clone()).await {
-                Err(AskError::Stopped)
-                    if submission.idempotency_key.is_some()
-                        && tries < TRIES
-                        && !self.router.is_draining() => {}
-                handed_in => return handed_in,
-            }
-            tries += 1;
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    async fn follow_query(
-        &self,
-        submission: Submission,
-        detail: Detail,
-    ) -> Result<Watch, AskError> {
-        let filter = detail.filter(self.key.clone());
-        let events = self.subscribe_to(filter.clone());
-        let maybe_repeated = submission.idempotency_key.is_some();
-        let (query, at) = self.hand_in(submission).await?;
-        if maybe_repeated || at == Where::Elsewhere {
-            return Watch::from_the_journal(self.clone(), (query, at), filter, events).await;
-        }
-        Ok(Watch::new(self.clone(), query, filter, events))
     }
 
     /// Takes back a query, or the one that runs. Returns once that is durable; a query that waits for a
@@ -359,6 +299,9 @@ impl SessionHandle {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
+        if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
+            self.router.takes_new()?;
+        }
         let by = self.by.clone();
         let order = Order { by, command };
         self.router
@@ -371,6 +314,14 @@ impl SessionHandle {
         match self.opening.parent {
             None => Admission::IfRoom,
             Some(_) => Admission::Always,
+        }
+    }
+
+    /// Whether there is still a system to have it.
+    pub(super) fn is_reachable(&self) -> Result<(), AskError> {
+        match self.router.shards.is_closed() {
+            true => Err(AskError::Stopped),
+            false => Ok(()),
         }
     }
 

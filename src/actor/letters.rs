@@ -10,11 +10,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::{
-    sync::mpsc,
-    task::JoinSet,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{
@@ -25,14 +21,16 @@ use super::{
     shard::{Presence, ShardMsg},
 };
 use crate::{
-    journal::{self, Claim, Delivery, Journal, LETTERS, Posted, Said, Standing, process_name},
+    journal::{self, Claim, Journal, LETTERS, Only, Posted, Standing, process_name},
     kernel::{Command, Order, Refusal, Reply},
     model::SessionKey,
 };
 
 mod kept;
+mod reader;
 
 pub use kept::{KeptOff, keep_off};
+pub(super) use reader::read;
 
 /// Pause before a session that is on its way from one process to another is asked again.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
@@ -78,7 +76,7 @@ pub(super) enum Where {
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
     /// It runs a query there.
-    #[error("{} is in the middle of a query in it", process_name(*.process))]
+    #[error("it is in the middle of a query{}", in_process(*.process))]
     Busy {
         /// Its number, where that is known.
         process: Option<u32>,
@@ -98,6 +96,12 @@ pub enum TakeError {
     /// The journal does not do it.
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+fn in_process(process: Option<u32>) -> String {
+    process.map_or_else(String::new, |process| {
+        format!(" in {}", process_name(Some(process)))
+    })
 }
 
 /// From whom a session is taken.
@@ -124,11 +128,17 @@ async fn take_until(
     until: Instant,
 ) -> Result<Claim, TakeError> {
     let anyway = take == Take::Anyway;
+    // One that was accepted in between goes on: who runs it is not fenced.
+    let only = match take {
+        Take::AtRest => Only::AtRest,
+        Take::Anyway => Only::Always,
+    };
     let letter = Letter::Leave { anyway };
     let mut refused: fn(Option<u32>) -> TakeError = |process| TakeError::Kept { process };
     loop {
-        let process = match journal.claim(key.clone()).await {
+        let process = match journal.claim_if(key.clone(), only).await {
             Err(journal::Error::Elsewhere { process }) => process,
+            Err(journal::Error::Stands { .. }) => return Err(TakeError::Busy { process: None }),
             claimed => return Ok(claimed?),
         };
         if Instant::now() >= until {
@@ -323,40 +333,6 @@ impl Router {
         let key = key.clone();
         let told = shard.cast(ShardMsg::Leave { key, anyway });
         told.map(|()| Reply::Done).map_err(|_| AskError::Stopped)
-    }
-}
-
-/// Reads letters for as long as anybody sends any, a bounded number at a time.
-pub(super) async fn read(mut letters: mpsc::Receiver<Delivery>, router: Router) {
-    let mut under_way = JoinSet::new();
-    while let Some(letter) = letters.recv().await {
-        while under_way.try_join_next().is_some() {}
-        if under_way.len() >= LETTERS {
-            under_way.join_next().await;
-        }
-        let router = router.clone();
-        under_way.spawn(async move { answer(&router, letter).await });
-    }
-}
-
-async fn answer(router: &Router, Delivery { key, body, answer }: Delivery) {
-    let said = match (router.presence(&key).await, serde_json::from_slice(&body)) {
-        (Ok(Presence::Away), _) => {
-            // Whoever asked may have given up.
-            let _ = answer.send(Said::NotHere);
-            return;
-        }
-        (Ok(Presence::Leaving), _) => Some(Answer::Later),
-        (Ok(Presence::Here), Ok(letter)) => router.carry_out(&key, letter).await,
-        (_, Err(error)) => {
-            tracing::warn!(session = %key, %error, "a letter cannot be read");
-            None
-        }
-        (Err(_), _) => None,
-    };
-    let body = said.and_then(|said| serde_json::to_vec(&said).ok());
-    if let Some(body) = body {
-        let _ = answer.send(Said::Answer(body));
     }
 }
 

@@ -22,52 +22,14 @@ use crate::model::{
     },
 };
 
+mod alive;
 mod figures;
 mod timing;
 
+pub(super) use alive::{Activity, Alive};
 pub use figures::{Count, Figures};
 use timing::Histogram;
 pub use timing::Timing;
-
-/// What a live session is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Activity {
-    /// It comes to life.
-    Waking,
-    /// Nothing runs.
-    Idle,
-    /// Its query is classified, and its prompt composed.
-    Preparing,
-    /// A model is asked.
-    Calling,
-    /// Tools run.
-    Tools,
-    /// It asks again later.
-    BackingOff,
-    /// A sub-agent works for it.
-    Delegating,
-    /// A person has to answer.
-    Approval,
-    /// Somebody has paused it.
-    Paused,
-}
-
-impl Activity {
-    const NAMES: [&str; 9] = [
-        "waking",
-        "idle",
-        "preparing",
-        "calling",
-        "tools",
-        "backing_off",
-        "delegating",
-        "approval",
-        "paused",
-    ];
-
-    /// Those in which a query runs.
-    const BUSY: std::ops::Range<usize> = Self::Preparing as usize..Self::NAMES.len();
-}
 
 /// Counts of things that have names.
 #[derive(Debug)]
@@ -103,6 +65,7 @@ struct Counts {
     live: [AtomicUsize; Activity::NAMES.len()],
     sessions: Tally<{ SessionFact::KINDS.len() }>,
     accepted: AtomicU64,
+    turns: AtomicU64,
     queries: Tally<7>,
     signals: Tally<7>,
     fallbacks: Tally<4>,
@@ -132,6 +95,7 @@ impl Default for Counts {
                 kind.strip_prefix("session.").unwrap_or(kind)
             })),
             accepted: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
             queries: Tally::new([
                 "answered",
                 "partial",
@@ -216,7 +180,10 @@ impl Meter {
             Fact::Query(QueryFact::Finished(finished)) => {
                 counts.queries.add(outcome(&finished.outcome), 1);
             }
-            Fact::Turn(TurnFact::Replied(replied)) => self.used(&replied.usage),
+            Fact::Turn(TurnFact::Replied(replied)) => {
+                counts.turns.fetch_add(1, Ordering::Relaxed);
+                self.used(&replied.usage);
+            }
             Fact::Signal(SignalFact::Emitted(signal)) => {
                 let kind = signal.kind();
                 let at = SignalType::ALL.iter().position(|known| *known == kind);
@@ -329,48 +296,32 @@ impl Meter {
         self.0.failing.store(true, Ordering::Relaxed);
     }
 
+    /// Queries that wait for a person, as their sessions say.
+    pub(super) fn resting(&self) -> usize {
+        let resting = [Activity::Approval, Activity::Paused];
+        let resting = resting.map(|at| self.0.live[at as usize].load(Ordering::Relaxed));
+        resting.iter().sum()
+    }
+
     /// Queries that run, as their sessions say.
     pub(super) fn busy(&self) -> usize {
         let busy = &self.0.live[Activity::BUSY];
         busy.iter().map(|live| live.load(Ordering::Relaxed)).sum()
     }
 
+    /// Sessions that come to life, and queries that have not come to their first call.
+    pub(super) fn beginning(&self) -> usize {
+        let beginning = [Activity::Waking, Activity::Preparing];
+        let beginning = beginning.map(|activity| &self.0.live[activity as usize]);
+        beginning
+            .iter()
+            .map(|live| live.load(Ordering::Relaxed))
+            .sum()
+    }
+
     /// One more session lives.
     pub(super) fn enter(&self) -> Alive {
-        let alive = Alive {
-            meter: self.clone(),
-            at: Activity::Waking,
-        };
-        alive.place().fetch_add(1, Ordering::Relaxed);
-        alive
-    }
-}
-
-/// A session that is counted as long as this is kept.
-#[derive(Debug)]
-pub(super) struct Alive {
-    meter: Meter,
-    at: Activity,
-}
-
-impl Alive {
-    fn place(&self) -> &AtomicUsize {
-        &self.meter.0.live[self.at as usize]
-    }
-
-    /// What it is at from now on.
-    pub(super) fn now_at(&mut self, activity: Activity) {
-        if self.at != activity {
-            self.place().fetch_sub(1, Ordering::Relaxed);
-            self.at = activity;
-            self.place().fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.place().fetch_sub(1, Ordering::Relaxed);
+        Alive::begin(self.clone())
     }
 }
 

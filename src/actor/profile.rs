@@ -1,11 +1,15 @@
 //! Profiles: what sessions of a kind share (spec 1).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
+use super::session::Opening;
 use crate::{
     kernel::{DelegationPolicy, Policy},
     model::{ProfileName, ToolSpec, record::Parent, tool::ToolEffect},
-    prompt::{Prepared, ToolLine, Variables},
+    prompt::{Composer, Prepared, ToolLine, Variables},
     tool::Registry,
 };
 
@@ -18,6 +22,10 @@ pub struct Profile {
     pub prompt: Arc<Prepared>,
     /// The tools behind the policy's list.
     pub tools: Arc<Registry>,
+    /// The prompts, where they are others than the system's.
+    pub composer: Option<Arc<Composer>>,
+    /// What it is for, to those who choose.
+    pub description: Option<Arc<str>>,
     variables: Arc<Variables>,
 }
 
@@ -30,8 +38,31 @@ impl Profile {
             policy: Arc::new(policy),
             prompt: Arc::new(named.prepare()),
             tools,
+            composer: None,
+            description: None,
             variables: Arc::new(named),
         }
+    }
+
+    /// With prompts of its own.
+    #[must_use]
+    pub fn with_composer(mut self, composer: Arc<Composer>) -> Self {
+        self.composer = Some(composer);
+        self
+    }
+
+    pub(super) fn voice(&self) -> Voice {
+        Voice {
+            values: Arc::clone(&self.prompt),
+            composer: self.composer.clone(),
+        }
+    }
+
+    /// Says what it is for.
+    #[must_use]
+    pub fn described(mut self, description: &str) -> Self {
+        self.description = Some(description.into());
+        self
     }
 
     /// What sub-agents of such a session go by: only tools that read, and no children of their own
@@ -62,6 +93,13 @@ impl Profile {
             ..self.clone()
         }
     }
+}
+
+/// What the prompts of a profile are composed with.
+#[derive(Clone)]
+pub(super) struct Voice {
+    pub values: Arc<Prepared>,
+    pub composer: Option<Arc<Composer>>,
 }
 
 /// The same values, with these tools.
@@ -101,6 +139,45 @@ impl Profiles {
     #[must_use]
     pub fn get(&self, name: &ProfileName) -> &Profile {
         self.named.get(name).unwrap_or(&self.default)
+    }
+
+    /// Those that can be asked for, the default one first.
+    pub fn all(&self) -> impl Iterator<Item = (ProfileName, &Profile)> {
+        let named = self.named.iter();
+        let named = named.map(|(name, profile)| (name.clone(), profile));
+        std::iter::once((ProfileName::oracle(), &self.default)).chain(named)
+    }
+
+    /// The profile that a session opened like this lives by.
+    pub(super) fn of(&self, opening: &Opening) -> Profile {
+        let profile = self.get(&opening.profile);
+        match &opening.parent {
+            Some(parent) => profile.for_child(parent),
+            None => profile.clone(),
+        }
+    }
+}
+
+/// The profiles that hold now: a reload puts others in their place. Cheap to clone.
+// A lock, because all sessions read it; held for as long as a pointer takes to be copied.
+#[derive(Clone)]
+pub(super) struct Shelf(Arc<RwLock<Arc<Profiles>>>);
+
+impl Shelf {
+    pub(super) fn new(profiles: Profiles) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(profiles))))
+    }
+
+    /// Those that hold now.
+    pub(super) fn now(&self) -> Arc<Profiles> {
+        let there = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&there)
+    }
+
+    /// From now on these hold, for sessions as soon as nothing runs in them.
+    pub(super) fn put(&self, profiles: Profiles) {
+        let profiles = Arc::new(profiles);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = profiles;
     }
 }
 

@@ -110,7 +110,8 @@ impl Recovering {
 
     fn is_due(&self, key: &SessionKey) -> bool {
         match &self.whom {
-            Whom::All => true,
+            // Nobody waits any more for what lasts for one request.
+            Whom::All => !key.name.is_brief(),
             Whom::Orphans(_, roster) => roster.is_waiting(key),
         }
     }

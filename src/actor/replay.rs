@@ -31,10 +31,7 @@ pub(super) struct Replayed {
 impl Replayed {
     /// Without records, to be opened like this.
     pub(super) fn new(opening: Opening, profiles: &Profiles) -> Self {
-        let profile = match &opening.parent {
-            Some(parent) => profiles.get(&opening.profile).for_child(parent),
-            None => profiles.get(&opening.profile).clone(),
-        };
+        let profile = profiles.of(&opening);
         Self {
             session: Session::new(profile.policy.clone()),
             opening,

@@ -4,7 +4,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
-    gateway::Boards, handle::Router, meter::Meter, profile::Profiles,
+    gateway::Boards, handle::Router, meter::Meter, profile::Shelf,
 };
 use crate::{access::Tenants, journal::Journal};
 
@@ -64,7 +64,7 @@ pub(super) struct All {
     pub router: Router,
     /// How the providers stand.
     pub providers: Boards,
-    pub profiles: Arc<Profiles>,
+    pub profiles: Shelf,
     /// Where sessions count what they do.
     pub meter: Meter,
     pub timeouts: Timeouts,

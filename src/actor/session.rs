@@ -30,9 +30,11 @@ mod call;
 mod count;
 mod keep;
 mod perform;
+mod renew;
 mod standing;
 mod state;
 mod tools;
+mod view;
 
 use state::SessionState;
 pub(super) use state::Unwritten;

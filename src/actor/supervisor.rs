@@ -1,6 +1,7 @@
 //! Supervisor: the root. Starts the services and the shards, and replaces those that fail.
 //!
-//! Linked under a parent if the host has one. A service (classifier, composer, gateway, bus) that
+//! Linked under its [`keeper`], and not under a host's actor, which has the [`root`] of the system below it. A
+//! service (classifier, composer, gateway, bus) that
 //! fails is replaced in its place in the pool; so is a shard, whose sessions the new one brings back.
 //! If one keeps failing within a short time, or the supervisor itself does, the system ends: better that
 //! than to limp.
@@ -8,7 +9,6 @@
 use std::{collections::HashMap, sync::Arc};
 
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
     classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
     composer::{ComposerActor, ComposerHandle},
+    deletion::Deletions,
     depths::Gauges,
     gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     handle::{Oracle, Router},
@@ -25,18 +26,22 @@ use super::{
     message::local_messages,
     meter::Meter,
     pool::Pool,
-    profile::Profiles,
+    profile::{Profiles, Shelf},
     recovery::Whom,
+    reload::Source,
     services::{All, Services},
     shard::Roster,
     system_log::{SystemLog, Unwritten},
     task::Task,
 };
 use crate::{
-    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer, query::Classifier,
+    access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer,
+    query::QueryClassifier,
 };
 
+mod keeper;
 mod replacing;
+mod root;
 mod settings;
 mod shards;
 mod system;
@@ -58,8 +63,8 @@ pub struct SystemArgs {
     pub backends: Vec<Arc<dyn Backend>>,
     /// What sessions of a kind share.
     pub profiles: Profiles,
-    /// The lexicon, ready to classify.
-    pub classifier: Arc<Classifier>,
+    /// Says what kind of question one is.
+    pub classifier: Arc<dyn QueryClassifier>,
     /// The prompts, ready to compose.
     pub composer: Arc<Composer>,
 }
@@ -110,7 +115,7 @@ impl SupervisorActor {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle::new(Pool::new(settings.buses, capacity));
-        let profiles = Arc::new(args.profiles.clone());
+        let profiles = Shelf::new(args.profiles.clone());
         let shards = settings.shards.clamp(1, 64);
         let rosters = (0..shards).map(|_| Roster::default());
         let router = Router {
@@ -118,7 +123,7 @@ impl SupervisorActor {
             bus: bus.clone(),
             ledger: Ledger::default(),
             journal: Arc::clone(&args.journal),
-            profiles: Arc::clone(&profiles),
+            profiles: profiles.clone(),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
             draining: Arc::default(),
@@ -156,7 +161,9 @@ impl SupervisorActor {
             tenants: services.tenants.clone(),
             clock: services.clock.clone(),
             log,
+            deletions: Deletions::default(),
             told_to_end: CancellationToken::new(),
+            source: Source::default(),
             by: By::local(),
         }
     }
@@ -312,23 +319,6 @@ impl SupervisorState {
         pool.put(0, actor);
         Ok(id)
     }
-}
-
-/// The supervisor and the end of its actor.
-type Started = (ActorRef<SupervisorMsg>, JoinHandle<()>, Oracle);
-
-async fn start(args: SystemArgs, parent: Option<ActorCell>) -> Result<Started, StartError> {
-    let services = SupervisorActor::services(&args);
-    let gateways = SupervisorActor::gateways(&args);
-    let (log, unwritten) = SystemLog::open(args.clock.clone());
-    let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
-    let state = (args, services, gateways, (log, unwritten));
-    let started = match parent {
-        Some(parent) => Actor::spawn_linked(None, SupervisorActor, state, parent).await,
-        None => Actor::spawn(None, SupervisorActor, state).await,
-    };
-    let (supervisor, ended) = started.map_err(|error| StartError(error.to_string()))?;
-    Ok((supervisor, ended, oracle))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{
     bus::BusHandle,
@@ -29,10 +29,18 @@ const CAPACITY: usize = 256;
 /// How often one is tried to be written, where others claim the session at the same time.
 const TRIES: u32 = 5;
 
+/// What waits to be written.
+#[derive(Debug)]
+enum Line {
+    Fact(Box<Record>),
+    /// Whoever wants to know that all before it is written.
+    Mark(oneshot::Sender<()>),
+}
+
 /// Where to write. Cheap to clone; never waits.
 #[derive(Debug, Clone)]
 pub(super) struct SystemLog {
-    facts: mpsc::Sender<Record>,
+    facts: mpsc::Sender<Line>,
     clock: Clock,
 }
 
@@ -47,19 +55,28 @@ impl SystemLog {
     /// Writes down what happened.
     pub(super) fn note(&self, fact: impl Into<Fact>) {
         let record = record(&self.clock, fact);
-        if let Err(lost) = self.facts.try_send(record) {
-            let record = lost.into_inner();
+        let kind = record.fact.kind();
+        if self.facts.try_send(Line::Fact(Box::new(record))).is_err() {
             tracing::warn!(
-                kind = record.fact.kind(),
+                kind,
                 "too much is to be written: it is not in the system's log"
             );
         }
     }
+
+    /// Returns when what was written down until now is in the log, or cannot be.
+    pub(super) async fn written(&self) {
+        let (mark, passed) = oneshot::channel();
+        if self.facts.send(Line::Mark(mark)).await.is_ok() {
+            // Nobody writes any more where it is dropped.
+            let _ = passed.await;
+        }
+    }
 }
 
-/// What waits to be written.
+/// What waits to be written, and nobody writes yet.
 pub(super) struct Unwritten {
-    waiting: mpsc::Receiver<Record>,
+    waiting: mpsc::Receiver<Line>,
     log: SystemLog,
 }
 
@@ -103,9 +120,16 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut waiting: mpsc::Receiver<Record>) {
-        while let Some(record) = waiting.recv().await {
-            let record = Arc::new(record);
+    async fn run(mut self, mut waiting: mpsc::Receiver<Line>) {
+        while let Some(line) = waiting.recv().await {
+            let record = match line {
+                Line::Fact(record) => Arc::from(record),
+                Line::Mark(mark) => {
+                    // Whoever waits may have given up.
+                    let _ = mark.send(());
+                    continue;
+                }
+            };
             let mut tries = 1;
             while let Err(error) = self.write(&record).await {
                 // Whatever it was, how the log stands is not known any more.
@@ -176,6 +200,7 @@ const fn claimed_by_another(error: &Error) -> bool {
     match error {
         Error::Fenced { .. } | Error::Conflict { .. } | Error::Unknown { .. } => true,
         Error::Elsewhere { .. }
+        | Error::Stands { .. }
         | Error::Empty
         | Error::Unreadable { .. }
         | Error::Unavailable(_)

@@ -1,25 +1,29 @@
-//! From the chain to the back ends that serve it: those of the host, the offline model, scripts, servers.
+//! From the chains to the back ends that serve them: those of the host, the offline model, scripts, servers.
 //!
-//! Only what the chain names is built: a start that asks nobody over the network sets nothing up for it.
+//! Only what a chain names is built: a start that asks nobody over the network sets nothing up for it.
 
 use std::sync::Arc;
 
 use super::{BuildError, Builder, prices, providers::Providers};
 use crate::{
-    config::{ModelChain, Prices},
+    cli::Environment,
+    config::{Config, ModelChain, Prices},
     kernel::ModelChoice,
     llm::{Backend, Remote, scripted::Scripts},
 };
 
 impl Builder {
-    /// The models that are asked.
-    fn chain(&self) -> ModelChain {
-        self.config.choice(self.environment.pairs()).chain
+    fn chains(&self) -> Chains<'_> {
+        Chains {
+            config: &self.config,
+            environment: &self.environment,
+            own: &self.backends,
+        }
     }
 
-    /// Those of the host, the built-in ones and those that the chain names, scripts read.
+    /// Those of the host, the built-in ones and those that the chains name, scripts read.
     pub(super) fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BuildError> {
-        let named = self.named_backends().into_iter();
+        let named = self.chains().backends().into_iter();
         let named = named.collect::<Result<Vec<_>, _>>()?;
         let backends = self.backends.iter().cloned().chain(named);
         #[cfg(feature = "testkit")]
@@ -29,30 +33,53 @@ impl Builder {
         });
         Ok(backends.collect())
     }
+}
 
-    /// Those that the chain names and that are not there yet, each by itself.
-    pub(super) fn named_backends(&self) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
-        let chain = self.chain();
-        let missing = chain.providers().into_iter();
-        let missing = missing.filter(|provider| !serves(&self.backends, provider));
+/// The models that are asked by a configuration, and who serves them.
+pub(super) struct Chains<'a> {
+    pub config: &'a Config,
+    pub environment: &'a Environment,
+    /// Back ends of the host, and the built-in ones.
+    pub own: &'a [Arc<dyn Backend>],
+}
+
+impl Chains<'_> {
+    /// The models that are asked where no profile says otherwise.
+    pub(super) fn chain(&self) -> ModelChain {
+        self.config.choice(self.environment.pairs()).chain
+    }
+
+    /// Back ends that the chains name and that are not there yet, each by itself.
+    pub(super) fn backends(&self) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
+        let of_profiles = self.config.profiles.iter();
+        let of_profiles = of_profiles.filter_map(|profile| profile.chain.clone());
+        let chains: Vec<ModelChain> = std::iter::once(self.chain()).chain(of_profiles).collect();
+        let mut missing: Vec<&str> = Vec::new();
+        for provider in chains.iter().flat_map(ModelChain::providers) {
+            if !serves(self.own, provider) && !missing.contains(&provider) {
+                missing.push(provider);
+            }
+        }
         missing
-            .filter_map(|name| self.named_backend(name, &chain).transpose())
+            .into_iter()
+            .filter_map(|name| self.backend(name, &chains).transpose())
             .collect()
     }
 
     /// Scripts or a server; none if nobody knows it.
-    fn named_backend(
+    fn backend(
         &self,
         name: &str,
-        chain: &ModelChain,
+        chains: &[ModelChain],
     ) -> Result<Option<Arc<dyn Backend>>, BuildError> {
-        let models = models_of(chain, name);
+        let models = chains.iter().flat_map(|chain| models_of(chain, name));
+        let models: Vec<&str> = models.collect();
         if name == Scripts::PROVIDER {
             return Ok(Some(Arc::new(Scripts::read(models)?)));
         }
         // A price list that is not in order is told where prices are needed.
-        let prices = prices(&self.config).or_else(|_| Prices::builtin())?;
-        let providers = Providers::new(&self.config, &self.environment, &prices);
+        let prices = prices(self.config).or_else(|_| Prices::builtin())?;
+        let providers = Providers::new(self.config, self.environment, &prices);
         let Some(provider) = providers.find(name)? else {
             return Ok(None);
         };
@@ -65,14 +92,14 @@ impl Builder {
         &self,
         backends: &[Arc<dyn Backend>],
     ) -> Result<Vec<ModelChoice>, BuildError> {
-        let (chain, prices) = (self.chain(), prices(&self.config)?);
-        let providers = Providers::new(&self.config, &self.environment, &prices);
+        let (chain, prices) = (self.chain(), prices(self.config)?);
+        let providers = Providers::new(self.config, self.environment, &prices);
         let choice = |full: &String| {
             let (provider, model) = full.split_once('/').unwrap_or((full, ""));
             if serves(backends, provider) {
                 return Ok(providers.choice(provider, model));
             }
-            let own = self.backends.iter();
+            let own = self.own.iter();
             let own = own.map(|backend| backend.provider().to_owned());
             let known = own
                 .chain(["scripted/FILE".to_owned()])
@@ -89,7 +116,7 @@ impl Builder {
     }
 }
 
-fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
+pub(super) fn serves(backends: &[Arc<dyn Backend>], provider: &str) -> bool {
     let mut backends = backends.iter();
     backends.any(|backend| backend.provider() == provider)
 }

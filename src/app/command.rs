@@ -65,8 +65,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
                 after: serve.settings(),
                 ..More::default()
             };
-            let loaded = find(args, environment, more).loaded.map_err(Stop::all)?;
-            return serve::serve(args, &loaded, environment, terminal);
+            return serve::serve(args, &more, environment, terminal);
         }
         Command::Keys(keys) => {
             let file = KeyFile::within(&data::directory(&load()?.config, environment)?);
@@ -98,7 +97,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
 }
 
 /// Settings of a command itself.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct More {
     /// Those that the command line wins over.
     before: Vec<Setting>,
@@ -172,23 +171,7 @@ fn check(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Res
             let builder = builder
                 .environment(environment.pairs().iter().cloned())
                 .project(&args.options.project);
-            let named = builder
-                .named_backends()
-                .into_iter()
-                .map(|one| one.map(drop));
-            let others = [
-                // Where a provider cannot be called, that is told already.
-                builder
-                    .backends()
-                    .map_or(Ok(()), |backends| builder.models(&backends).map(drop)),
-                builder.registry().map(drop),
-                super::project_context(&config).map(drop),
-                super::prices(&config).map(drop),
-                super::classifier(&config).map(drop),
-                super::composer(&config).map(drop),
-            ];
-            let failed = named.chain(others).filter_map(Result::err);
-            failed.map(|error| error.to_string()).collect()
+            builder.problems()
         }
     };
     cli::config::report(file.as_deref(), &problems, args.options.json, terminal)
@@ -228,6 +211,8 @@ impl From<BuildError> for Stop {
             | BuildError::Script(_)
             | BuildError::Provider(_)
             | BuildError::Setup(_)
+            | BuildError::Models(_)
+            | BuildError::UnknownTool { .. }
             | BuildError::UnknownModel { .. } => Self::usage(error),
         }
     }

@@ -5,8 +5,9 @@ use std::{io, path::PathBuf};
 use super::providers::ProviderError;
 use crate::{
     actor::StartError,
-    config::PricesError,
+    config::{NotAllowed, PricesError},
     llm::{SetupError, script::ScriptError},
+    model::ProfileName,
     prompt,
     query::{LexiconError, WeightsError},
     tool::{RegistryError, RootError},
@@ -74,6 +75,9 @@ pub enum BuildError {
     /// A provider of the chain cannot be called with what is configured for it.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The models that are to be asked have no such names, or are too many.
+    #[error("the models to ask: allowed is {0}")]
+    Models(#[from] NotAllowed),
     /// A model that nobody serves.
     #[error(
         "nobody here serves the model `{model}`: choose a model of {known}, by `model.chain` or `--model`"
@@ -81,6 +85,19 @@ pub enum BuildError {
     UnknownModel {
         /// As configured.
         model: String,
+        /// What there is.
+        known: String,
+    },
+    /// A tool that is not there.
+    #[error(
+        "the profile `{profile}` names the tool `{tool}`, and there is none: there is {known}; check its \
+         tools and `attachable`"
+    )]
+    UnknownTool {
+        /// In which profile.
+        profile: ProfileName,
+        /// As configured.
+        tool: String,
         /// What there is.
         known: String,
     },

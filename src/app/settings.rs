@@ -101,6 +101,10 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
         max_children: config.delegation.max_children.get(),
         default_tokens: u64::from(config.delegation.default_tokens.get()),
     };
+    let told = config.prompt.instructions.as_ref();
+    policy.instructions = told.map(|text| text.as_str().into());
+    let told = config.prompt.instructions.as_ref();
+    policy.instructions = told.map(|text| text.as_str().into());
     policy.parallel_calls = config.tools.max_parallel.size();
     policy.inbox_capacity = config.session.inbox_capacity.size();
 }
@@ -116,9 +120,12 @@ pub(super) fn server(config: &Config) -> http::Settings {
         idle_timeout: server.idle_timeout.get(),
         write_timeout: server.write_timeout.get(),
         max_connections: server.max_connections.size(),
+        max_connections_per_address: server.max_connections_per_address.size(),
         max_requests: server.max_requests.size(),
         max_queries: server.max_queries.size(),
+        max_backlog: server.max_backlog.size(),
         max_body: server.max_body.size(),
+        require_keys: server.require_keys,
         allowed_hosts: texts(&server.allowed_hosts),
         allowed_origins: texts(&server.allowed_origins),
         wrong_keys_per_minute: server.wrong_keys_per_minute.get().into(),
@@ -134,11 +141,12 @@ where
 }
 
 /// What tenants may have.
-fn tenants(config: &Config) -> TenantLimits {
+pub(super) fn tenants(config: &Config) -> TenantLimits {
     let tenants = &config.tenants;
     let named = tenants.named.0.iter().map(|(name, own)| {
         let limits = Limits {
             requests_per_minute: own.requests_per_minute.map(|most| most.get().into()),
+            requests: own.max_requests.map(Count::size),
             tokens_per_minute: own.tokens_per_minute.map(|most| most.get().into()),
             sessions: own.max_sessions.map(Count::size),
             queued: own.max_queued.map(Count::size),
@@ -148,6 +156,7 @@ fn tenants(config: &Config) -> TenantLimits {
     TenantLimits {
         all: Limits {
             requests_per_minute: tenants.requests_per_minute.map(|most| most.get().into()),
+            requests: tenants.max_requests.map(Count::size),
             tokens_per_minute: tenants.tokens_per_minute.map(|most| most.get().into()),
             sessions: tenants.max_sessions.map(Count::size),
             queued: tenants.max_queued.map(Count::size),

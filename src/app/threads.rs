@@ -55,6 +55,7 @@ fn fault(error: &Error) -> Fault {
         Error::Fenced { .. }
         | Error::Elsewhere { .. }
         | Error::Conflict { .. }
+        | Error::Stands { .. }
         | Error::Unknown { .. }
         | Error::Empty
         | Error::Unreadable { .. } => Fault::permanent("journal_refused", detail),

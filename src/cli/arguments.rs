@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::model::BusyPolicy;
+use crate::model::{BusyPolicy, ProfileName};
 
 /// Questions of `ask --jsonl` that are under way at one time, unless somebody says otherwise.
 pub(super) const PARALLEL: u16 = 8;
@@ -29,6 +29,9 @@ pub struct AskArgs {
     /// What to do if the session is busy with another question
     #[arg(long, value_name = "POLICY", default_value = "queue", value_parser = busy())]
     pub busy: BusyPolicy,
+    /// Profile of a session that is new [default: oracle]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<ProfileName>,
     /// Every line of standard input is a question: {"session": "…", "question": "…"}
     #[arg(long)]
     pub jsonl: bool,
@@ -52,6 +55,9 @@ pub struct ChatArgs {
     /// Go on with the session that was used last
     #[arg(long, conflicts_with = "session")]
     pub last: bool,
+    /// Profile of a session that is new [default: oracle]
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<ProfileName>,
 }
 
 /// `oracle replay`.

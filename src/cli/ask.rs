@@ -7,7 +7,7 @@ use crate::{
     actor::{Answer, AskError, Oracle, SessionHandle},
     journal::{Journal, Standing},
     kernel::Refusal,
-    model::{BusyPolicy, SessionKey, SessionName, Submission},
+    model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::{ProjectRoot, citations},
 };
 
@@ -22,6 +22,8 @@ pub struct AskRequest {
     pub format: Format,
     /// Where citations are checked.
     pub root: ProjectRoot,
+    /// By what a session lives that is new.
+    pub profile: ProfileName,
 }
 
 /// How answers are to look.
@@ -69,7 +71,10 @@ pub async fn run(
     request: AskRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let session = oracle.session(SessionKey::local(request.session.clone()));
+    let session = oracle.session_of(
+        SessionKey::local(request.session.clone()),
+        request.profile.clone(),
+    );
     let mut interrupts = Interrupts::listen();
     leave_alone_if_busy(journal, session.key(), &request.submission).await?;
     let follower = Follower::new(&session, request.format);

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     actor::{AskError, Oracle, Progress, SessionHandle},
     journal::Journal,
-    model::{BusyPolicy, Event, QueryId, SessionKey, SessionName, Submission},
+    model::{BusyPolicy, Event, ProfileName, QueryId, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -45,6 +45,8 @@ pub struct BatchRequest {
     pub format: Format,
     /// Where citations are checked.
     pub root: ProjectRoot,
+    /// By what a session lives that is new.
+    pub profile: ProfileName,
 }
 
 /// A line, as it is written.
@@ -150,12 +152,13 @@ pub async fn run(
         parallel,
         format,
         root,
+        profile,
     } = request;
     let mut interrupts = Interrupts::listen();
     let (listener, mut told) = mpsc::channel(WAITING);
     let (end, until) = watch::channel(Until::Answered);
     let talks = talks.into_iter().map(|talk| Asker {
-        session: oracle.session(SessionKey::local(talk.session)),
+        session: oracle.session_of(SessionKey::local(talk.session), profile.clone()),
         journal,
         questions: talk.questions,
         busy,

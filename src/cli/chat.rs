@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     actor::{AskError, Oracle},
-    model::{SessionKey, SessionName, Submission, Timestamp},
+    model::{ProfileName, SessionKey, SessionName, Submission, Timestamp},
     tool::ProjectRoot,
 };
 
@@ -36,6 +36,8 @@ pub struct ChatRequest {
     pub format: Format,
     /// Where citations are checked.
     pub root: ProjectRoot,
+    /// By what a session lives that is new.
+    pub profile: ProfileName,
 }
 
 /// Talks until the input ends. A person who leaves has not failed; a pipe gets the exit code of its
@@ -50,7 +52,10 @@ pub async fn run(
 ) -> Result<u8, Stop> {
     let mut lines = lines();
     let mut interrupts = Interrupts::listen();
-    let session = oracle.session(SessionKey::local(request.session.clone()));
+    let session = oracle.session_of(
+        SessionKey::local(request.session.clone()),
+        request.profile.clone(),
+    );
     let person = terminal.input.is_terminal();
     if person && terminal.err_is_terminal() {
         terminal.note(&greeting(&request));

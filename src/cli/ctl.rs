@@ -11,7 +11,7 @@ use crate::{
 };
 
 mod command;
-mod tell;
+pub(super) mod tell;
 mod way;
 
 pub use command::CtlCommand;
@@ -63,10 +63,12 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
         Answer::Session { session } => session.limits,
         Answer::Sessions { .. }
         | Answer::Events { .. }
+        | Answer::Tenants { .. }
         | Answer::Approvals { .. }
         | Answer::Done {}
         | Answer::Query { .. }
         | Answer::Forked { .. }
+        | Answer::Reloaded { .. }
         | Answer::Deleted { .. } => None,
     };
     let Some(now) = now else {
@@ -114,7 +116,9 @@ impl From<Refused> for Stop {
 
 const fn of_code(code: Code) -> u8 {
     match code {
-        Code::Busy | Code::InboxFull | Code::Elsewhere | Code::Overloaded => exit::BUSY,
+        Code::Busy | Code::InboxFull | Code::Elsewhere | Code::Overloaded | Code::Draining => {
+            exit::BUSY
+        }
         Code::InvalidValue
         | Code::InvalidName
         | Code::TooLong
@@ -122,6 +126,7 @@ const fn of_code(code: Code) -> u8 {
         | Code::TurnsOutOfRange
         | Code::ImportTooLarge
         | Code::EmptyQuestion
+        | Code::Configuration
         | Code::QuestionTooLong => exit::USAGE,
         Code::AdminOnly
         | Code::NoSession
@@ -137,6 +142,7 @@ const fn of_code(code: Code) -> u8 {
         | Code::NoSuchTurn
         | Code::TooLongToFork
         | Code::NotNew
+        | Code::NotReloadable
         | Code::Quarantined
         | Code::Unavailable
         | Code::Journal => exit::FAILED,

@@ -65,7 +65,10 @@ pub fn worse(one: u8, other: u8) -> u8 {
 
 const fn of_refusal(refusal: &Refusal) -> u8 {
     match refusal {
-        Refusal::Busy | Refusal::InboxFull { .. } | Refusal::Elsewhere { .. } => BUSY,
+        Refusal::Busy
+        | Refusal::InboxFull { .. }
+        | Refusal::Elsewhere { .. }
+        | Refusal::Draining => BUSY,
         Refusal::TurnsOutOfRange { .. } | Refusal::ImportTooLarge { .. } => USAGE,
         Refusal::NothingRunning
         | Refusal::KeyReused { .. }

@@ -2,8 +2,11 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use super::{Stop, interrupts::Interrupts, terminal::Terminal};
-use crate::config::Setting;
+use super::{Stop, ctl::tell, interrupts::Interrupts, terminal::Terminal};
+use crate::{
+    actor::{Changes, ReloadError},
+    config::Setting,
+};
 
 /// `oracle serve`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -64,6 +67,51 @@ impl Started<'_> {
             true => "asks everybody for a key",
             false => "asks nobody for a key: `oracle keys create` makes one",
         });
+    }
+}
+
+/// The signal by which a server is told to read its configuration again: SIGHUP, where there is such a thing.
+pub struct Hangups {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Hangups {
+    /// Listens for it from now on; before, it would have ended the process.
+    #[must_use]
+    pub fn listen() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let signal = signal(SignalKind::hangup()).ok();
+            Self { signal }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+
+    /// Returns when it comes.
+    pub async fn told(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Tells what a reload came to.
+pub fn tell_reloaded(reloaded: &Result<Changes, ReloadError>, terminal: &mut Terminal) {
+    match reloaded {
+        Ok(Changes { changed, waiting }) => {
+            let text = tell::reloaded(changed, waiting);
+            terminal
+                .err
+                .say(format_args!("read the configuration: {text}"));
+        }
+        Err(error) => terminal.err.say(error),
     }
 }
 

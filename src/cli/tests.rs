@@ -49,6 +49,7 @@ fn common_options_stand_before_or_behind_the_command() {
             last: false,
             idempotency_key: None,
             busy: BusyPolicy::Queue,
+            profile: None,
             jsonl: false,
             parallel: arguments::PARALLEL,
         }),
@@ -100,6 +101,7 @@ fn arguments_of_commands_are_taken_as_typed() {
             last: false,
             idempotency_key: None,
             busy: BusyPolicy::Queue,
+            profile: None,
             jsonl: false,
             parallel: arguments::PARALLEL,
         })
@@ -138,6 +140,7 @@ fn arguments_of_commands_are_taken_as_typed() {
             Command::Chat(ChatArgs {
                 events: false,
                 last: false,
+                profile: None,
             }),
         ),
         (

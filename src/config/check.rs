@@ -35,7 +35,49 @@ pub(super) fn clashes(config: &Config, origin: impl Fn(&str) -> Option<Origin>) 
             )
         });
     }
+    problems.extend(tools(config, &origin));
+    problems.extend(profiles(config, &origin));
     problems.extend(providers(config, origin));
+    problems
+}
+
+const NOT_BOTH: &str =
+    "a tool in only one of the two lists: of those that are there from the start, and `attachable`";
+
+/// A tool that all have cannot be given to one besides.
+fn tools(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Option<Problem> {
+    const KEY: &str = "tools.attachable";
+    let only = config.tools.only.as_ref()?;
+    let mut given = config.tools.attachable.iter();
+    let tool = given.find(|tool| only.contains(tool))?;
+    origin(KEY).map(|origin| clash(origin, KEY, tool, NOT_BOTH.to_owned()))
+}
+
+fn profiles(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let place = |at: usize, key: &str| origin(&format!("{}.{at}.{key}", keys::PROFILES));
+    for (at, profile) in config.profiles.iter().enumerate() {
+        let name = &profile.name;
+        let mut others = config.profiles[..at].iter().enumerate();
+        if others.any(|(at, other)| other.name == *name && place(at, "name").is_some())
+            && let Some(origin) = place(at, "name")
+        {
+            let allowed = "a name that no other profile has".to_owned();
+            problems.push(clash(origin, "profiles.name", name, allowed));
+        }
+        // With what it has from the sections.
+        let tools = profile.over(config).tools;
+        let mut only = tools.only.iter().flatten();
+        let both = only.find(|tool| tools.attachable.contains(tool));
+        let own = ["attachable", "tools"].map(|key| (key, place(at, key)));
+        let own = own
+            .into_iter()
+            .find(|(_, origin)| matches!(origin, Some(Origin::File { .. })));
+        if let (Some(tool), Some((key, Some(origin)))) = (both, own) {
+            let key = format!("{}.{key}", keys::PROFILES);
+            problems.push(clash(origin, &key, tool, NOT_BOTH.to_owned()));
+        }
+    }
     problems
 }
 

@@ -62,16 +62,21 @@ impl File {
                 (Some(section), _) => {
                     said.push((at, Said::Wrong(self.no_table(section.name, &value, at))));
                 }
-                (None, _) if name.get_ref() == keys::PROVIDERS => match tables(&value) {
-                    Some(items) => said.extend(
-                        items
-                            .into_iter()
-                            .map(|(at, keys)| (at, Said::Provider(self.item(at, keys)))),
-                    ),
-                    None => said.push((at, Said::Wrong(self.no_list(at)))),
-                },
                 (None, _) => {
-                    said.push((at, Said::Wrong(self.unknown(name.get_ref(), &value, at))));
+                    let mut lists = keys::LISTS.into_iter();
+                    let list = lists.find(|list| list == name.get_ref());
+                    match (list, tables(&value)) {
+                        (Some(list), Some(items)) => said.extend(
+                            items
+                                .into_iter()
+                                .map(|(at, keys)| (at, Said::Item(list, self.item(at, keys)))),
+                        ),
+                        (Some(list), None) => said.push((at, Said::Wrong(self.no_list(list, at)))),
+                        (None, _) => {
+                            let unknown = self.unknown(name.get_ref(), &value, at);
+                            said.push((at, Said::Wrong(unknown)));
+                        }
+                    }
                 }
             }
         }
@@ -125,8 +130,7 @@ impl File {
         }
     }
 
-    fn no_list(&self, at: usize) -> Problem {
-        let name = keys::PROVIDERS;
+    fn no_list(&self, name: &str, at: usize) -> Problem {
         Problem::NotAllowed {
             origin: self.origin(at),
             key: name.to_owned(),

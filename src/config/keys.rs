@@ -47,17 +47,24 @@ pub(super) fn section(name: &str) -> Option<Section> {
     sections().into_iter().find(|section| section.name == name)
 }
 
-/// The one list of tables beside the sections.
+/// The lists of tables beside the sections, in the order of [`Config`].
+pub(super) const LISTS: [&str; 2] = [PROFILES, PROVIDERS];
+/// Kinds of conversations.
+pub(super) const PROFILES: &str = "profiles";
+/// Servers of models.
 pub(super) const PROVIDERS: &str = "providers";
 
 /// What to do about a section that does not exist.
 pub(super) fn section_remedy(wrong: &str) -> String {
     let names = sections().map(|section| section.name);
     let heads = names.map(|name| (name, format!("[{name}]")));
-    let list = (PROVIDERS, format!("[[{PROVIDERS}]]"));
-    match nearest(wrong, heads.into_iter().chain([list])) {
+    let lists = LISTS.map(|name| (name, format!("[[{name}]]")));
+    match nearest(wrong, heads.into_iter().chain(lists)) {
         Some(head) => format!("the nearest is `{head}`"),
-        None => format!("the sections are {} and [[{PROVIDERS}]]", names.join(", ")),
+        None => format!(
+            "the sections are {}, [[{PROFILES}]] and [[{PROVIDERS}]]",
+            names.join(", ")
+        ),
     }
 }
 
@@ -176,7 +183,7 @@ mod tests {
     #[test]
     fn the_list_of_sections_is_that_of_the_struct() {
         let names = sections().map(|section| section.name);
-        let names: Vec<&str> = names.into_iter().chain([PROVIDERS]).collect();
+        let names: Vec<&str> = names.into_iter().chain(LISTS).collect();
         assert_eq!(names, fields_of::<Config>());
         // Unlike TOML, JSON shows optional keys that are not set.
         let serde_json::Value::Object(json) = serde_json::to_value(Config::default()).unwrap()
@@ -200,7 +207,11 @@ mod tests {
             ("oracle", "maxturns", "the nearest is `oracle.max_turns`"),
             ("budget", "max_turns", "the nearest is `oracle.max_turns`"),
             ("", "max_turns", "the nearest is `oracle.max_turns`"),
-            ("prompt", "dri", "`[prompt]` has dir, context, token_budget"),
+            (
+                "prompt",
+                "dri",
+                "`[prompt]` has dir, context, instructions, token_budget",
+            ),
             ("prompt", "dirs", "the nearest is `prompt.dir`"),
             ("data", "dirs", "the nearest is `data.dir`"),
             (

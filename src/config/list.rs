@@ -1,4 +1,4 @@
-//! Tables of a list: `[[providers]]` and the models in them.
+//! Tables of a list: `[[profiles]]`, `[[providers]]` and the models in these.
 //!
 //! Every key is checked by itself, as in the sections: a value is kept only if it makes a whole table
 //! together with a known good one, so each problem belongs to the one value that was refused. What may be
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::{
-    Origin, Problem, Provider, ProviderModel, keys,
+    Origin, Problem, Profile, Provider, ProviderModel, keys,
     load::Given,
     problem::{plain, shown},
 };
@@ -58,7 +58,17 @@ struct Shape {
     path: &'static str,
     /// Keys that must be there, with a value that is good.
     required: &'static [(&'static str, &'static str)],
+    /// Whether a refused value is shown; the name of the key and the value as it is written.
+    shows: fn(&str, &str) -> bool,
 }
+
+const PROFILE: Shape = Shape {
+    head: "[[profiles]]",
+    path: "profiles",
+    required: &[("name", "x")],
+    // What a model is told is nobody's secret, but long.
+    shows: |key, _| key != "instructions",
+};
 
 const PROVIDER: Shape = Shape {
     head: "[[providers]]",
@@ -68,16 +78,23 @@ const PROVIDER: Shape = Shape {
         ("dialect", "openai"),
         ("base_url", "http://x"),
     ],
+    shows: of_provider,
 };
 
 const MODEL: Shape = Shape {
     head: "[[providers.models]]",
     path: "providers.models",
     required: &[("name", "x")],
+    shows: of_provider,
 };
 
 /// Keys whose texts are never secrets.
 const OPEN: [&str; 3] = ["name", "dialect", "stream"];
+
+/// Checks a profile.
+pub(super) fn profile(item: Item) -> Checked<Profile> {
+    check(&PROFILE, item)
+}
 
 /// Checks a provider and its models.
 pub(super) fn provider(item: Item) -> Checked<Provider> {
@@ -158,7 +175,10 @@ fn check<T: DeserializeOwned>(shape: &Shape, item: Item) -> Checked<T> {
                 problems.push(Problem::NotAllowed {
                     origin,
                     key: path,
-                    value: value_of(&name, &raw),
+                    value: match (shape.shows)(&name, &raw) {
+                        true => shown(&raw),
+                        false => plain(&raw),
+                    },
                     allowed: allowed_for(&name, allowed),
                 });
                 bad.push(name);
@@ -183,10 +203,9 @@ fn check<T: DeserializeOwned>(shape: &Shape, item: Item) -> Checked<T> {
     }
 }
 
-/// A refused value. An address may hold a user's password.
-fn value_of(key: &str, raw: &str) -> String {
-    let open = OPEN.contains(&key) || (key == "base_url" && !raw.contains(['@', '?', '#']));
-    if open { shown(raw) } else { plain(raw) }
+/// An address may hold a user's password.
+fn of_provider(key: &str, raw: &str) -> bool {
+    OPEN.contains(&key) || (key == "base_url" && !raw.contains(['@', '?', '#']))
 }
 
 /// Says of values with a structure what serde cannot know.

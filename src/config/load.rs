@@ -15,8 +15,8 @@ use toml::{
 };
 
 use super::{
-    Because, Choice, Config, File, Provider, check, environment, keys,
-    list::{self, Item},
+    Because, Choice, Config, File, Profile, Provider, check, environment, keys,
+    list::{self, Checked, Item},
     problem::{Origin, Problem, shown, shown_unless_secret},
 };
 
@@ -76,8 +76,8 @@ impl Loaded {
 pub(super) enum Said {
     /// A value of a key of a section.
     Value(Entry),
-    /// A provider.
-    Provider(Item),
+    /// A table of a list.
+    Item(&'static str, Item),
     /// Something that is wrong.
     Wrong(Problem),
 }
@@ -158,7 +158,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, Vec<Problem>> {
     for said in file.chain(others) {
         match said {
             Said::Value(entry) => draft.lay(entry),
-            Said::Provider(item) => draft.add(item),
+            Said::Item(keys::PROFILES, item) => draft.add_profile(item),
+            Said::Item(_, item) => draft.add_provider(item),
             Said::Wrong(problem) => draft.problems.push(problem),
         }
     }
@@ -184,6 +185,8 @@ struct Draft {
     table: Table,
     /// The defaults with that.
     config: Config,
+    /// As far as they are in order.
+    profiles: Vec<Profile>,
     /// As far as they are in order.
     providers: Vec<Provider>,
     origins: BTreeMap<String, Origin>,
@@ -253,24 +256,36 @@ impl Draft {
             .map_err(|error| error.message().to_owned())
     }
 
-    /// Providers are beside the table that the values make: they have no keys in common.
-    fn add(&mut self, item: Item) {
-        let checked = list::provider(item);
-        self.problems.extend(checked.problems);
-        let Some(provider) = checked.table else {
-            return;
-        };
+    fn add_profile(&mut self, item: Item) {
+        let at = self.profiles.len();
+        let profile = self.add(keys::PROFILES, at, list::profile(item));
+        self.profiles.extend(profile);
+    }
+
+    fn add_provider(&mut self, item: Item) {
         let at = self.providers.len();
-        let place = |key| format!("{}.{at}.{key}", keys::PROVIDERS);
+        let provider = self.add(keys::PROVIDERS, at, list::provider(item));
+        self.providers.extend(provider);
+    }
+
+    /// Tables of lists are beside the table that the values make: they have no keys in common.
+    fn add<T>(&mut self, list: &str, at: usize, checked: Checked<T>) -> Option<T> {
+        self.problems.extend(checked.problems);
+        let table = checked.table?;
+        let place = |key| format!("{list}.{at}.{key}");
         let origins = checked.origins.into_iter();
         let origins = origins.map(|(key, origin)| (place(key), origin));
         self.origins.extend(origins);
         self.bad.extend(checked.bad.into_iter().map(place));
-        self.providers.push(provider);
+        Some(table)
     }
 
     fn finish(mut self, environment: &[(OsString, OsString)]) -> Result<Loaded, Vec<Problem>> {
         self.config.providers = std::mem::take(&mut self.providers);
+        self.config.profiles = std::mem::take(&mut self.profiles);
+        for profile in &mut self.config.profiles {
+            profile.give_way(|key| matches!(self.origins.get(key), Some(Origin::Option(_))));
+        }
         let origin = |key: &str| {
             let origin = self.origins.get(key).cloned().unwrap_or(Origin::Default);
             (!self.bad.contains(key)).then_some(origin)

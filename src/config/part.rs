@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{Count, FilePath, ModelChain, SECOND, Span};
+use super::{
+    profile,
+    value::{Count, FilePath, Instructions, ModelChain, SECOND, Span, ToolName},
+};
 
 /// `[prompt]`: what the model is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +15,8 @@ pub struct Prompt {
     pub dir: Option<FilePath>,
     /// A file with what every model is to know of the project; its first 2,000 tokens are told.
     pub context: Option<FilePath>,
+    /// What every model is told besides.
+    pub instructions: Option<Instructions>,
     /// Most tokens of a composed prompt, by the estimate of spec 5.
     pub token_budget: Count<1, 1_000_000>,
 }
@@ -21,6 +26,7 @@ impl Default for Prompt {
         Self {
             dir: None,
             context: None,
+            instructions: None,
             token_budget: Count::of::<8_000>(),
         }
     }
@@ -48,6 +54,12 @@ pub struct Tools {
     pub max_parallel: Count<1, 64>,
     /// Largest file that is searched, in bytes.
     pub max_file_bytes: Count<1_024, 1_073_741_824>,
+    /// The tools that conversations have; all but those of `attachable`, if it is not set.
+    #[serde(deserialize_with = "profile::some_tools")]
+    pub only: Option<Vec<ToolName>>,
+    /// Tools that a conversation can be given besides, one by one.
+    #[serde(deserialize_with = "profile::tools")]
+    pub attachable: Vec<ToolName>,
 }
 
 impl Default for Tools {
@@ -57,6 +69,8 @@ impl Default for Tools {
             search_deadline: Span::of::<{ 10 * SECOND }>(),
             max_parallel: Count::of::<8>(),
             max_file_bytes: Count::of::<1_048_576>(),
+            only: None,
+            attachable: Vec::new(),
         }
     }
 }

@@ -24,12 +24,18 @@ pub struct Server {
     pub write_timeout: Span<100, { 3_600 * SECOND }>,
     /// Most connections at a time.
     pub max_connections: Count<1, 1_000_000>,
+    /// Most of them from one address, except this machine's own.
+    pub max_connections_per_address: Count<1, 1_000_000>,
     /// Most requests at a time that are worked on, streams among them.
     pub max_requests: Count<1, 1_000_000>,
     /// Most queries at a time; with more of them new messages are refused.
     pub max_queries: Count<1, 10_000_000>,
+    /// Most messages, and calls of models, that wait their turn; with more of them new messages are refused.
+    pub max_backlog: Count<1, 1_000_000>,
     /// Largest body of a request, in bytes.
     pub max_body: Count<1_024, 1_073_741_824>,
+    /// Whether it only serves where there are keys.
+    pub require_keys: bool,
     /// Names that the server is asked for by, besides its address.
     pub allowed_hosts: Vec<HostName>,
     /// Web pages that may ask it.
@@ -51,9 +57,12 @@ impl Default for Server {
             idle_timeout: Span::of::<{ 120 * SECOND }>(),
             write_timeout: Span::of::<{ 30 * SECOND }>(),
             max_connections: Count::of::<10_000>(),
+            max_connections_per_address: Count::of::<1_000>(),
             max_requests: Count::of::<10_000>(),
             max_queries: Count::of::<20_000>(),
+            max_backlog: Count::of::<1_000>(),
             max_body: Count::of::<8_388_608>(),
+            require_keys: false,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             wrong_keys_per_minute: Count::of::<10>(),

@@ -2,7 +2,7 @@
 
 use toml::{Value, ser::Error};
 
-use super::{Loaded, Provider, ProviderModel, keys};
+use super::{Loaded, Profile, Provider, ProviderModel, keys};
 
 impl Loaded {
     /// Every section and key, each value with where it came from; optional keys that are not set
@@ -30,6 +30,14 @@ impl Loaded {
                     continue;
                 }
                 text.push_str(&self.line(section_name, key, value));
+            }
+        }
+        let profiles = config.get(keys::PROFILES).and_then(Value::as_array);
+        for (at, profile) in profiles.into_iter().flatten().enumerate() {
+            let place = format!("{}.{at}", keys::PROFILES);
+            text.push_str(&format!("\n[[{}]]\n", keys::PROFILES));
+            for key in keys::fields_of::<Profile>() {
+                text.push_str(&self.line(&place, key, profile.get(key)));
             }
         }
         let providers = config.get(keys::PROVIDERS).and_then(Value::as_array);

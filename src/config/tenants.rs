@@ -13,6 +13,8 @@ use crate::model::TenantId;
 pub struct Tenants {
     /// Most requests in a minute.
     pub requests_per_minute: Option<Count<1, 10_000_000>>,
+    /// Most requests at a time that are worked on, streams among them.
+    pub max_requests: Option<Count<1, 1_000_000>>,
     /// Most tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<Count<1, 4_000_000_000>>,
     /// Most sessions that are kept.
@@ -35,6 +37,9 @@ pub struct OfTenant {
     /// Most requests in a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<Count<1, 10_000_000>>,
+    /// Most requests at a time that are worked on, streams among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_requests: Option<Count<1, 1_000_000>>,
     /// Most tokens in a minute, sent to models and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<Count<1, 4_000_000_000>>,

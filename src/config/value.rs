@@ -18,8 +18,8 @@ pub use path::FilePath;
 pub(super) use span::SECOND;
 pub use span::Span;
 pub use text::{
-    BaseUrl, Form, HeaderName, HeaderValue, HostName, ModelName, ProviderName, Text, VariableName,
-    WebOrigin,
+    BaseUrl, Form, HeaderName, HeaderValue, HostName, Instructions, ModelName, OneLine,
+    ProviderName, Text, ToolName, VariableName, WebOrigin,
 };
 
 /// A value that is not allowed; the text says what is.

@@ -21,6 +21,13 @@ pub enum Answer {
         /// Ask for those after this one for more; none if there is no more.
         next: Option<SessionName>,
     },
+    /// To `tenants`.
+    Tenants {
+        /// In the order of their names.
+        tenants: Vec<TenantId>,
+        /// Ask for those after this one for more; none if there is no more.
+        next: Option<TenantId>,
+    },
     /// To `inspect`.
     Session {
         /// How it stands.
@@ -35,6 +42,9 @@ pub enum Answer {
     Approvals {
         /// The one that has waited longest first.
         approvals: Vec<Approval>,
+        /// Whether sessions are missing that could not be read, or not in time.
+        #[serde(default)]
+        incomplete: bool,
     },
     /// It is done.
     Done {},
@@ -47,6 +57,13 @@ pub enum Answer {
     Forked {
         /// The new session.
         session: Subject,
+    },
+    /// To `reload`.
+    Reloaded {
+        /// The keys that have other values from now on.
+        changed: Vec<String>,
+        /// The keys whose new values count after the next start.
+        waiting: Vec<String>,
     },
     /// To `delete`.
     Deleted {

@@ -2,7 +2,7 @@
 
 use super::{Answer, Code, Follow, Refused, Verb, Watching, subject::Subject};
 use crate::{
-    actor::{AskError, Oracle, SessionFilter, SessionHandle, Take},
+    actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle, Take},
     kernel::{Command, Reply},
     model::{
         By, ForkPoint, Principal, SessionKey, TenantId,
@@ -101,10 +101,20 @@ impl Acting<'_> {
                     next: listing.next,
                 })
             }
+            Verb::Tenants { after, limit } => {
+                let page = self.oracle.tenants_kept(after, limit as usize).await?;
+                Ok(Answer::Tenants {
+                    tenants: page.tenants,
+                    next: page.next,
+                })
+            }
             Verb::Approvals { tenant, limit } => {
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
-                let approvals = self.oracle.approvals(tenant, limit as usize).await?;
-                Ok(Answer::Approvals { approvals })
+                let waiting = self.oracle.approvals(tenant, limit as usize).await?;
+                Ok(Answer::Approvals {
+                    approvals: waiting.approvals,
+                    incomplete: waiting.incomplete,
+                })
             }
             Verb::Inspect { session } => {
                 let session = Box::new(self.there(&session).await?.view().await?);
@@ -139,6 +149,10 @@ impl Acting<'_> {
             Verb::ShutDown {} => {
                 self.oracle.shut_down();
                 Ok(Answer::Done {})
+            }
+            Verb::Reload {} => {
+                let Changes { changed, waiting } = self.oracle.reload().await?;
+                Ok(Answer::Reloaded { changed, waiting })
             }
             Verb::Pause { session } => self.command(&session, Command::Pause).await,
             Verb::Resume { session } => self.command(&session, Command::Resume).await,
@@ -205,7 +219,7 @@ impl Acting<'_> {
         let session = self.there(subject).await?;
         match session.command(command).await? {
             Reply::Done => Ok(Answer::Done {}),
-            Reply::Query { query } => Ok(Answer::Query { query }),
+            Reply::Query { query, .. } => Ok(Answer::Query { query }),
         }
     }
 

@@ -4,30 +4,39 @@
 //! are followed as far as whoever listens keeps up, and every hole is marked. Nothing piles up here: the
 //! bus's queue is bounded, and a page of the journal is read when the one before it was taken.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::{Code, Refused, Seen, Watching};
 use crate::{
-    actor::{AskError, Filter, Notice, Oracle, SessionHandle, Subscription},
+    actor::{self, AskError, Filter, Frames, Notice, Oracle, Progress, Subscription},
     model::{Event, Principal, Seq, SessionKey, Severity, TenantId},
 };
 
-/// How long the bus may say nothing before the journal is looked at: another process may have the session.
-const LOOK: Duration = Duration::from_secs(2);
 /// Pause before a bus that was replaced is listened to again.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Events read at a time.
-const PAGE: usize = 256;
+/// Events of all sessions that may wait at each of the buses for one who watches.
+const WAITING: usize = 64;
 
 /// What somebody gets to see who watches.
 pub struct Follow {
     oracle: Oracle,
-    filter: Filter,
+    source: Source,
     wanted: Wanted,
-    /// The one session that is followed.
-    one: Option<One>,
-    events: Subscription,
     over: bool,
+}
+
+/// Where it comes from.
+enum Source {
+    /// One session.
+    One {
+        tenant: TenantId,
+        follow: Box<actor::Follow>,
+    },
+    /// All of them.
+    All {
+        filter: Filter,
+        events: Subscription,
+    },
 }
 
 struct Wanted {
@@ -42,16 +51,16 @@ impl Wanted {
         self.severity.is_none_or(|least| event.severity >= least)
             && (self.types.is_empty() || self.types.iter().any(named))
     }
-}
 
-/// A session that is followed, and how far.
-struct One {
-    session: SessionHandle,
-    seen: Seq,
-    /// Read from the journal, and still to be seen.
-    backlog: VecDeque<Arc<Event>>,
-    /// Whether the journal may have more.
-    behind: bool,
+    fn event(&self, tenant: &TenantId, event: Arc<Event>) -> Option<Seen> {
+        let (wanted, tenant) = (self.wants(&event), tenant.clone());
+        wanted.then_some(Seen::Event { tenant, event })
+    }
+
+    /// Whether a tenant's sessions are wanted.
+    fn is_of(&self, tenant: &TenantId) -> bool {
+        self.tenant.as_ref().is_none_or(|wanted| wanted == tenant)
+    }
 }
 
 impl Follow {
@@ -67,23 +76,20 @@ impl Follow {
             types,
             severity,
         } = wanted;
-        let filter = match &session {
-            // Whole, or its holes could not be told from what is not wanted.
-            Some(session) => Filter {
-                session: Some(session.of(tenant.as_ref().unwrap_or(&who.tenant))),
-                ..Filter::default()
-            },
-            None => Filter {
-                kinds: types.clone(),
-                severity,
-                ..Filter::default()
-            },
-        };
-        // Before the journal is asked, so that nothing is between the two.
-        let events = oracle.subscribe(filter.clone());
-        let one = match (&filter.session, after) {
-            (Some(key), after) => Some(One::begin(oracle.session(key.clone()), after).await?),
-            (None, None) => None,
+        let source = match (session, after) {
+            (Some(session), after) => {
+                let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
+                one(&oracle, key, after).await?
+            }
+            (None, None) => {
+                let filter = Filter {
+                    kinds: types.clone(),
+                    severity,
+                    ..Filter::default()
+                };
+                let events = oracle.subscribe_briefly(filter.clone(), WAITING);
+                Source::All { filter, events }
+            }
             (None, Some(_)) => {
                 let why = "`after` is a number in one session's log: name the session too";
                 return Err(Refused::new(Code::InvalidValue, why));
@@ -96,10 +102,8 @@ impl Follow {
         };
         Ok(Self {
             oracle,
-            filter,
+            source,
             wanted,
-            one,
-            events,
             over: false,
         })
     }
@@ -107,16 +111,16 @@ impl Follow {
     /// What is seen next; none after [`Seen::End`]. A call that is dropped loses nothing.
     pub async fn next(&mut self) -> Option<Seen> {
         while !self.over {
-            let seen = match self.one.as_mut().filter(|one| one.is_behind()) {
-                Some(one) => {
-                    let tenant = one.session.key().tenant.clone();
-                    match one.catch_up().await {
-                        Ok(Some(event)) => self.event(&tenant, event),
-                        Ok(None) => None,
-                        Err(error) => Some(self.end(error.to_string())),
-                    }
-                }
-                None => self.listen().await,
+            let seen = match &mut self.source {
+                Source::One { tenant, follow } => match follow.next().await {
+                    Ok(Progress::Event(event)) => self.wanted.event(tenant, event),
+                    Ok(Progress::Frame(_)) => None,
+                    Err(error) => Some(self.end(why(&error))),
+                },
+                Source::All { events, .. } => match events.next_of_any().await {
+                    Some((key, notice)) => self.of_all(key, notice),
+                    None => self.listen_again().await,
+                },
             };
             if seen.is_some() {
                 return seen;
@@ -125,63 +129,30 @@ impl Follow {
         None
     }
 
-    /// What the bus says next, if that is to be seen.
-    async fn listen(&mut self) -> Option<Seen> {
-        let Ok(told) = tokio::time::timeout(LOOK, self.events.next_of_any()).await else {
-            if let Some(one) = &mut self.one {
-                one.behind = true;
-            }
+    fn of_all(&self, session: SessionKey, notice: Notice) -> Option<Seen> {
+        if !self.wanted.is_of(&session.tenant) {
             return None;
-        };
-        let Some((key, notice)) = told else {
-            return self.listen_again().await;
-        };
-        match (notice, &mut self.one) {
-            (Notice::Frame(_), _) => None,
-            (Notice::Event(event), Some(one)) => {
-                let event = one.take(event)?;
-                self.event(&key.tenant, event)
-            }
-            (Notice::Gap { .. }, Some(one)) => {
-                one.behind = true;
-                None
-            }
-            (Notice::Event(event), None) => self.event(&key.tenant, event),
-            (Notice::Gap { session, from }, None) => self.gap(session, from),
+        }
+        match notice {
+            Notice::Frame(_) => None,
+            Notice::Event(event) => self.wanted.event(&session.tenant, event),
+            Notice::Gap { from, .. } => Some(Seen::Gap {
+                session: session.into(),
+                from,
+            }),
         }
     }
 
-    /// The bus was replaced, the session was deleted, or the system is gone.
+    /// A bus was replaced, or the system is gone.
     async fn listen_again(&mut self) -> Option<Seen> {
         tokio::time::sleep(AGAIN).await;
         if self.oracle.has_ended() {
-            return Some(self.end("the system has ended".to_owned()));
+            return Some(self.end(ENDED.to_owned()));
         }
-        self.events = self.oracle.subscribe(self.filter.clone());
-        match &mut self.one {
-            Some(one) => {
-                one.behind = true;
-                None
-            }
-            None => Some(Seen::Lost {}),
+        if let Source::All { filter, events } = &mut self.source {
+            *events = self.oracle.subscribe_briefly(filter.clone(), WAITING);
         }
-    }
-
-    fn event(&self, tenant: &TenantId, event: Arc<Event>) -> Option<Seen> {
-        let wanted = self.is_of(tenant) && self.wanted.wants(&event);
-        let tenant = tenant.clone();
-        wanted.then_some(Seen::Event { tenant, event })
-    }
-
-    fn gap(&self, session: SessionKey, from: Seq) -> Option<Seen> {
-        let session = self.is_of(&session.tenant).then(|| session.into());
-        session.map(|session| Seen::Gap { session, from })
-    }
-
-    /// Whether a tenant's sessions are wanted; the one session that is named is, whosever it is.
-    fn is_of(&self, tenant: &TenantId) -> bool {
-        let wanted = self.wanted.tenant.as_ref();
-        self.one.is_some() || wanted.is_none_or(|wanted| wanted == tenant)
+        Some(Seen::Lost {})
     }
 
     fn end(&mut self, why: String) -> Seen {
@@ -190,49 +161,32 @@ impl Follow {
     }
 }
 
-impl One {
-    async fn begin(session: SessionHandle, after: Option<Seq>) -> Result<Self, Refused> {
-        let Some(last) = session.last().await? else {
-            let name = session.key().name.clone();
-            return Err(AskError::NoSession { name }.into());
-        };
-        Ok(Self {
-            session,
-            seen: after.unwrap_or(last),
-            backlog: VecDeque::new(),
-            behind: after.is_some(),
-        })
-    }
+const ENDED: &str = "the system has ended";
 
-    fn is_behind(&self) -> bool {
-        self.behind || !self.backlog.is_empty()
+fn why(error: &AskError) -> String {
+    match error {
+        AskError::Stopped => ENDED.to_owned(),
+        error => error.to_string(),
     }
+}
 
-    /// An event from the bus, if it is the next one.
-    fn take(&mut self, event: Arc<Event>) -> Option<Arc<Event>> {
-        if event.seq <= self.seen {
-            return None;
-        }
-        if event.seq > self.seen.next() {
-            self.behind = true;
-            return None;
-        }
-        self.seen = event.seq;
-        Some(event)
+/// One session, from behind this event, or from now on.
+async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Source, Refused> {
+    let session = oracle.session(key);
+    let Some(last) = session.last().await? else {
+        let name = session.key().name.clone();
+        return Err(AskError::NoSession { name }.into());
+    };
+    let follow = session.follow(after.unwrap_or(last), Frames::No).await?;
+    if let Some(after) = after.filter(|after| *after > follow.end()) {
+        let why = format!(
+            "`after` is {after}, and the session's last event has the number {}",
+            follow.end()
+        );
+        return Err(Refused::new(Code::InvalidValue, why));
     }
-
-    /// The next event from the journal, if there is one.
-    async fn catch_up(&mut self) -> Result<Option<Arc<Event>>, AskError> {
-        if self.backlog.is_empty() {
-            let page = self.session.some_events(self.seen, PAGE).await?;
-            // Less than a page is all that there was.
-            self.behind = page.len() == PAGE;
-            self.backlog.extend(page.into_iter().map(Arc::new));
-        }
-        let event = self.backlog.pop_front();
-        if let Some(event) = &event {
-            self.seen = event.seq;
-        }
-        Ok(event)
-    }
+    Ok(Source::One {
+        tenant: session.key().tenant.clone(),
+        follow: Box::new(follow),
+    })
 }

@@ -5,6 +5,26 @@
 //! in a task that ends with the actor, so that one that takes long holds up no other. They do not wait for
 //! one another either: whoever wants an order asks for the next when the one before is answered.
 //!
+//! ```
+//! use oracle_agent::{
+//!     actor::Oracle,
+//!     control::{Answer, Controller, Verb, port::{self, ControlMsg}},
+//!     model::Principal,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let system = Oracle::builder().start().await?;
+//! let (control, _) = port::start(Controller::new(system.oracle().clone()), None).await?;
+//!
+//! let who = Principal::local();
+//! let verb = Verb::from_json(br#"{"verb": "list"}"#)?;
+//! let answer = control.call(|reply| ControlMsg::Do { who, verb, reply }, None).await?;
+//! assert!(matches!(answer.unwrap()?, Answer::Sessions { .. }));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! **Invariant:** at most [`IN_WORK`] verbs are carried out at a time; more are refused at once.
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SpawnErr};

@@ -4,11 +4,14 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{actor::AskError, kernel::Refusal};
+use crate::{
+    actor::{AskError, ReloadError},
+    kernel::Refusal,
+};
 
 /// When a session that is busy, or on its way, is worth asking again.
 const SOON: Duration = Duration::from_secs(1);
-/// The same, for a journal that fails.
+/// The same, for a journal that fails, and for a system that is to be started anew.
 const LATER: Duration = Duration::from_secs(5);
 
 macro_rules! codes {
@@ -80,10 +83,16 @@ codes! {
     NotNew = "not_new",
     /// More was said elsewhere than a session takes.
     ImportTooLarge = "import_too_large",
+    /// The system takes nothing new.
+    Draining = "draining",
     /// Another process has the session.
     Elsewhere = "elsewhere",
     /// The session is set aside.
     Quarantined = "quarantined",
+    /// There is no configuration to be read anew.
+    NotReloadable = "not_reloadable",
+    /// The configuration is not in order.
+    Configuration = "configuration",
     /// The words are blank.
     EmptyQuestion = "empty_question",
     /// The words are too many.
@@ -174,6 +183,19 @@ impl From<AskError> for Refused {
     }
 }
 
+impl From<ReloadError> for Refused {
+    fn from(error: ReloadError) -> Self {
+        let text = error.to_string();
+        match error {
+            ReloadError::NotHere => Self::new(Code::NotReloadable, text),
+            ReloadError::Wrong(_) => Self::new(Code::Configuration, text),
+            ReloadError::Timeout(_) | ReloadError::Broken => {
+                Self::for_now(Code::Unavailable, text, SOON)
+            }
+        }
+    }
+}
+
 fn refused(refusal: &Refusal, text: String) -> Refused {
     let code = match refusal {
         Refusal::NothingRunning => Code::NothingRunning,
@@ -192,10 +214,12 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::NotNew => Code::NotNew,
         Refusal::ImportTooLarge { .. } => Code::ImportTooLarge,
         Refusal::Elsewhere { .. } => Code::Elsewhere,
+        Refusal::Draining => Code::Draining,
         Refusal::Quarantined { .. } => Code::Quarantined,
     };
     match code {
         Code::Busy | Code::InboxFull | Code::Elsewhere => Refused::for_now(code, text, SOON),
+        Code::Draining => Refused::for_now(code, text, LATER),
         _ => Refused::new(code, text),
     }
 }

@@ -3,7 +3,10 @@
 //! A verb is a JSON object with its name as `verb`. What is not known is refused by name, so that a
 //! misspelt field never means less than was asked for.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{Code, Refused, subject::Subject};
@@ -35,23 +38,29 @@ pub enum Verb {
     List {
         /// Whose; one's own if nobody is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         tenant: Option<TenantId>,
         /// Only those that stand like this.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         state: Option<SessionState>,
         /// Only those whose names begin like this.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefix: Option<String>,
         /// Only those that recorded something since.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>, format = DateTime)]
         updated_since: Option<Timestamp>,
         /// Only those after this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         after: Option<SessionName>,
+        /// At most so many, up to 1,000.
+        #[serde(default = "page")]
+        limit: u32,
+    },
+    /// Lists the tenants that have sessions, by name.
+    Tenants {
+        /// Only those after this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>)]
+        after: Option<TenantId>,
         /// At most so many, up to 1,000.
         #[serde(default = "page")]
         limit: u32,
@@ -59,13 +68,11 @@ pub enum Verb {
     /// Tells how a session stands.
     Inspect {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Tells events of a session from its log.
     Tail {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Only those after this number.
         #[serde(default)]
@@ -78,19 +85,16 @@ pub enum Verb {
     /// Lets no new call and no new tool start.
     Pause {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Lets it go on.
     Resume {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Takes back a query, or the one that runs.
     Interrupt {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Which query; the one that runs if none is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,25 +104,22 @@ pub enum Verb {
     /// Ends the running query with what there is.
     FinishNow {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Puts words into the running query, before its next call.
     Steer {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
-        /// The words.
+        /// The words; not blank.
+        #[schema(min_length = 1, max_length = 1_048_576)]
         text: String,
         /// As whose they enter the conversation.
         #[serde(default = "operator")]
-        #[schema(value_type = Option<String>)]
         author: Author,
     },
     /// Sets all budgets of the running query.
     SetBudget {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// The new budgets; what is left out is not limited.
         #[schema(value_type = LimitsSchema)]
@@ -127,7 +128,6 @@ pub enum Verb {
     /// Goes on where a forced query stopped.
     Continue {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// What both together may use; what is left out is not limited.
         #[schema(value_type = LimitsSchema)]
@@ -136,22 +136,18 @@ pub enum Verb {
     /// Stops a session and brings it back from its records.
     Restart {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Lets a session go on that was set aside.
     Release {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Copies a session up to a turn, as a new one of the same tenant.
     Fork {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// The name of the new one.
-        #[schema(value_type = String)]
         into: SessionName,
         /// Up to the end of this query; 0 is before the first.
         #[schema(value_type = u32)]
@@ -164,13 +160,11 @@ pub enum Verb {
     /// Takes no more messages. What runs is taken back, and so is what waits.
     Close {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
     },
     /// Deletes a session for good, with its sub-agents'.
     Delete {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Also in the middle of a query.
         #[serde(default)]
@@ -180,7 +174,6 @@ pub enum Verb {
     Approvals {
         /// Whose; one's own if nobody is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
         tenant: Option<TenantId>,
         /// At most so many, up to 1,000.
         #[serde(default = "page")]
@@ -189,7 +182,6 @@ pub enum Verb {
     /// Lets a call run.
     Approve {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Which call.
         #[schema(value_type = String)]
@@ -198,7 +190,6 @@ pub enum Verb {
     /// Lets a call not run.
     Deny {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Which call.
         #[schema(value_type = String)]
@@ -207,7 +198,6 @@ pub enum Verb {
     /// Gives a session one more tool, of those that are ready for that.
     AttachTool {
         /// Which session.
-        #[schema(value_type = String)]
         session: Subject,
         /// Its name.
         tool: String,
@@ -216,21 +206,22 @@ pub enum Verb {
     Drain {},
     /// Ends the system in order.
     ShutDown {},
+    /// Reads the configuration anew, and puts into effect what can be without a new start.
+    Reload {},
 }
 
-/// The budgets of a query.
+/// The budgets of a query, as they are described: [`Limits`] knows nothing of descriptions.
 #[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "describes `Limits`, which knows nothing of descriptions"
-)]
-struct LimitsSchema {
+#[expect(dead_code, reason = "describes `Limits`, and is never made")]
+pub(crate) struct LimitsSchema {
     /// Most turns.
     #[schema(minimum = 1, maximum = 100)]
     max_turns: u32,
     /// Most tokens, sent and received.
+    #[schema(minimum = 1)]
     max_tokens: Option<u64>,
     /// Most money, in billionths of a US dollar.
+    #[schema(minimum = 1)]
     max_cost: Option<u64>,
 }
 
@@ -264,6 +255,15 @@ impl Verb {
     /// # Errors
     /// [`Code::InvalidValue`], with what is wrong.
     pub fn from_json(text: &[u8]) -> Result<Self, Refused> {
+        // serde would take a list of the values and the number of a verb too, and numbers change.
+        let fields: HashMap<String, &RawValue> =
+            serde_json::from_slice(text).map_err(|error| invalid(&error))?;
+        if let Some(verb) = fields.get("verb")
+            && !verb.get().starts_with('"')
+        {
+            let message = "that is no verb of the control channel: `verb` has to be its name";
+            return Err(Refused::new(Code::InvalidValue, message));
+        }
         serde_json::from_slice(text).map_err(|error| invalid(&error))
     }
 
@@ -288,7 +288,12 @@ impl Verb {
             | Self::Approve { session, .. }
             | Self::Deny { session, .. }
             | Self::AttachTool { session, .. } => Some(session),
-            Self::List { .. } | Self::Approvals { .. } | Self::Drain {} | Self::ShutDown {} => None,
+            Self::List { .. }
+            | Self::Tenants { .. }
+            | Self::Approvals { .. }
+            | Self::Drain {}
+            | Self::ShutDown {}
+            | Self::Reload {} => None,
         }
     }
 }

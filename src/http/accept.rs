@@ -15,6 +15,10 @@ use super::{
     settings::Settings,
 };
 
+mod crowd;
+
+use crowd::{Crowd, TooMany};
+
 /// Connections that the machine keeps for us until we take them.
 const BACKLOG: u32 = 1_024;
 /// What the machine may hold of what is sent to one client; without a bound it would be megabytes.
@@ -47,6 +51,12 @@ pub enum BindError {
         /// Where.
         address: SocketAddr,
     },
+    /// Keys are required, and there are none.
+    #[error(
+        "there are no keys, and `server.require_keys` says that there have to be: make one by `oracle keys \
+         create`"
+    )]
+    Keyless,
     /// Other machines could reach it, and nobody would have to show a key.
     #[error(
         "{address} can be reached from other machines, and there are no keys: make one by `oracle keys \
@@ -83,6 +93,9 @@ impl Listener {
     /// When it cannot be had, or would be open to other machines.
     pub fn bind(settings: &Settings, door: Door) -> Result<Self, BindError> {
         let address = settings.listen;
+        if door == Door::Open && settings.require_keys {
+            return Err(BindError::Keyless);
+        }
         if door == Door::Open && !address.ip().to_canonical().is_loopback() {
             return Err(BindError::Unguarded { address });
         }
@@ -121,6 +134,7 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
     let (settings, drain) = (&host.settings, host.drain());
     let limits = Limits::from(settings);
     let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
+    let crowd = Crowd::new(settings.max_connections_per_address);
     loop {
         host.overload().connected(connections.len());
         tokio::select! {
@@ -133,18 +147,26 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
             }
             Some(_) = refusals.join_next() => {}
             accepted = listener.tcp.accept() => match accepted {
-                Ok((tcp, _)) if connections.len() >= settings.max_connections => {
-                    if refusals.len() < REFUSALS {
-                        refusals.spawn(refuse(tcp));
-                    }
-                }
                 Ok((tcp, address)) => {
-                    // Slower without, and right all the same.
-                    let _ = tcp.set_nodelay(true);
-                    let (router, drain) = (router.clone(), drain.clone());
-                    // Before it can ask how many there are.
-                    host.overload().connected(connections.len() + 1);
-                    connections.spawn(connection::serve(tcp, address, router, limits, drain));
+                    let has_room = connections.len() < settings.max_connections;
+                    match crowd.enter(address.ip()) {
+                        Ok(one) if has_room => {
+                            // Slower without, and right all the same.
+                            let _ = tcp.set_nodelay(true);
+                            let (router, drain) = (router.clone(), drain.clone());
+                            // Before it can ask how many there are.
+                            host.overload().connected(connections.len() + 1);
+                            connections.spawn(async move {
+                                connection::serve(tcp, address, router, limits, drain).await;
+                                drop(one);
+                            });
+                        }
+                        Ok(_) | Err(TooMany) => {
+                            if refusals.len() < REFUSALS {
+                                refusals.spawn(refuse(tcp));
+                            }
+                        }
+                    }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
@@ -169,8 +191,8 @@ fn of_one_connection(error: &io::Error) -> bool {
 /// Tells a client that there is no room for its connection.
 async fn refuse(mut tcp: TcpStream) {
     const ANSWER: &str = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: 154\r\n\r\n\
-        {\"error\":{\"message\":\"there are as many connections as `server.max_connections` allows: try again\",\
+        content-type: application/json\r\ncontent-length: 182\r\n\r\n\
+        {\"error\":{\"message\":\"there are as many connections as `server.max_connections` or its share for an address allows: try again\",\
         \"type\":\"server_error\",\"param\":null,\"code\":\"overloaded\"}}";
     let told = async {
         tcp.write_all(ANSWER.as_bytes()).await?;

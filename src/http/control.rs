@@ -4,27 +4,32 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    Json,
-    extract::{
-        Query, State,
-        rejection::{JsonRejection, QueryRejection},
-    },
-    http::StatusCode,
+    Extension, Json,
+    extract::State,
+    http::{HeaderMap, HeaderName},
     response::{
-        Sse,
+        IntoResponse, Sse,
         sse::{Event, KeepAlive},
     },
 };
-use futures_util::{Stream, stream};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use bytes::Bytes;
+use futures_util::stream;
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Admin, Host, Problem, problem::ProblemBody};
-use crate::{
-    control::{Answer, Controller, Follow, Seen, Subject, Verb, Watching},
-    model::{By, Seq, TenantId},
+use super::{
+    Admin, Host, Problem,
+    door::Farewell,
+    extract::{self, Query},
+    problem::ProblemBody,
 };
+use crate::{
+    control::{Answer, Code, Controller, Follow, Refused, Seen, Subject, Verb, Watching},
+    model::{By, Seq, Severity, TenantId},
+};
+
+mod schemas;
 
 /// A stream that has nothing to say says so this often.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -35,40 +40,46 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(watch))
 }
 
-/// What a verb is answered with.
-#[derive(Serialize, ToSchema)]
-struct Answered {
-    /// `sessions`, `session`, `events`, `approvals`, `done`, `query`, `forked` or `deleted`, with what
-    /// belongs to it beside.
-    #[schema(value_type = String)]
-    #[serde(flatten)]
-    answer: Answer,
-}
-
 /// Carries out a verb of the control channel.
 ///
 /// What it changes is durable when it is answered, and recorded with the name of the key.
 #[utoipa::path(post, path = "/api/control", tag = "control", request_body = Verb, responses(
-    (status = 200, body = Answered),
-    (status = 400, body = ProblemBody),
-    (status = 401, body = ProblemBody),
-    (status = 403, body = ProblemBody),
-    (status = 404, body = ProblemBody),
-    (status = 409, body = ProblemBody),
-    (status = 413, body = ProblemBody),
-    (status = 415, body = ProblemBody),
-    (status = 503, body = ProblemBody)
+    (status = 200, body = schemas::Described),
+    (status = 400, description = "A field is not in order.", body = ProblemBody),
+    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = 404, description = "There is no such session, or no such tool.", body = ProblemBody),
+    (status = 409, description = "The session does not stand so that it could be done.", body = ProblemBody),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 async fn carry_out(
     State(host): State<Host>,
     Admin(who): Admin,
-    verb: Result<Json<Verb>, JsonRejection>,
-) -> Result<Json<Answered>, Problem> {
-    let Json(verb) =
-        verb.map_err(|rejected| bad("body", rejected.status(), &rejected.body_text()))?;
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Answer>, Problem> {
+    let verb = extract::tagged(&headers, &body, "verb")?;
+    drop(body);
     let controller = Controller::new(host.oracle.clone());
-    let answer = controller.carry_out(&who, verb).await?;
-    Ok(Json(Answered { answer }))
+    let answer = controller.carry_out(&who, verb).await.map_err(refused)?;
+    Ok(Json(answer))
+}
+
+/// With the field that is not as it should be.
+fn refused(why: Refused) -> Problem {
+    let field = match why.code {
+        Code::EmptyQuestion | Code::QuestionTooLong => "text",
+        Code::TurnsOutOfRange => "limits.max_turns",
+        Code::UnknownTool | Code::AttachedAlready => "tool",
+        Code::NotWaiting => "call",
+        Code::NoSuchTurn => "turn",
+        Code::AlreadyOpen => "into",
+        Code::NoSession | Code::Reserved | Code::Deleted => "session",
+        // Whatever else can be wrong was found when it was read.
+        Code::InvalidValue => "after",
+        _ => return why.into(),
+    };
+    Problem::from(why).of(field)
 }
 
 /// What is to be seen.
@@ -77,39 +88,33 @@ async fn carry_out(
 #[into_params(parameter_in = Query)]
 struct Wanted {
     /// Only of this session, `NAME` or `TENANT/NAME`; of all if none is named.
-    session: Option<String>,
+    #[param(inline)]
+    session: Option<Subject>,
     /// Only of this tenant's sessions; of all if none is named.
-    tenant: Option<String>,
+    #[param(inline)]
+    tenant: Option<TenantId>,
     /// First what the session recorded after this number; only with `session`.
     after: Option<u64>,
     /// Only types that begin with one of these, with commas between them.
-    types: Option<String>,
-    /// Only what matters this much: `info`, `warning` or `error`.
-    severity: Option<String>,
+    #[serde(default)]
+    #[param(style = Form, explode = false)]
+    types: Vec<String>,
+    /// Only what matters this much.
+    #[param(inline)]
+    severity: Option<Severity>,
 }
 
-impl Wanted {
-    fn read(self) -> Result<Watching, Problem> {
-        let session = self.session.map(|name| name.parse::<Subject>()).transpose();
-        let tenant = self.tenant.map(|name| name.parse::<TenantId>()).transpose();
-        let severity = self.severity.map(|word| {
-            let word = serde_json::Value::String(word);
-            serde_json::from_value(word)
-        });
-        let types = self.types.unwrap_or_default();
-        let types = types
-            .split(',')
-            .map(str::trim)
-            .filter(|kind| !kind.is_empty());
-        Ok(Watching {
-            session: session.map_err(|error| Problem::bad("session", error.to_string()))?,
-            tenant: tenant.map_err(|error| Problem::bad("tenant", error.to_string()))?,
-            after: self.after.map(Seq),
-            types: types.map(str::to_owned).collect(),
-            severity: severity.transpose().map_err(|_| {
-                Problem::bad("severity", "`severity` is `info`, `warning` or `error`")
-            })?,
-        })
+impl From<Wanted> for Watching {
+    fn from(wanted: Wanted) -> Self {
+        let types = wanted.types.iter().map(|kind| kind.trim());
+        let types = types.filter(|kind| !kind.is_empty()).map(str::to_owned);
+        Self {
+            session: wanted.session,
+            tenant: wanted.tenant,
+            after: wanted.after.map(Seq),
+            types: types.collect(),
+            severity: wanted.severity,
+        }
     }
 }
 
@@ -120,30 +125,46 @@ impl Wanted {
 /// missing) or `end`.
 #[utoipa::path(get, path = "/api/control/watch", tag = "control", params(Wanted), responses(
     (status = 200, content_type = "text/event-stream", body = str),
-    (status = 400, body = ProblemBody),
-    (status = 401, body = ProblemBody),
-    (status = 403, body = ProblemBody),
-    (status = 404, body = ProblemBody),
-    (status = 503, body = ProblemBody)
+    (status = 400, description = "A parameter is not in order.", body = ProblemBody),
+    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = 404, description = "There is no such session.", body = ProblemBody),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 async fn watch(
     State(host): State<Host>,
     Admin(who): Admin,
-    wanted: Result<Query<Wanted>, QueryRejection>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let Query(wanted) =
-        wanted.map_err(|rejected| bad("query", rejected.status(), &rejected.body_text()))?;
+    Query(wanted): Query<Wanted>,
+) -> Result<impl IntoResponse, Problem> {
     let controller = Controller::new(host.oracle.clone());
-    let follow = controller.watch(&who, wanted.read()?).await?;
+    let follow = controller
+        .watch(&who, wanted.into())
+        .await
+        .map_err(refused)?;
     tracing::debug!(by = %By::from(&who), "somebody watches");
     let shown = stream::unfold(Some((follow, host)), |showing| async {
         let (mut follow, host) = showing?;
         let seen = next(&mut follow, &host).await;
         let is_end = matches!(seen, Seen::End { .. });
-        Some((Ok(event(&seen)), (!is_end).then_some((follow, host))))
+        Some((
+            Ok::<_, Infallible>(event(&seen)),
+            (!is_end).then_some((follow, host)),
+        ))
     });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("keep-alive");
-    Ok(Sse::new(shown).keep_alive(keep_alive))
+    // So that proxies hand on each event when it comes.
+    let at_once = [(HeaderName::from_static("x-accel-buffering"), "no")];
+    let farewell = Extension(Farewell(farewell));
+    Ok((at_once, farewell, Sse::new(shown).keep_alive(keep_alive)))
+}
+
+/// The last event, where the key opens nothing any more.
+fn farewell(why: &Problem) -> Bytes {
+    let why = why.body().message().to_owned();
+    let end = Seen::End { why };
+    // It has a form in JSON like all others.
+    let data = serde_json::to_string(&end).unwrap_or_default();
+    format!("event: end\ndata: {data}\n\n").into()
 }
 
 async fn next(follow: &mut Follow, host: &Host) -> Seen {
@@ -166,17 +187,4 @@ fn event(seen: &Seen) -> Event {
     let event = Event::default().event(kind);
     // What was read from the journal has a form in JSON.
     event.json_data(seen).unwrap_or_default()
-}
-
-fn bad(what: &'static str, status: StatusCode, why: &str) -> Problem {
-    let code = match status {
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
-        _ => "invalid_value",
-    };
-    let status = match status {
-        // What is wrong with a field is a mistake in the request like any other.
-        StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
-        status => status,
-    };
-    Problem::new(status, code, why.to_owned()).of(what)
 }

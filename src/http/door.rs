@@ -14,6 +14,8 @@ use std::{
 };
 
 use axum::{
+    Extension,
+    body::Body,
     extract::{Request, State},
     http::{HeaderMap, HeaderName, header::AUTHORIZATION},
     middleware::Next,
@@ -21,16 +23,24 @@ use axum::{
 };
 use tokio::time::Instant;
 
-use super::{Host, Problem, connection::Peer, settings::Settings};
+use super::{Host, Problem, connection::Peer, front::Quiet, held::Held, settings::Settings};
 use crate::{
-    access::{Attempts, Judgement},
-    model::Principal,
+    access::{AtWork, Attempts, Judgement},
+    model::{Principal, access::Role},
 };
 
 mod origin;
+mod pass;
+
+pub(super) use pass::{Farewell, keep_keys};
+use pass::{Pass, Passing};
 
 /// What anybody may ask: they tell nothing of sessions or tenants.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// What an operator needs to see and mend what is wrong: limits of his tenant do not hold here.
+const OPERATORS: [&str; 3] = ["/metrics", "/api/control", "/api/control/watch"];
+/// What a proxy says of whom it asks for.
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 /// Where clients of Anthropic's put their keys.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -78,21 +88,49 @@ pub(super) async fn guard(State(host): State<Host>, mut request: Request, next: 
         return answer;
     }
     let mut response = match let_in(&host, &mut request) {
-        Ok(principal) => {
-            request.extensions_mut().insert(principal.clone());
-            let mut response = next.run(request).await;
-            // For the log.
-            response.extensions_mut().insert(principal);
-            response
+        Ok(guest) => {
+            request.extensions_mut().insert(guest.who.clone());
+            guest.answered(next.run(request).await)
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            // Counted, but whoever tries keys is not to fill the log.
+            let quiet = problem.is_too_many_attempts().then_some(Extension(Quiet));
+            (quiet, problem).into_response()
+        }
     };
     page.mark(&mut response);
     response
 }
 
+/// Somebody who was let in.
+struct Guest {
+    who: Principal,
+    pass: Pass,
+    at_work: Option<AtWork>,
+}
+
+impl Guest {
+    /// The answer, which is part of what is worked on for as long as it is sent.
+    fn answered(self, mut response: Response) -> Response {
+        // For the log.
+        response.extensions_mut().insert(self.who);
+        let farewell = response.extensions_mut().remove::<Farewell>();
+        let (pass, at_work) = (self.pass, self.at_work);
+        response.map(|body| {
+            let body = match farewell {
+                Some(farewell) => Body::new(Passing::new(body, pass, farewell)),
+                None => body,
+            };
+            match at_work {
+                Some(at_work) => Body::new(Held::new(body, at_work)),
+                None => body,
+            }
+        })
+    }
+}
+
 /// Who it is that asks, if he may come in.
-fn let_in(host: &Host, request: &mut Request) -> Result<Principal, Problem> {
+fn let_in(host: &Host, request: &mut Request) -> Result<Guest, Problem> {
     let peer = request.extensions().get::<Peer>();
     let from = peer.map(|peer| peer.address.ip());
     let headers = request.headers_mut();
@@ -102,21 +140,42 @@ fn let_in(host: &Host, request: &mut Request) -> Result<Principal, Problem> {
     for header in [AUTHORIZATION, API_KEY] {
         headers.remove(header);
     }
-    let principal = match judged {
-        // A host that has a door of its own before this one says who it is.
-        Judgement::Open => {
-            let known = request.extensions().get::<Principal>();
-            known.cloned().unwrap_or_else(Principal::local)
-        }
-        Judgement::Known(principal) => principal,
+    let (who, key) = match judged {
+        Judgement::Open => (unguarded(request)?, None),
+        Judgement::Known { who, key } => (who, Some(key)),
         Judgement::NoKey => return Err(Problem::no_key()),
         Judgement::Wrong => return Err(porter.wrong(from)),
         Judgement::Unknowable => return Err(Problem::keys_unknowable()),
     };
-    if let Some(account) = host.oracle.tenants().account(&principal.tenant) {
-        account.request()?;
+    let operates = who.role == Role::Admin && OPERATORS.contains(&request.uri().path());
+    let account = host.oracle.tenants().account(&who.tenant);
+    let at_work = match account.filter(|_| !operates) {
+        Some(account) => Some(account.request()?),
+        None => None,
+    };
+    let host = host.clone();
+    Ok(Guest {
+        who,
+        pass: Pass { host, key },
+        at_work,
+    })
+}
+
+/// Who asks where nobody needs a key.
+fn unguarded(request: &Request) -> Result<Principal, Problem> {
+    let extensions = request.extensions();
+    // A host that has a door of its own before this one says who it is.
+    if let Some(known) = extensions.get::<Principal>() {
+        return Ok(known.clone());
     }
-    Ok(principal)
+    // Without keys whoever asks from this machine is let in. A proxy on it asks for others.
+    let by_proxy = FORWARDED
+        .into_iter()
+        .find(|name| request.headers().contains_key(*name));
+    match by_proxy.filter(|_| extensions.get::<Peer>().is_some()) {
+        Some(header) => Err(Problem::open_behind_a_proxy(header)),
+        None => Ok(Principal::local()),
+    }
 }
 
 /// What is shown as a key; what is no text is none that is right.

@@ -7,10 +7,12 @@ use axum::{
 };
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::Problem;
 
 mod node;
+mod tagged;
 
 use node::{Fault, Node};
 
@@ -91,6 +93,23 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     }
     // A tree of it may be many times as large as the body.
     serde_json::from_slice(body).map_err(|error| unreadable(&error))
+}
+
+/// Reads an object of JSON of which the field `tag` says what it is.
+pub(super) fn tagged<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: &[u8],
+    tag: &str,
+) -> Result<T, Problem> {
+    is_json(headers)?;
+    if body.len() > NAMED {
+        return read(body);
+    }
+    let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    let Value::Object(fields) = tree else {
+        return Err(Problem::bad("body", "`body` has to be an object"));
+    };
+    tagged::read(&fields, tag).map_err(|fault| problem(fault, "body"))
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

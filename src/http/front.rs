@@ -1,11 +1,15 @@
 //! What every request meets first: it gets a name, a line in the log, and an answer even if its handler
 //! panics.
+//!
+//! Lines have the target `oracle::access` and stable fields. `what` is `answered`, or `left` where the client
+//! did not wait for its answer; a stream has a second line when it has `ended`, by whomever.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
 use axum::{
+    body::Body,
     extract::{Request, State},
-    http::{HeaderName, HeaderValue, Method, Uri},
+    http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::CONTENT_TYPE},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -13,7 +17,7 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Host, Problem, connection::Peer};
+use super::{Host, Problem, connection::Peer, held::Held};
 use crate::model::Principal;
 
 /// By which a request is found again in the log; given, or made here.
@@ -44,39 +48,94 @@ impl RequestId {
     }
 }
 
+/// Stands in the extensions of an answer that gets no line: there are too many of its kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quiet;
+
 /// See the module.
 pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
-    let began = Instant::now();
     let id = RequestId::of(&request);
-    let (method, uri) = (request.method().clone(), request.uri().clone());
-    let from = request.extensions().get::<Peer>().cloned();
+    let line = Line {
+        id: id.clone(),
+        method: request.method().clone(),
+        uri: request.uri().clone(),
+        from: request.extensions().get::<Peer>().cloned(),
+        began: Instant::now(),
+        host,
+        waits_for: Wait::Answer,
+    };
     request.extensions_mut().insert(id.clone());
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
-    response.headers_mut().insert(REQUEST_ID, id.0.clone());
-    host.overload().answered(response.status());
-    log(&id, from.as_ref(), (&method, &uri), &response, began);
-    response
+    response.headers_mut().insert(REQUEST_ID, id.0);
+    line.answered(response)
 }
 
-fn log(
-    id: &RequestId,
-    from: Option<&Peer>,
-    (method, uri): (&Method, &Uri),
-    response: &Response,
+/// A request's line in the log; dropped where its client leaves.
+struct Line {
+    host: Host,
+    id: RequestId,
+    method: Method,
+    uri: Uri,
+    from: Option<Peer>,
     began: Instant,
-) {
-    tracing::info!(
-        target: "oracle::access",
-        request = id.as_str(),
-        from = from.map(|peer| tracing::field::display(peer.address)),
-        by = response.extensions().get::<Principal>().map(|principal| &*principal.name),
-        %method,
-        // Without the query, which may hold what is nobody's business.
-        path = uri.path(),
-        status = response.status().as_u16(),
-        millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-    );
+    waits_for: Wait,
+}
+
+/// For what a line is kept.
+enum Wait {
+    /// For an answer.
+    Answer,
+    /// For the end of a stream, which is another line.
+    End,
+    /// All was said.
+    Nothing,
+}
+
+impl Line {
+    fn answered(mut self, response: Response) -> Response {
+        self.host.overload().answered(response.status());
+        let by = response.extensions().get::<Principal>();
+        let by = by.map(|principal| &*principal.name);
+        if response.extensions().get::<Quiet>().is_none() {
+            self.write(by, Some(response.status()), "answered");
+        }
+        let kind = response.headers().get(CONTENT_TYPE);
+        if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+            self.waits_for = Wait::End;
+            return response.map(|body| Body::new(Held::new(body, self)));
+        }
+        self.waits_for = Wait::Nothing;
+        response
+    }
+
+    fn write(&self, by: Option<&str>, status: Option<StatusCode>, what: &str) {
+        tracing::info!(
+            target: "oracle::access",
+            request = self.id.as_str(),
+            from = self.from.as_ref().map(|peer| tracing::field::display(peer.address)),
+            by,
+            method = %self.method,
+            // Without the query, which may hold what is nobody's business.
+            path = self.uri.path(),
+            status = status.map(|status| status.as_u16()),
+            what,
+            millis = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        );
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        match self.waits_for {
+            Wait::Answer => {
+                self.host.overload().left();
+                self.write(None, None, "left");
+            }
+            Wait::End => self.write(None, None, "ended"),
+            Wait::Nothing => {}
+        }
+    }
 }
 
 fn broken(id: &RequestId, panic: &(dyn Any + Send)) -> Response {

@@ -3,10 +3,16 @@
 use std::sync::Arc;
 
 use super::{
-    Problem, door::Porter, drain::Drain, health::JournalCheck, openai::Chats, overload::Overload,
+    Problem,
+    door::Porter,
+    drain::Drain,
+    health::JournalCheck,
+    openai::Chats,
+    overload::Overload,
     settings::Settings,
+    several::{OneMore, Several},
 };
-use crate::{access::Keyring, actor::Oracle, journal::Journal, model::ProfileName};
+use crate::{access::Keyring, actor::Oracle, journal::Journal};
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +25,7 @@ struct Inner {
     chats: Chats,
     journal_check: JournalCheck,
     porter: Porter,
+    handed_in: Several,
 }
 
 /// See [`Host`].
@@ -27,8 +34,6 @@ pub struct Shares {
     pub oracle: Oracle,
     /// Its journal, to list what is kept; sessions are reached through `oracle`.
     pub journal: Arc<dyn Journal>,
-    /// The profiles that can be asked for, the default one first.
-    pub profiles: Vec<ProfileName>,
     /// How it listens, and how much it takes on.
     pub settings: Settings,
     /// Who may come in.
@@ -48,6 +53,7 @@ impl Host {
             chats: Chats::default(),
             journal_check: JournalCheck::default(),
             porter,
+            handed_in: Several::default(),
         }))
     }
 
@@ -62,6 +68,11 @@ impl Host {
         &self.0.chats
     }
 
+    /// Messages that are being handed in.
+    pub(super) fn handed_in(&self) -> &Several {
+        &self.0.handed_in
+    }
+
     pub(super) fn overload(&self) -> &Overload {
         &self.0.overload
     }
@@ -74,22 +85,38 @@ impl Host {
         &self.0.porter
     }
 
-    /// Whether the system takes another query; asked before anything is said to the actors.
+    /// Whether the server ends, or somebody has told the system to drain.
+    #[must_use]
+    pub fn takes_nothing_new(&self) -> bool {
+        self.0.drain.has_begun() || self.oracle.is_draining()
+    }
+
+    /// Whether the system takes another query; asked before anything is said to the actors. It counts among
+    /// those that run as long as the answer is held.
     ///
     /// # Errors
     /// A problem with a hint when to try again.
-    pub fn room_for_a_query(&self) -> Result<(), Problem> {
-        if self.0.drain.has_begun() {
+    pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
+        if self.takes_nothing_new() {
             return Err(Problem::ends());
         }
-        let running = self.oracle.busy();
+        // First of all, so that of many at once each counts the others.
+        let handed_in = self.0.handed_in.one_more();
+        let waiting = self.oracle.backlog() + handed_in.before();
+        if waiting >= self.settings.max_backlog {
+            return Err(Problem::overloaded(format!(
+                "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
+                self.settings.max_backlog
+            )));
+        }
+        let running = self.oracle.busy() + handed_in.before();
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",
                 self.settings.max_queries
             )));
         }
-        Ok(())
+        Ok(handed_in)
     }
 }
 

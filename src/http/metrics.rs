@@ -34,8 +34,9 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// Figures since the start of the process, in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, body = str, content_type = "application/openmetrics-text"),
-    (status = 401, body = ProblemBody),
-    (status = 403, body = ProblemBody)
+    (status = 403, description = "The key is not of the role `admin`.", body = ProblemBody),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     match written(&host) {
@@ -86,6 +87,11 @@ impl Collector for Read {
             "messages_accepted",
             "Messages that were accepted",
             figures.accepted,
+        )?;
+        sheet.count(
+            "turns",
+            "Turns whose reply is durable, at whichever try",
+            figures.turns,
         )?;
         sheet.tally("queries", "Queries that ended", "outcome", &figures.queries)?;
         sheet.tally(
@@ -168,7 +174,7 @@ impl Collector for Read {
         )?;
         sheet.tally(
             "http_answers",
-            "Answers, by the class of their status",
+            "Answers, by the class of their status, and clients that left before theirs",
             "status",
             &self.answers,
         )

@@ -18,6 +18,7 @@ mod past;
 mod place;
 mod progress;
 mod request;
+mod schemas;
 mod shapes;
 mod stream;
 mod wishes;
@@ -26,6 +27,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
 
+pub(super) use brief::sweep;
 pub(super) use place::Chats;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {

@@ -19,15 +19,15 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, held::Held, settings::Settings};
+use super::{Host, Problem, door::OPEN, held::Held, settings::Settings};
 use crate::actor::Count;
 
 /// All bodies together may take as much as so many of the largest.
 const LARGEST_BODIES: usize = 64;
 /// What bodies take is counted in pieces of this many bytes.
 const PIECE: usize = 1_024;
-/// Classes of status, for the figures.
-const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// Classes of status, for the figures; the last one is that of clients that did not wait for an answer.
+const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
 /// What an operator looks at to see what is wrong.
 const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
@@ -77,6 +77,13 @@ impl Overload {
         }
     }
 
+    /// A client did not wait for its answer.
+    pub(super) fn left(&self) {
+        if let Some(count) = self.answers.last() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Answers so far, by the class of their status.
     pub(super) fn answers(&self) -> Vec<Count> {
         let counts = self.answers.iter();
@@ -103,16 +110,17 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
     response.map(|body| Body::new(Held::new(body, place)))
 }
 
-/// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole.
+/// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole. What
+/// anybody may ask has none: the room is for those who are let in.
 pub(super) async fn take_body(State(host): State<Host>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
+    if OPEN.contains(&parts.uri.path()) {
+        return next.run(Request::from_parts(parts, Body::empty())).await;
+    }
     let within = host.settings.body_timeout;
     let whole = tokio::time::timeout(within, whole(&host, body)).await;
     match whole {
-        Ok(Ok((bytes, _room))) => {
-            // The room is kept for as long as the handler may have the bytes.
-            next.run(Request::from_parts(parts, bytes.into())).await
-        }
+        Ok(Ok(bytes)) => next.run(Request::from_parts(parts, bytes.into())).await,
         Ok(Err(problem)) => problem.into_response(),
         Err(_) => Problem::slow_body(within).into_response(),
     }
@@ -120,7 +128,19 @@ pub(super) async fn take_body(State(host): State<Host>, request: Request, next: 
 
 type Room = Option<OwnedSemaphorePermit>;
 
-async fn whole(host: &Host, mut body: Body) -> Result<(Bytes, Room), Problem> {
+/// Bytes, and the room for them for as long as somebody has them.
+struct Kept {
+    bytes: Bytes,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+async fn whole(host: &Host, mut body: Body) -> Result<Bytes, Problem> {
     use http_body::Body as _;
     let most = host.settings.max_body;
     let too_large = || Problem::body_too_large(most);
@@ -141,11 +161,15 @@ async fn whole(host: &Host, mut body: Body) -> Result<(Bytes, Room), Problem> {
         let is_whole = bytes.is_empty() && body.is_end_stream();
         take_room(host.overload(), &mut room, bytes.len() + data.len())?;
         if is_whole {
-            return Ok((data, room));
+            return Ok(kept(data, room));
         }
         bytes.extend_from_slice(&data);
     }
-    Ok((bytes.into(), room))
+    Ok(kept(bytes.into(), room))
+}
+
+fn kept(bytes: Bytes, room: Room) -> Bytes {
+    Bytes::from_owner(Kept { bytes, _room: room })
 }
 
 /// Makes the room as large as `bytes` need.

@@ -33,6 +33,14 @@ pub struct ProblemBody {
     error: ErrorObject,
 }
 
+impl ProblemBody {
+    /// For people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.error.message
+    }
+}
+
 /// See [`ProblemBody`].
 #[derive(Debug, Serialize, ToSchema)]
 struct ErrorObject {

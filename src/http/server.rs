@@ -7,7 +7,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Host, accept, accept::Listener, router};
+use super::{Host, accept, accept::Listener, door, openai, router};
 use crate::actor::System;
 
 /// How long those who wait for queries have to say how these stand, before the system stops.
@@ -21,6 +21,7 @@ pub struct Server {
     address: SocketAddr,
     host: Host,
     accepting: JoinHandle<JoinSet<()>>,
+    keys: JoinHandle<()>,
 }
 
 impl Server {
@@ -28,16 +29,20 @@ impl Server {
     pub fn start(listener: Listener, host: Host) -> Self {
         let address = listener.address();
         let (routes, _) = router(host.clone());
+        openai::sweep(&host);
         let accepting = accept::accept(listener, routes, host.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "ends with its owner, see `Drop` and `shut_down`"
         )]
         let accepting = tokio::spawn(accepting);
+        #[expect(clippy::disallowed_methods, reason = "ends with its owner, see `Drop`")]
+        let keys = tokio::spawn(door::keep_keys(host.clone()));
         Self {
             address,
             host,
             accepting,
+            keys,
         }
     }
 
@@ -48,8 +53,8 @@ impl Server {
     }
 
     /// Ends it and the system behind it, within `server.drain_deadline`: takes no connections and no
-    /// queries any more, lets queries come to their ends for four fifths of that time, then ends what
-    /// streams, and stops. Queries that still run then are in the journal and go on with the next start.
+    /// queries any more, lets queries come to their ends for four fifths of that time (but those that wait for
+    /// a person, who cannot come any more), then ends what streams, and stops. Queries that still run then are in the journal and go on with the next start.
     pub async fn shut_down(mut self, system: System) {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;
@@ -57,7 +62,8 @@ impl Server {
         self.host.oracle.stop_taking();
         let connections = (&mut self.accepting).await;
         let patience = Instant::now() + within.mul_f64(0.8);
-        while self.host.oracle.running() > 0 && Instant::now() < patience {
+        let oracle = &self.host.oracle;
+        while oracle.running() > oracle.resting() && Instant::now() < patience {
             tokio::time::sleep(LOOK).await;
         }
         self.host.drain().finish();
@@ -85,5 +91,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.host.drain().finish();
         self.accepting.abort();
+        self.keys.abort();
     }
 }

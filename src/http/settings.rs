@@ -22,12 +22,18 @@ pub struct Settings {
     pub write_timeout: Duration,
     /// Most connections at a time.
     pub max_connections: usize,
+    /// Most connections at a time from one address, except this machine's own.
+    pub max_connections_per_address: usize,
     /// Most requests at a time, streams among them.
     pub max_requests: usize,
     /// With so many queries running no more are taken.
     pub max_queries: usize,
+    /// With so many messages and calls of models waiting their turn no more messages are taken.
+    pub max_backlog: usize,
     /// Largest body of a request, in bytes.
     pub max_body: usize,
+    /// Whether it only serves where there are keys.
+    pub require_keys: bool,
     /// Names that it is asked for by, besides `localhost` and its address.
     pub allowed_hosts: Vec<String>,
     /// Web pages that may ask it, as browsers say them.
@@ -48,9 +54,12 @@ impl Default for Settings {
             idle_timeout: Duration::from_secs(120),
             write_timeout: Duration::from_secs(30),
             max_connections: 10_000,
+            max_connections_per_address: 1_000,
             max_requests: 10_000,
             max_queries: 20_000,
+            max_backlog: 1_000,
             max_body: 8 << 20,
+            require_keys: false,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             wrong_keys_per_minute: 10,

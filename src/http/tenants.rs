@@ -3,29 +3,68 @@
 //! Asked where messages are taken and sessions are made, before anything is said to the actors. What is let
 //! in counts as long as the answer is held, and from then on where it is.
 
-use super::{Host, Problem};
+use std::time::Duration;
+
+use super::{Host, Problem, several::OneMore};
 use crate::{
     access::{Account, NewSession, Pending, Room},
+    actor::AskError,
     journal,
     model::{SessionKey, TenantId},
 };
 
 /// Sessions read at a time.
 const PAGE: usize = 1_024;
+/// How long it may take to find out how many there are.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is let in. Held until the message is handed in.
+/// What is let in. Held until it is known what became of it; whoever drops it before leaves a new session
+/// counted until that is sure.
 #[derive(Debug)]
 #[must_use = "it counts as long as it is held"]
 pub struct Place {
+    _handed_in: OneMore,
     _message: Option<Pending>,
     session: Option<NewSession>,
 }
 
 impl Place {
+    /// What became of it.
+    pub fn settle<T>(self, outcome: &Result<T, AskError>) {
+        match outcome {
+            Ok(_) => self.taken(),
+            // It may have been recorded, or may yet be.
+            Err(
+                AskError::Timeout(_)
+                | AskError::Stopped
+                | AskError::Silent { .. }
+                | AskError::Journal(_),
+            ) => drop(self),
+            Err(
+                AskError::Refused(_)
+                | AskError::EmptyQuestion
+                | AskError::QuestionTooLong { .. }
+                | AskError::Key { .. }
+                | AskError::Name(_)
+                | AskError::Reserved { .. }
+                | AskError::Busy { .. }
+                | AskError::NoSession { .. }
+                | AskError::Deleted { .. },
+            ) => self.give_back(),
+        }
+    }
+
     /// The message was taken: the session is there.
     pub fn taken(self) {
         if let Some(session) = self.session {
             session.opened();
+        }
+    }
+
+    /// Nothing was asked for.
+    pub fn give_back(self) {
+        if let Some(session) = self.session {
+            session.not_opened();
         }
     }
 }
@@ -36,16 +75,14 @@ impl Host {
     /// # Errors
     /// A problem with a hint when to try again.
     pub async fn room_for_a_message(&self, key: &SessionKey) -> Result<Place, Problem> {
-        self.room_for_a_query()?;
-        let Some(account) = self.oracle.tenants().account(&key.tenant) else {
-            return Ok(Place {
-                _message: None,
-                session: None,
-            });
-        };
-        let message = Some(account.message()?);
-        let session = self.place_for(&account, key).await?;
+        let handed_in = self.room_for_a_query()?;
+        let (mut message, mut session) = (None, None);
+        if let Some(account) = self.oracle.tenants().account(&key.tenant) {
+            message = Some(account.message()?);
+            session = self.place_for(&account, key).await?;
+        }
         Ok(Place {
+            _handed_in: handed_in,
             _message: message,
             session,
         })
@@ -61,6 +98,7 @@ impl Host {
             None => None,
         };
         Ok(Place {
+            _handed_in: self.handed_in().one_more(),
             _message: None,
             session,
         })
@@ -71,14 +109,37 @@ impl Host {
         account: &Account,
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
-        if !account.counts_sessions() || self.journal.find(key.clone()).await?.is_some() {
+        if !account.counts_sessions() {
             return Ok(None);
         }
+        let found = tokio::time::timeout(PATIENCE, self.found(account, key)).await;
+        found.unwrap_or_else(|_| {
+            let what = "the sessions of your tenant could not be counted in time: try again";
+            Err(Problem::overloaded(what))
+        })
+    }
+
+    async fn found(
+        &self,
+        account: &Account,
+        key: &SessionKey,
+    ) -> Result<Option<NewSession>, Problem> {
+        if self.journal.find(key.clone()).await?.is_some() {
+            return Ok(None);
+        }
+        let mut alone = None;
         loop {
             match account.room_for_session() {
                 Room::Free(place) => return Ok(Some(place)),
                 Room::Full(over) => return Err(over.into()),
-                Room::Count { most } => account.counted(self.kept(&key.tenant, most).await?),
+                // One counts; the others then have what it found.
+                Room::Count { .. } if alone.is_none() => {
+                    alone = Some(account.alone_to_count().await);
+                }
+                Room::Count { most } => {
+                    account.counts();
+                    account.counted(self.kept(&key.tenant, most).await?);
+                }
             }
         }
     }
@@ -102,6 +163,6 @@ impl Host {
 
 impl From<journal::Error> for Problem {
     fn from(error: journal::Error) -> Self {
-        crate::actor::AskError::Journal(error).into()
+        AskError::Journal(error).into()
     }
 }

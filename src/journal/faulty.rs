@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 /// What a call asks of the journal.
@@ -211,8 +211,8 @@ impl<J: Journal> Faulty<J> {
 }
 
 impl<J: Journal> Journal for Faulty<J> {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.perform(Operation::Claim, self.inner.claim(key))
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.perform(Operation::Claim, self.inner.claim_if(key, only))
             .boxed()
     }
 

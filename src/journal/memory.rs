@@ -18,7 +18,9 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Standing, search::Wanted};
+use super::{
+    Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing, search::Wanted,
+};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 mod log;
@@ -58,11 +60,12 @@ impl Memory {
         Self::default()
     }
 
-    fn claim_now(&self, key: SessionKey) -> Result<Claim, Error> {
+    fn claim_now(&self, key: SessionKey, only: Only) -> Result<Claim, Error> {
         let known = read(&self.sessions).sid(&key);
         let sid = known.unwrap_or_else(|| write(&self.sessions).open(key));
         let log = self.log(sid)?;
         let mut log = lock(&log);
+        only.judge(sid, log.last(), log.standing)?;
         log.epoch = log.epoch.next();
         log.claimed_at = log.records.len();
         Ok(Claim {
@@ -261,8 +264,8 @@ fn write(sessions: &RwLock<Sessions>) -> RwLockWriteGuard<'_, Sessions> {
 }
 
 impl Journal for Memory {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        async move { self.claim_now(key) }.boxed()
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+        async move { self.claim_now(key, only) }.boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

@@ -17,7 +17,7 @@ use std::{fmt, path::Path, sync::Arc, thread};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::oneshot;
 
-use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, search::Wanted};
+use super::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, search::Wanted};
 use crate::model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId};
 
 mod connection;
@@ -172,9 +172,9 @@ impl fmt::Debug for Sqlite {
 }
 
 impl Journal for Sqlite {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         let writer = &self.inner.writer;
-        writer.ask(move |store| store.claim(&key)).boxed()
+        writer.ask(move |store| store.claim(&key, only)).boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

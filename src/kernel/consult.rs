@@ -95,6 +95,11 @@ fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
         last_confidence: query.signals.last_signal().map(|signal| signal.confidence),
         low_confidence: policy.fallback.low_confidence.as_fraction(),
     });
+    // Another's judgement may be anything; a record has to be read again.
+    judgement.confidence = match judgement.confidence.is_finite() {
+        true => judgement.confidence.clamp(0.0, 1.0),
+        false => 0.0,
+    };
     let Some(SignalFields::Stuck(stuck)) = query.signal_fields() else {
         return judgement;
     };

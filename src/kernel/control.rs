@@ -120,7 +120,11 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
                     continues: None,
                     place: Place::Front,
                 };
-                inbox::wait(draft.session, accepted, draft.now)
+                let waits = inbox::wait(draft.session, accepted, draft.now)?;
+                let late = ControlFact::SteeredLate(steered.by.into());
+                let mut records = draft.session.note(late, draft.now).records;
+                records.extend(waits.records);
+                Ok(Decision { records, ..waits })
             }
             Author::Operator => Err(Refusal::NothingRunning),
         };
@@ -128,7 +132,7 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
     let query = draft.query.id;
     draft.emit_query(ControlFact::Steered(steered));
     Ok(Decision {
-        reply: Reply::Query { query },
+        reply: Reply::query(query),
         ..draft.wait()
     })
 }

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Attempt, Fault, FaultClass, NanoUsd, QueryId, Record, SessionName, Timestamp, ToolCall, Turn,
-    record::TurnMode,
+    Attempt, Fault, FaultClass, NanoUsd, QueryId, Record, Seq, SessionName, Timestamp, ToolCall,
+    Turn,
+    record::{Fact, QueryFact, TurnMode},
 };
 
 /// Which try of which turn an asynchronous result belongs to.
@@ -150,7 +151,18 @@ pub enum Reply {
     Query {
         /// The query.
         query: QueryId,
+        /// Where its acceptance stands, if it was recorded for this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Seq>,
     },
+}
+
+impl Reply {
+    /// The message is this query.
+    #[must_use]
+    pub const fn query(query: QueryId) -> Self {
+        Self::Query { query, at: None }
+    }
 }
 
 /// What should become durable, what should then be done, and what the caller hears.
@@ -165,6 +177,22 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// What the caller hears when the records stand behind this one.
+    #[must_use]
+    pub fn reply_after(&self, last: Seq) -> Reply {
+        let Reply::Query { query, .. } = self.reply else {
+            return self.reply;
+        };
+        let accepts = |record: &Record| {
+            let is_accepted = matches!(record.fact, Fact::Query(QueryFact::Accepted(_)));
+            is_accepted && record.query == Some(query)
+        };
+        let numbered = (last.0 + 1..).map(Seq).zip(&self.records);
+        let mut accepting = numbered.filter(|(_, record)| accepts(record));
+        let at = accepting.next().map(|(seq, _)| seq);
+        Reply::Query { query, at }
+    }
+
     /// Nothing happens: a straggler.
     #[must_use]
     pub const fn nothing() -> Self {

@@ -80,6 +80,18 @@ impl Session {
         Ok(begun)
     }
 
+    /// What whoever runs the conversation wants of it, by its profile and by what it was opened with.
+    #[must_use]
+    pub fn told(&self) -> Option<Arc<str>> {
+        let profile = self.policy().instructions.as_ref();
+        let profile = profile.and_then(|text| harmless(text));
+        match (profile, self.instructions()) {
+            (Some(profile), Some(own)) => Some(format!("{profile}\n\n{own}").into()),
+            (Some(text), None) => Some(text),
+            (None, own) => own.cloned(),
+        }
+    }
+
     /// What goes to the model before the conversation: the composed prompt, and behind it what whoever
     /// runs the conversation wants.
     #[must_use]
@@ -92,7 +104,7 @@ impl Session {
 
     /// About how many tokens the instructions come to.
     pub(super) fn instruction_tokens(&self) -> u64 {
-        self.instructions().map_or(0, |text| {
+        self.told().map_or(0, |text| {
             ((HEADING.len() + text.chars().count()) / 4) as u64
         })
     }

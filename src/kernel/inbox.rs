@@ -35,7 +35,7 @@ pub(super) fn submit(
         && let Some(used) = session.key_use(key)
     {
         return if used.is(&submission.text) {
-            let reply = Reply::Query { query: used.query };
+            let reply = Reply::query(used.query);
             Ok(Decision {
                 reply,
                 ..Decision::nothing()
@@ -96,7 +96,7 @@ fn take(
             draft.push(record(query, accepted, now));
             let decision = control::cancel_running(draft, by);
             Ok(Decision {
-                reply: Reply::Query { query },
+                reply: Reply::query(query),
                 ..decision
             })
         }
@@ -188,7 +188,7 @@ fn accept(session: &Session, accepted: Accepted, now: Moment) -> Decision {
     Decision {
         records: vec![record(query, accepted, now)],
         effects,
-        reply: Reply::Query { query },
+        reply: Reply::query(query),
     }
 }
 

@@ -305,6 +305,10 @@ pub enum Refusal {
         /// Its number, where that is known.
         process: Option<u32>,
     },
+    /// The system drains: what would begin a query is not taken any more, what runs goes on. Never the
+    /// kernel's own word.
+    #[error("the system drains and begins nothing new: try again when it has been started anew")]
+    Draining,
     /// It takes no messages any more.
     #[error("the session is closed: go on in another one, or fork it")]
     Closed,

@@ -94,7 +94,7 @@ mod tests {
             log.extend(decision.records);
         }
         match heard {
-            Some(Reply::Query { query }) => query,
+            Some(Reply::Query { query, .. }) => query,
             other => panic!("{other:?}"),
         }
     }

@@ -179,6 +179,8 @@ pub struct Policy {
     pub restarts: RestartPolicy,
     /// Sub-agents.
     pub delegation: DelegationPolicy,
+    /// What every model is told besides the prompt.
+    pub instructions: Option<Arc<str>>,
     /// The session's tools.
     pub tools: Arc<[ToolSpec]>,
     /// Tools that a session can be given besides, one by one.
@@ -208,6 +210,7 @@ impl Policy {
             retry: RetryPolicy::default(),
             restarts: RestartPolicy::default(),
             delegation: DelegationPolicy::OFF,
+            instructions: None,
             tools,
             attachable: Arc::default(),
             parallel_calls: 8,

@@ -3,7 +3,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    attach, calls, compaction,
+    attach::{self, Attached},
+    calls, compaction,
     context::Calibration,
     control, delegation,
     draft::Draft,
@@ -51,7 +52,7 @@ pub struct Session {
     /// It takes no messages any more.
     pub(super) closed: bool,
     /// Tools that it got besides those of its policy, by name.
-    pub(super) attached: Vec<String>,
+    pub(super) attached: Vec<Attached>,
     /// The last thing that it did was to leave memory in order.
     pub(super) has_left: bool,
     pub(super) transcript: Transcript,

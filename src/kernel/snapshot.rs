@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    attach,
+    attach::{self, Attached},
     context::Calibration,
     history::Transcript,
     keys::Keys,
@@ -23,7 +23,7 @@ use crate::model::{QueryId, Usage, record::Opened};
 
 /// What this program writes; raised with every change to [`Resting`] or to what the records before it
 /// come to.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// The state of a session of which nothing runs. Shares what is large with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Resting {
     opened: Option<Arc<Opened>>,
     paused: bool,
     closed: bool,
-    attached: Vec<String>,
+    attached: Vec<Attached>,
     has_left: bool,
     transcript: Transcript,
     instructions: Option<Arc<str>>,

@@ -11,7 +11,7 @@ use super::{
     effect::Decision,
     guard, guidance,
     repetition::ToolLoop,
-    verdict::{FallbackDone, Presence, TurnEnd, Verdict},
+    verdict::{DelegationRoom, FallbackDone, Presence, TurnEnd, Verdict},
 };
 use crate::{
     model::{
@@ -118,8 +118,8 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
         Consulted::NOT_ASKED
     };
     let turn = turn_end(&draft, looped.is_some(), judged.done);
-    let (_, verdict) = draft.policy().turn.verdict(&turn);
-    let verdict = unless_cut(&draft, verdict);
+    let verdict = draft.policy().turn.verdict(&turn);
+    let verdict = within_bounds(&turn, unless_cut(&draft, verdict));
     match (so_far, verdict.ends_the_query()) {
         (Some(paused), false) => paused.wait(),
         (Some(_) | None, _) => apply(draft, verdict, looped, judged),
@@ -197,11 +197,25 @@ fn unless_cut(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     }
 }
 
+/// A sub-agent starts only where the table lets one start, whatever the policy says.
+fn within_bounds(turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
+    let full = turn.delegation == DelegationRoom::Full || turn.mode != TurnMode::Normal;
+    if full && verdict == Verdict::Delegate {
+        Verdict::NextWithoutDelegation
+    } else {
+        verdict
+    }
+}
+
 /// What the table is asked with.
-fn turn_end(draft: &Draft<'_>, repeats: bool, fallback: FallbackDone) -> TurnEnd {
+fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> TurnEnd<'a> {
     let (query, policy) = (&draft.query, draft.policy());
     let signal = query.current.signal.as_deref();
     TurnEnd {
+        query: &query.text,
+        reply: query.current.text.as_deref().unwrap_or_default(),
+        turns: query.turns,
+        max_turns: query.limits.max_turns,
         mode: query.mode,
         signal: signal.map(|signal| (signal.kind(), signal.confidence)),
         text: Presence::of(query.current.text.is_some()),

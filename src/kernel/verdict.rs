@@ -6,7 +6,15 @@ use super::policy::OnMissingSignal;
 
 /// A turn that is over: the reply is read, its calls have results, the fallback was heard.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TurnEnd {
+pub struct TurnEnd<'a> {
+    /// The user's question.
+    pub query: &'a str,
+    /// The visible text of the reply; may be empty.
+    pub reply: &'a str,
+    /// Turns completed, this one included.
+    pub turns: u32,
+    /// Turns that the query may have.
+    pub max_turns: u32,
     /// Normal, last or final.
     pub mode: TurnMode,
     /// Type and confidence of the turn's signal, if it has one.
@@ -132,10 +140,37 @@ impl Verdict {
     }
 }
 
-/// Decides what follows a turn. Must be a pure function of the turn: replay depends on it.
+/// Decides what follows a turn: the table of spec 8, unless an embedder brings another.
+///
+/// It must be a pure function of the turn. What it decides becomes records (the query's end, the next turn,
+/// what the model is told) before anything follows from it, so a replay asks no policy, and a log stays good
+/// when the policy changes. It is asked again about the same turn only where nothing was decided yet: a
+/// session was paused, or its process died, at the end of that turn.
+///
+/// What it may not decide is kept from it: budgets, stops by people, refusals and broken calls are looked at
+/// before it is asked or after. A verdict that does not fit the turn (a sub-agent without a
+/// recommendation) is the next turn.
+///
+/// ```
+/// use oracle_agent::kernel::{DecisionTable, Presence, TurnEnd, TurnPolicy, Verdict};
+///
+/// /// A reply that holds what was asked for ends the query, signal or not.
+/// struct UntilJson;
+///
+/// impl TurnPolicy for UntilJson {
+///     fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+///         let is_json = serde_json::from_str::<serde_json::Value>(turn.reply).is_ok();
+///         match is_json && turn.calls == Presence::None {
+///             true => Verdict::Answered,
+///             false => DecisionTable.verdict(turn),
+///         }
+///     }
+/// }
+/// # let _ = UntilJson;
+/// ```
 pub trait TurnPolicy: Send + Sync {
-    /// The row that matched, for the log, and what follows.
-    fn verdict(&self, turn: &TurnEnd) -> (Row, Verdict);
+    /// What follows.
+    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict;
 }
 
 /// The table of spec 8.
@@ -143,7 +178,16 @@ pub trait TurnPolicy: Send + Sync {
 pub struct DecisionTable;
 
 impl TurnPolicy for DecisionTable {
-    fn verdict(&self, turn: &TurnEnd) -> (Row, Verdict) {
+    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+        let (_, verdict) = self.look_up(turn);
+        verdict
+    }
+}
+
+impl DecisionTable {
+    /// The row that matches, and what follows.
+    #[must_use]
+    pub fn look_up(&self, turn: &TurnEnd<'_>) -> (Row, Verdict) {
         match turn.mode {
             TurnMode::Final => (Row(1), final_turn(turn)),
             TurnMode::Last => last_turn(turn),
@@ -152,7 +196,7 @@ impl TurnPolicy for DecisionTable {
     }
 }
 
-fn final_turn(turn: &TurnEnd) -> Verdict {
+fn final_turn(turn: &TurnEnd<'_>) -> Verdict {
     if turn.accumulated == Presence::None {
         return Verdict::EmptyAnswer;
     }
@@ -169,7 +213,7 @@ fn final_turn(turn: &TurnEnd) -> Verdict {
     }
 }
 
-fn last_turn(turn: &TurnEnd) -> (Row, Verdict) {
+fn last_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     match turn.signal.map(|(kind, _)| kind) {
         Some(SignalType::ContextSufficient) => (Row(2), Verdict::Answered),
         None if turn.text == Presence::Some && turn.calls == Presence::None => {
@@ -184,7 +228,7 @@ fn last_turn(turn: &TurnEnd) -> (Row, Verdict) {
     }
 }
 
-fn normal_turn(turn: &TurnEnd) -> (Row, Verdict) {
+fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     let calls = turn.calls == Presence::Some;
     let kind = turn.signal.map(|(kind, _)| kind);
     if turn.repeats {
@@ -209,7 +253,7 @@ fn normal_turn(turn: &TurnEnd) -> (Row, Verdict) {
     }
 }
 
-fn by_signal(turn: &TurnEnd, kind: SignalType, confidence: f64) -> (Row, Verdict) {
+fn by_signal(turn: &TurnEnd<'_>, kind: SignalType, confidence: f64) -> (Row, Verdict) {
     let weak = confidence < turn.low_confidence;
     let excused = weak && turn.fallback == FallbackDone::Continued && !turn.low_confidence_excused;
     match kind {
@@ -230,7 +274,7 @@ fn by_signal(turn: &TurnEnd, kind: SignalType, confidence: f64) -> (Row, Verdict
     }
 }
 
-fn silent(turn: &TurnEnd) -> (Row, Verdict) {
+fn silent(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     if turn.query_type == QueryType::Conversational && turn.text == Presence::Some {
         return (Row(17), Verdict::Answered);
     }

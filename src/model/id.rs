@@ -148,6 +148,9 @@ impl ProfileName {
     }
 }
 
+/// How the names of sessions begin that last for one request.
+const BRIEF: &str = "once-";
+
 impl SessionName {
     /// The session that holds what belongs to none (spec 9); nobody can talk with it.
     #[must_use]
@@ -155,10 +158,30 @@ impl SessionName {
         Self("system".into())
     }
 
+    /// The session that comes and goes where it is tried whether anything can be made durable.
+    #[must_use]
+    pub fn probe() -> Self {
+        Self("system-probe".into())
+    }
+
     /// Whether it is Oracle's own.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        *self == Self::system()
+        [Self::system(), Self::probe()].contains(self)
+    }
+
+    /// A name for a session that lasts for one request, from a UUID (version 7) that the caller drew.
+    #[must_use]
+    pub fn brief(id: uuid::Uuid) -> Self {
+        Self(format!("{BRIEF}{}", id.hyphenated()).into())
+    }
+
+    /// Whether it is the name of a session that lasts for one request. Whoever finds one that nobody works
+    /// for knows that a crash has left it.
+    #[must_use]
+    pub fn is_brief(&self) -> bool {
+        let id = self.0.strip_prefix(BRIEF);
+        id.is_some_and(|id| uuid::Uuid::parse_str(id).is_ok())
     }
 
     /// A name for a session nobody named, from a UUID that the caller drew.
@@ -185,6 +208,13 @@ impl SessionKey {
             tenant: TenantId::local(),
             name,
         }
+    }
+}
+
+/// A session of the local tenant.
+impl From<SessionName> for SessionKey {
+    fn from(name: SessionName) -> Self {
+        Self::local(name)
     }
 }
 

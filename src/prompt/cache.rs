@@ -3,7 +3,8 @@
 //! A plain structure that its owner changes through `&mut self`; it holds no lock. Failures are not
 //! remembered.
 //!
-//! **Invariants:** never more entries than the settings allow; never a prompt of an older snapshot.
+//! **Invariants:** never more entries than the settings allow; never a prompt of another snapshot than the one
+//! that was asked.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,6 +25,8 @@ pub struct Cache {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
+    /// Where the composer is, which the entry keeps there.
+    composer: usize,
     variables: [u8; 32],
     query_type: QueryType,
     extra_segments: Vec<SegmentId>,
@@ -31,6 +34,7 @@ struct Key {
 
 #[derive(Debug)]
 struct Entry {
+    _composer: Arc<Composer>,
     prompt: Arc<ComposedPrompt>,
     last_lookup: u64,
 }
@@ -56,8 +60,22 @@ impl Cache {
     /// # Errors
     /// Those of [`Composer::compose`].
     pub fn compose(&mut self, input: &ComposeInput) -> Result<Arc<ComposedPrompt>, Error> {
+        let composer = Arc::clone(&self.composer);
+        self.compose_with(&composer, input)
+    }
+
+    /// The same, from a snapshot other than its own.
+    ///
+    /// # Errors
+    /// Those of [`Composer::compose`].
+    pub fn compose_with(
+        &mut self,
+        composer: &Arc<Composer>,
+        input: &ComposeInput,
+    ) -> Result<Arc<ComposedPrompt>, Error> {
         self.lookups += 1;
         let key = Key {
+            composer: Arc::as_ptr(composer).addr(),
             variables: input.variables.fingerprint(),
             query_type: input.query_type,
             extra_segments: input.extra_segments.clone(),
@@ -66,9 +84,10 @@ impl Cache {
             entry.last_lookup = self.lookups;
             return Ok(Arc::clone(&entry.prompt));
         }
-        let prompt = Arc::new(self.composer.compose(input)?);
+        let prompt = Arc::new(composer.compose(input)?);
         self.make_room();
         let entry = Entry {
+            _composer: Arc::clone(composer),
             prompt: Arc::clone(&prompt),
             last_lookup: self.lookups,
         };

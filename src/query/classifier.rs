@@ -36,6 +36,39 @@ impl<'a> From<Option<&'a str>> for Context<'a> {
     }
 }
 
+/// Says what kind of question one is: a [`Classifier`], unless an embedder brings another.
+///
+/// It is asked once for each query, by one of a few actors that all sessions share, so it answers from memory
+/// and within microseconds. What it says is recorded as `query.classified`: a replay does not ask again.
+/// Confidence is taken within 0..=1, and the needs are those of the type. If it panics, the query fails.
+///
+/// ```
+/// use oracle_agent::{
+///     model::{QueryClassification, QueryType},
+///     query::{Context, QueryClassifier},
+/// };
+///
+/// /// In this house every question is about code.
+/// struct AllCode;
+///
+/// impl QueryClassifier for AllCode {
+///     fn classify(&self, _: &str, _: Context<'_>) -> QueryClassification {
+///         QueryClassification::new(QueryType::Code, 1.0, Vec::new())
+///     }
+/// }
+/// # let _ = AllCode;
+/// ```
+pub trait QueryClassifier: Send + Sync + 'static {
+    /// What kind of question this is, after what was said before.
+    fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification;
+}
+
+impl QueryClassifier for Classifier {
+    fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
+        Self::classify(self, query, context)
+    }
+}
+
 /// An immutable snapshot of a lexicon, with weights or without, ready to classify. Share it by `Arc`; a
 /// changed lexicon is a new classifier.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -193,10 +193,10 @@ impl Doomed {
 }
 
 impl Journal for Doomed {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             self.alive().await;
-            self.inner.claim(key).await
+            self.inner.claim_if(key, only).await
         }
         .boxed()
     }

@@ -10,7 +10,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::Panics;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Letters, Only, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -24,6 +24,8 @@ pub enum Obstacle {
     Unreadable(Sid),
     /// Reading this session panics, once.
     Panic(Sid),
+    /// Reading a session is never answered.
+    SilentReads,
     /// Appends are done, but never answered.
     SilentAppends,
     /// Appends to this session are neither done nor answered.
@@ -48,6 +50,7 @@ pub struct Obstructed {
     obstacle: Arc<Mutex<Obstacle>>,
     hits: Arc<AtomicU64>,
     read: Arc<AtomicU64>,
+    listed: Arc<AtomicU64>,
 }
 
 impl Obstructed {
@@ -58,6 +61,7 @@ impl Obstructed {
             obstacle: Arc::default(),
             hits: Arc::default(),
             read: Arc::default(),
+            listed: Arc::default(),
         }
     }
 
@@ -78,6 +82,12 @@ impl Obstructed {
         self.read.load(Ordering::Relaxed)
     }
 
+    /// How often sessions were listed.
+    #[must_use]
+    pub fn listings(&self) -> u64 {
+        self.listed.load(Ordering::Relaxed)
+    }
+
     fn now(&self) -> Obstacle {
         *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,6 +104,7 @@ impl Obstructed {
             Obstacle::None
             | Obstacle::Unreadable(_)
             | Obstacle::Panic(_)
+            | Obstacle::SilentReads
             | Obstacle::SilentAppends
             | Obstacle::SilentSnapshots
             | Obstacle::Stuck(_)
@@ -110,10 +121,10 @@ fn size(append: &Append) -> usize {
 }
 
 impl Journal for Obstructed {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
             self.up()?;
-            self.inner.claim(key).await
+            self.inner.claim_if(key, only).await
         }
         .boxed()
     }
@@ -139,6 +150,7 @@ impl Journal for Obstructed {
                 | Obstacle::RefusedLarge(_)
                 | Obstacle::Unreadable(_)
                 | Obstacle::Panic(_)
+                | Obstacle::SilentReads
                 | Obstacle::SilentSnapshots
                 | Obstacle::Stuck(_)
                 | Obstacle::Down
@@ -154,6 +166,10 @@ impl Journal for Obstructed {
             if self.now() == Obstacle::Unreadable(sid) {
                 let (seq, why) = (Seq(1), "it is broken".into());
                 return self.hit(Error::Unreadable { sid, seq, why });
+            }
+            if self.now() == Obstacle::SilentReads {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                return std::future::pending().await;
             }
             if self.now() == Obstacle::Panic(sid) {
                 self.set(Obstacle::None);
@@ -183,6 +199,9 @@ impl Journal for Obstructed {
     ) -> BoxFuture<'_, Result<Vec<Known>, Error>> {
         async move {
             self.up()?;
+            self.listed.fetch_add(1, Ordering::Relaxed);
+            // As one that has to wait for a disk.
+            tokio::task::yield_now().await;
             self.inner.list(tenant, after, limit).await
         }
         .boxed()

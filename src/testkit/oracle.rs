@@ -14,7 +14,7 @@ use crate::{
     journal::{Journal, Memory},
     kernel::{ModelChoice, Policy},
     llm::Backend,
-    model::{IdError, SessionKey, SessionName, Timestamp},
+    model::{IdError, ProfileName, SessionKey, SessionName, Timestamp},
     prompt::{self, Composer, Prompts, Variables},
     query::{Classifier, Lexicon, LexiconError, Weights, WeightsError},
     tool::{Registry, RegistryError, Tool},
@@ -70,6 +70,7 @@ pub struct TestOracle {
     settings: SystemSettings,
     journal: Arc<dyn Journal>,
     policy: Vec<PolicyChange>,
+    profiles: Vec<ProfileName>,
 }
 
 impl TestOracle {
@@ -90,7 +91,17 @@ impl TestOracle {
             settings,
             journal: Arc::new(Memory::new()),
             policy: Vec::new(),
+            profiles: Vec::new(),
         }
+    }
+
+    /// Adds a profile that is as the default one.
+    ///
+    /// # Errors
+    /// When that is no name.
+    pub fn profile(mut self, name: &str) -> Result<Self, TestError> {
+        self.profiles.push(ProfileName::new(name)?);
+        Ok(self)
     }
 
     /// Adds another provider; its models are called by their names in [`Self::models`].
@@ -153,13 +164,17 @@ impl TestOracle {
         };
         let profile = Profile::new(policy, variables, tools);
         let (classifier, composer) = parts()?;
+        let named = self.profiles.into_iter();
+        let profiles = named.fold(Profiles::new(profile.clone()), |profiles, name| {
+            profiles.with(name, profile.clone())
+        });
         Ok(SystemArgs {
             settings: self.settings,
             // 2026-01-01T00:00:00Z
             clock: Clock::from(Timestamp::from_millis(1_767_225_600_000)),
             journal: self.journal,
             backends: self.backends,
-            profiles: Profiles::new(profile),
+            profiles,
             classifier,
             composer,
         })

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use crate::kernel::{DecisionTable, Row, TurnEnd, TurnPolicy, Verdict};
+use crate::kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict};
 
 /// How many panics are still due. Clones count down together.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ impl Panics {
 pub struct Shaky(pub Panics);
 
 impl TurnPolicy for Shaky {
-    fn verdict(&self, turn: &TurnEnd) -> (Row, Verdict) {
+    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
         self.0.maybe();
         DecisionTable.verdict(turn)
     }

@@ -8,7 +8,7 @@ use crate::{
     actor::{Oracle, System},
     http::{Door, Host, Listener, Server, Settings, Shares},
     journal::Journal,
-    model::{ProfileName, SessionKey, SessionName},
+    model::{SessionKey, SessionName},
 };
 
 /// A server before a system of a test. Ends, at once, when it is dropped.
@@ -81,7 +81,6 @@ impl TestServer {
         let host = Host::new(Shares {
             oracle: system.oracle().clone(),
             journal: Arc::clone(&journal),
-            profiles: vec![ProfileName::oracle()],
             settings,
             keys: Arc::new(keys),
         });

@@ -54,6 +54,15 @@ impl Registry {
         })
     }
 
+    /// Without any tools.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            tools: Vec::new(),
+            specs: Arc::default(),
+        }
+    }
+
     /// What the tools declare, in order. Cheap.
     #[must_use]
     pub fn specs(&self) -> Arc<[ToolSpec]> {

@@ -27,7 +27,11 @@ mod config;
 mod crash;
 #[cfg(unix)]
 mod ctl;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod doctor;
+#[cfg(unix)]
+mod draining;
 #[cfg(target_os = "linux")]
 mod folders;
 mod help;

@@ -4,6 +4,7 @@ use oracle_agent::config::{File, Loaded, Setting, Sources, load};
 
 mod documented;
 mod mistakes;
+mod profiles;
 mod providers;
 mod sources;
 

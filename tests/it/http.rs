@@ -14,9 +14,11 @@ use serde_json::Value;
 mod access;
 mod door;
 mod health;
+mod keys;
 mod limits;
 mod native;
 mod openai;
+mod profiles;
 mod server;
 mod tenants;
 
@@ -34,6 +36,12 @@ fn builder() -> reqwest::ClientBuilder {
     // The first test to do so has done it for all.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
+}
+
+/// With a body of JSON.
+fn with(request: reqwest::RequestBuilder, body: &Value) -> reqwest::RequestBuilder {
+    let request = request.header("content-type", "application/json");
+    request.body(body.to_string())
 }
 
 /// The stable name of a problem, and what is said of it.

@@ -11,6 +11,7 @@ mod classification;
 mod cli;
 mod config;
 mod control;
+mod embedding;
 mod http;
 mod models;
 mod prompts;

@@ -22,6 +22,7 @@ mod history;
 mod import;
 mod inbox;
 mod loops;
+mod policies;
 mod random;
 mod recovery;
 mod supervision;

@@ -1,22 +1,22 @@
-"""`oracle serve` and OpenAI's Python SDK, unmodified: chats, streams, errors, usage.
+"""`oracle serve` and OpenAI's Python SDK, unmodified: chats, streams, usage, errors, many at a time, keys.
 
     python clients.py PATH/TO/oracle
 """
 
-import json
+import asyncio
+import subprocess
 import sys
 import tempfile
-import urllib.request
 
 import openai
 
-from peer import Place, free_port, run, served
+from peer import Place, free_port, get, run, served, until
 
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
 
-def client(url, **more):
-    return openai.OpenAI(base_url=f"{url}/v1", api_key="none", **more)
+def client(url, api_key="none"):
+    return openai.OpenAI(base_url=f"{url}/v1", api_key=api_key)
 
 
 def named(session, **more):
@@ -52,6 +52,46 @@ def chats(url):
     assert fourth.oracle["session"] == branch, "which is found again"
     alone = ask(api, QUESTION)
     assert alone.oracle["session"].startswith("once-"), alone
+
+
+def names(url):
+    """By which a conversation is found, and what is none."""
+    api = client(url)
+    title = {"role": "user", "content": "### Task:\nGive this chat a title."}
+    for turn, question in enumerate(["where is parse_invoice?", "and who reads one?"], 1):
+        answer = ask(api, {"role": "user", "content": question}, metadata={"session_id": "by-metadata"},
+                     extra_headers={"X-Oracle-History": "tail"})
+        assert (answer.oracle["session"], answer.oracle["query"]) == ("by-metadata", turn), answer
+        task = ask(api, title, metadata={"session_id": "by-metadata"})
+        assert task.oracle["session"].startswith("once-"), "no part of the conversation"
+    for header in ("X-OpenWebUI-Chat-Id", "X-Conversation-Id"):
+        answer = ask(api, QUESTION, extra_headers={header: f"by-{header}"})
+        assert answer.oracle["session"] == f"by-{header}", answer
+    # They go once they have answered.
+    until("the end of what is short-lived", 30, lambda: not get(f"{url}/api/sessions?prefix=once-")["sessions"])
+
+
+def side_by_side(url, conversations=24, questions=3):
+    """Many conversations at a time, each by streams, and each of them in order."""
+
+    async def converse(api, name):
+        history, numbers = [], []
+        for question in range(questions):
+            history.append({"role": "user", "content": f"where is parse_invoice? ({name}, {question})"})
+            text = ""
+            asked = api.chat.completions.create(model="oracle", messages=history, stream=True, **named(name))
+            async for chunk in await asked:
+                text += chunk.choices[0].delta.content or ""
+                if told := getattr(chunk, "oracle", None):
+                    numbers.append((told["session"], told["query"]))
+            history.append({"role": "assistant", "content": text})
+        assert numbers == [(name, query) for query in range(1, questions + 1)], numbers
+
+    async def all_of_them():
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as api:
+            await asyncio.gather(*(converse(api, f"side-{number}") for number in range(conversations)))
+
+    asyncio.run(all_of_them())
 
 
 def streams(url):
@@ -112,8 +152,29 @@ def failures(url):
         assert error.code == "connect", error
     else:
         raise AssertionError("there was an answer")
-    with urllib.request.urlopen(f"{url}/v1/models", timeout=5) as answer:
-        assert json.load(answer)["object"] == "list"
+    assert get(f"{url}/v1/models")["object"] == "list"
+
+
+def keys(url, right, other, revoked):
+    """Who has no key, a wrong one or one that was revoked is told the same; tenants do not meet."""
+    absent = {"Authorization": openai.Omit()}
+    for api, headers in ((client(url), absent), (client(url), {}), (client(url, api_key=revoked), {})):
+        for call in (
+            lambda: api.models.list(extra_headers=headers),
+            lambda: ask(api, QUESTION, extra_headers=headers),
+            lambda: ask(api, QUESTION, stream=True, extra_headers=headers),
+        ):
+            try:
+                call()
+            except openai.AuthenticationError as error:
+                assert (error.status_code, error.code) == (401, "invalid_api_key"), error
+            else:
+                raise AssertionError("that is no key")
+    api, neighbour = (client(url, api_key=key) for key in (right, other))
+    mine, theirs = (ask(each, QUESTION, **named("same-name")) for each in (api, neighbour))
+    assert mine.oracle["query"] == theirs.oracle["query"] == 1, "one name, two sessions"
+    repeated = ask(api, QUESTION, **named("same-name", **{"X-Oracle-History": "tail"}))
+    assert repeated.oracle["query"] == 2, repeated
 
 
 def main(oracle):
@@ -130,12 +191,18 @@ base_url = "{nobody}"
 """
         place = Place(oracle, folder, lambda chain: "" if chain == ("offline",) else down)
         with served(place, "offline") as url:
-            for test in (chats, streams, errors):
+            for test in (chats, names, streams, side_by_side, errors):
                 test(url)
                 print(f"ok  OpenAI's Python SDK: {test.__name__}")
         with served(place, "down/x") as url:
             failures(url)
             print("ok  OpenAI's Python SDK: failures")
+        right, other, revoked = place.key("ann"), place.key("bob", "--tenant", "bobs"), place.key("eve")
+        subprocess.run([oracle, "keys", "revoke", "eve", "--data-dir", place.data], check=True, capture_output=True)
+        with served(place, "offline") as url:
+            keys(url, right, other, revoked)
+            print("ok  OpenAI's Python SDK: keys")
+        print(f"ok  OpenAI's Python SDK: all of it with {openai.__version__}")
 
 
 if __name__ == "__main__":

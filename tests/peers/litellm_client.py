@@ -3,6 +3,7 @@
     python litellm_client.py PATH/TO/oracle
 """
 
+import importlib.metadata
 import sys
 import tempfile
 
@@ -10,6 +11,7 @@ import litellm
 
 from peer import Place, run, served
 
+litellm.suppress_debug_info = True  # It would speak up about each error.
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
 
@@ -35,12 +37,13 @@ def checks(url):
         assert "one answer at a time" in str(error), error
     else:
         sys.exit("two answers were not refused")
-    print("ok  LiteLLM as a client")
+    version = importlib.metadata.version("litellm")
+    print(f"ok  LiteLLM as a client, {version}")
 
 
 def main(oracle):
     with tempfile.TemporaryDirectory() as folder:
-        with served(Place(oracle, folder, lambda _: ""), "offline") as url:
+        with served(Place(oracle, folder), "offline") as url:
             checks(url)
 
 

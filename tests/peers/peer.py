@@ -50,10 +50,11 @@ def get(url):
 
 
 class Place:
-    """A project and a data directory for `oracle ask`; `config` makes the text of a configuration of a chain."""
+    """A project and a data directory for Oracle; `config` makes the text of a configuration of a chain."""
 
-    def __init__(self, oracle, folder, config):
-        self.oracle, self.folder, self.config = os.path.abspath(oracle), folder, config
+    def __init__(self, oracle, folder, config=lambda chain: "", log="trace"):
+        self.oracle, self.folder, self.config, self.log = os.path.abspath(oracle), folder, config, log
+        self.data = os.path.join(folder, "data")
         self.project = os.path.join(folder, "project")
         os.makedirs(os.path.join(self.project, "src"))
         with open(os.path.join(self.project, "src", "parser.rs"), "w") as file:
@@ -64,14 +65,13 @@ class Place:
         config = os.path.join(self.folder, "oracle.toml")
         with open(config, "w") as file:
             file.write(self.config(chain))
-        data = os.path.join(self.folder, "data")
-        command = [self.oracle, name, "--config", config, "--project", self.project, "--data-dir", data]
+        command = [self.oracle, name, "--config", config, "--project", self.project, "--data-dir", self.data]
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": self.folder,
             "PEER_KEY": KEY,
             "WRONG_KEY": WRONG_KEY,
-            "RUST_LOG": "trace",
+            "RUST_LOG": self.log,
         }
         return command, environment
 
@@ -86,9 +86,13 @@ class Place:
         except ValueError:
             sys.exit(f"{chain}: exit code {done.returncode}, {done.stdout!r}\n{done.stderr[-4000:]}")
 
+    def key(self, name, *more):
+        """Makes a key."""
+        command = [self.oracle, "keys", "create", "--name", name, "--data-dir", self.data, *more]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
     def events(self, session):
-        data = os.path.join(self.folder, "data")
-        command = [self.oracle, "sessions", "export", session, "--data-dir", data]
+        command = [self.oracle, "sessions", "export", session, "--data-dir", self.data]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         assert KEY not in done.stdout, "a key in the journal"
         return [json.loads(line) for line in done.stdout.splitlines()]

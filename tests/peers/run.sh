@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Checks Oracle by programs that others wrote: the mock model by the SDKs that its dialects come from, and
-# Oracle's own dialects by the LiteLLM proxy; with ORACLE_LLAMA=1 also by llama.cpp's server, which the first
-# time takes a C++ compiler and many minutes to build.
+# Checks Oracle by programs that others wrote: the mock model by the SDKs that its dialects come from, Oracle's own
+# dialects by the LiteLLM proxy, and `oracle serve` by those who are to use it: curl, OpenAI's SDKs for Python and
+# JavaScript, LiteLLM, and requests that Schemathesis makes out of the description of all routes. With
+# ORACLE_LLAMA=1 also by llama.cpp's server, which the first time takes a C++ compiler and many minutes to build.
 #
-# Needs python3 with venv (Debian and Ubuntu: apt install python3-venv) and, the first time, PyPI. The
-# environments stay in the target directory; a changed list of requirements makes a new one.
+# Needs curl, python3 with venv (Debian and Ubuntu: apt install curl python3-venv), Node.js 20 or newer with npm,
+# and, the first time, PyPI and the npm registry. What is installed stays in the target directory; a changed list
+# of requirements makes it new.
 set -euo pipefail
+shopt -s inherit_errexit # What cannot be installed ends it.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 export PYTHONDONTWRITEBYTECODE=1 # The tree stays clean.
+export LITELLM_LOCAL_MODEL_COST_MAP=True # It would wait for one from the network.
 target=${CARGO_TARGET_DIR:-target}
 
 # Makes the environment of a peer where it is missing, and says where it is.
@@ -28,14 +32,55 @@ environment() {
     echo "$venv"
 }
 
-if ! command -v python3 >/dev/null; then
-    echo "python3 is missing: install Python 3.9 or newer" >&2
+# The JavaScript SDK with the client that uses it: modules are looked for where a program stands.
+javascript() {
+    local folder=$target/peers-js
+    if ! cmp --silent tests/peers/js/package-lock.json "$folder/installed.json"; then
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        cp tests/peers/js/package.json tests/peers/js/package-lock.json "$folder"
+        npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error >&2
+        cp tests/peers/js/package-lock.json "$folder/installed.json"
+    fi
+    cp tests/peers/js/clients.mjs "$folder"
+    echo "$folder"
+}
+
+missing() {
+    echo "$1 is missing: $2" >&2
     exit 1
-fi
+}
+command -v python3 >/dev/null || missing python3 "install Python 3.9 or newer"
+command -v curl >/dev/null || missing curl "install curl"
+node=$(node --version 2>/dev/null) || missing Node.js "install version 20 or newer"
+node=${node#v}
+((${node%%.*} >= 20)) || missing "Node.js 20" "$node is too old for OpenAI's SDK"
+command -v npm >/dev/null || missing npm "it comes with Node.js, or as Debian's package npm"
 
 # The program as the other tests have it: where they have run, nothing is left to build.
 cargo test --no-run --test it
-for peer in sdk litellm ${ORACLE_LLAMA:+llama}; do
-    venv=$(environment "$peer")
-    "$venv/bin/python" "tests/peers/$peer.py" "$target/debug/oracle"
-done
+oracle=$(realpath "$target")/debug/oracle
+sdk=$(environment sdk)/bin/python
+litellm=$(environment litellm)/bin/python
+fuzz=$(environment fuzz)/bin/python
+js=$(javascript)
+served() { "$sdk" tests/peers/served.py "$oracle" "$@"; }
+lines() { served "$sdk" tests/peers/documents.py docs/clients.md "$@"; }
+
+"$sdk" tests/peers/sdk.py "$oracle"
+"$litellm" tests/peers/litellm_proxy.py "$oracle"
+
+lines sh curl bash -euo pipefail -s
+lines python "import OpenAI" "$sdk" -
+lines python "import litellm" "$litellm" -
+lines js OpenAI env -C "$js" node --input-type=module -
+"$sdk" tests/peers/clients.py "$oracle"
+served node "$js/clients.mjs"
+"$litellm" tests/peers/litellm_client.py "$oracle"
+served "$sdk" examples/http_client.py "where is parse_invoice?" "and who reads one?"
+"$fuzz" tests/peers/fuzz.py "$oracle"
+
+if [[ ${ORACLE_LLAMA:-} ]]; then
+    llama=$(environment llama)/bin/python
+    "$llama" tests/peers/llama.py "$oracle"
+fi

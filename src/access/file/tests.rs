@@ -106,6 +106,19 @@ fn a_file_that_others_may_write_to_is_not_trusted() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_may_replace_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(folder.path());
+    add(&file, "a").unwrap();
+    for (mode, trusted) in [(0o755, true), (0o1777, true), (0o777, false)] {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(file.read().is_ok(), trusted, "{mode:o}");
+    }
+}
+
 #[test]
 fn a_change_that_is_refused_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,23 @@
 
 use super::Account;
 
+/// A request that is worked on.
+#[derive(Debug)]
+#[must_use = "it counts until it is dropped"]
+pub struct AtWork(Account);
+
+impl AtWork {
+    pub(super) const fn new(account: Account) -> Self {
+        Self(account)
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.books().answered();
+    }
+}
+
 /// A message that is being handed in.
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
@@ -19,9 +36,10 @@ impl Drop for Pending {
     }
 }
 
-/// A session that is being opened. Its place is given back, unless it was.
+/// A session that is being opened. Whoever drops it without a word has not heard what became of it: it counts
+/// until that is sure.
 #[derive(Debug)]
-#[must_use = "its place is given back when it is dropped"]
+#[must_use = "it counts until it is said what became of it"]
 pub struct NewSession(Option<Account>);
 
 impl NewSession {
@@ -36,7 +54,14 @@ impl NewSession {
     /// It is there.
     pub fn opened(mut self) {
         if let Some(account) = self.0.take() {
-            account.books().opened(true);
+            account.books().opened();
+        }
+    }
+
+    /// It was refused, or nobody asked for it.
+    pub fn not_opened(mut self) {
+        if let Some(account) = self.0.take() {
+            account.books().not_opened();
         }
     }
 }
@@ -44,7 +69,8 @@ impl NewSession {
 impl Drop for NewSession {
     fn drop(&mut self) {
         if let Some(account) = &self.0 {
-            account.books().opened(false);
+            let now = account.now();
+            account.books().lost(now);
         }
     }
 }
@@ -128,11 +154,15 @@ mod tests {
             panic!("there is room");
         };
         assert!(matches!(account.room_for_session(), Room::Full(_)));
-        drop(place);
+        place.not_opened();
         let Room::Free(place) = account.room_for_session() else {
             panic!("its place was given back");
         };
-        place.opened();
+        drop(place);
+        assert!(
+            matches!(account.room_for_session(), Room::Full(_)),
+            "it may be there"
+        );
         assert!(matches!(account.room_for_session(), Room::Full(_)));
     }
 

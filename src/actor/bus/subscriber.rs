@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     future::poll_fn,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -10,6 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use futures_util::Stream;
 use tokio::sync::mpsc;
 
 use super::{Filter, Frame, Frames, Notice};
@@ -119,7 +121,32 @@ impl Drop for Listens {
     }
 }
 
-/// The listener's end. Dropping it ends the subscription.
+/// The listener's end, which is also a stream. Dropping it ends the subscription.
+///
+/// It has a bounded queue. A listener that is too slow for it slows nobody, and misses nothing unawares: in the
+/// place of what was dropped stands a [`Notice::Gap`] with the number to read on from.
+///
+/// ```
+/// use oracle_agent::{actor::{Filter, Notice, Oracle}, model::{SessionName, Submission}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = Oracle::builder().start().await?;
+/// let oracle = system.oracle();
+/// let mut ends = oracle.subscribe(Filter {
+///     kinds: vec!["query.finished".into()],
+///     ..Filter::default()
+/// });
+/// let session = oracle.session(SessionName::new("s")?);
+/// session.submit(Submission::new("hello")).await?;
+/// match ends.next().await {
+///     Some(Notice::Event(event)) => assert_eq!(event.payload["outcome"], "answered"),
+///     Some(Notice::Gap { session, from }) => panic!("read on from {from} in {session}"),
+///     Some(Notice::Frame(_)) | None => panic!("no text was asked for, and the system runs"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Subscription {
     /// One for each bus that it hears.
@@ -175,6 +202,14 @@ impl Subscription {
             return Poll::Ready(None);
         }
         Poll::Pending
+    }
+}
+
+impl Stream for Subscription {
+    type Item = (SessionKey, Notice);
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Told>> {
+        self.get_mut().poll(context)
     }
 }
 

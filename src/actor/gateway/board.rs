@@ -22,6 +22,10 @@ pub struct ProviderState {
     pub running: usize,
     /// Calls that wait for their turn.
     pub waiting: usize,
+    /// Calls that may run.
+    pub concurrency: usize,
+    /// Calls that may wait.
+    pub queue: usize,
     /// Whether it can be connected to.
     pub circuit: CircuitState,
     /// Calls that may be made in a minute, by the configuration.
@@ -72,6 +76,8 @@ pub enum CircuitState {
 #[derive(Debug, Default)]
 pub(super) struct Detail {
     pub circuit: CircuitState,
+    pub concurrency: usize,
+    pub queue: usize,
     pub requests_per_minute: Option<u64>,
     pub tokens_per_minute: Option<u64>,
     pub models: Vec<ModelState>,
@@ -113,6 +119,11 @@ impl Board {
         self.0.detail.send_replace(detail);
     }
 
+    /// Calls that wait their turn.
+    pub(in crate::actor) fn waiting(&self) -> usize {
+        self.0.waiting.load(Ordering::Relaxed)
+    }
+
     /// As it was last written.
     pub(in crate::actor) fn read(&self) -> ProviderState {
         let now = self.0.clock.now();
@@ -125,6 +136,8 @@ impl Board {
             provider: self.0.provider.clone(),
             running: self.0.running.load(Ordering::Relaxed),
             waiting: self.0.waiting.load(Ordering::Relaxed),
+            concurrency: detail.concurrency,
+            queue: detail.queue,
             circuit: detail.circuit,
             requests_per_minute: detail.requests_per_minute,
             tokens_per_minute: detail.tokens_per_minute,

@@ -29,6 +29,8 @@ impl GatewayState {
         models.sort_by(|one, other| one.model.cmp(&other.model));
         self.args.board.publish(Detail {
             circuit: circuit(self.breaker.standing(), at),
+            concurrency: self.args.settings.concurrency,
+            queue: self.args.settings.queue,
             requests_per_minute: limits.requests,
             tokens_per_minute: limits.tokens,
             models,

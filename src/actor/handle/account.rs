@@ -150,7 +150,7 @@ impl SessionHandle {
             return Ok(None);
         };
         let mut account: Option<QueryAccount> = None;
-        while let Some(page) = self.page(after).await? {
+        while let Some(page) = self.page(after, PAGE).await? {
             for entry in &page.entries {
                 if entry.record.query != Some(query) {
                     continue;
@@ -221,7 +221,7 @@ impl SessionHandle {
             return Ok(None);
         };
         // It stands behind a few records of the session, mostly none.
-        while let Some(page) = self.page(after).await? {
+        while let Some(page) = self.page(after, PAGE).await? {
             let is_it = |entry: &&Entry| accepts(entry).is_some_and(|(id, _)| id == query);
             if let Some(entry) = page.entries.iter().find(is_it) {
                 return Ok(Some(entry.seq));

@@ -1,6 +1,16 @@
 //! What a query came to.
 
-use crate::model::{Outcome, QueryId, Usage, record::Finished};
+use crate::model::{Outcome, QueryId, Seq, Usage, record::Finished};
+
+/// A message that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submitted {
+    /// The query that answers it.
+    pub query: QueryId,
+    /// Where its acceptance stands; none where it was accepted before, or the message went into a query
+    /// that runs.
+    pub seq: Option<Seq>,
+}
 
 /// How a query ended, for whoever asked.
 #[derive(Debug, Clone, PartialEq)]

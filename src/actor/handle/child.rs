@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
+use super::{Answer, AskError, Router, SessionHandle, Watch, watch::Detail};
 use crate::{
     actor::{letters::Where, session::Opening},
     journal::{self, Entry},
@@ -139,10 +139,9 @@ impl Child {
         let Some(query) = delegated(&self.log().await?) else {
             return Ok(None);
         };
-        let filter = Detail::End.filter(self.session.key.clone());
-        let events = self.session.subscribe_to(filter.clone());
+        let events = Detail::End.listen(&self.session);
         let (session, query) = (self.session.clone(), (query, at));
-        let watch = Watch::from_the_journal(session, query, filter, events).await?;
+        let watch = Watch::from_the_journal(session, query, Detail::End, events).await?;
         watch.answer().await.map(Some)
     }
 
@@ -201,7 +200,10 @@ fn may_pass(error: &AskError) -> bool {
         ) => true,
         AskError::Refused(_)
         | AskError::Journal(
-            journal::Error::Unreadable { .. } | journal::Error::Empty | journal::Error::Broken(_),
+            journal::Error::Unreadable { .. }
+            | journal::Error::Stands { .. }
+            | journal::Error::Empty
+            | journal::Error::Broken(_),
         )
         | AskError::EmptyQuestion
         | AskError::QuestionTooLong { .. }

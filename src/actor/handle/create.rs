@@ -20,9 +20,7 @@ impl Oracle {
         profile: ProfileName,
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
-        if self.router.is_draining() {
-            return Err(AskError::Stopped);
-        }
+        self.router.takes_new()?;
         if key.name.is_reserved() {
             let name = key.name;
             return Err(AskError::Reserved { name });
@@ -31,7 +29,7 @@ impl Oracle {
             profile: profile.clone(),
             parent: None,
         };
-        let new = Replayed::new(opening, &self.router.profiles);
+        let new = Replayed::new(opening, &self.router.profiles.now());
         let opened = Opened {
             key: key.clone(),
             profile: profile.clone(),

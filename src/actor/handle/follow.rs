@@ -5,6 +5,9 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use futures_util::stream::{self, Stream};
+use tokio::time::{Instant, timeout_at};
+
 use super::{AskError, Notice, Progress, SessionHandle, Subscription};
 use crate::{
     actor::bus::{Filter, Frames},
@@ -23,7 +26,33 @@ const LOOK_ELSEWHERE: Duration = Duration::from_secs(5);
 /// Pause before a bus that is being replaced is asked again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Follows a session.
+/// Follows a session: begun by [`SessionHandle::follow`], and resumed by the number of the event that was seen
+/// last.
+///
+/// ```
+/// use futures_util::TryStreamExt as _;
+/// use oracle_agent::{actor::{Frames, Oracle, Progress}, model::{Seq, SessionName, Submission}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = Oracle::builder().start().await?;
+/// let session = system.oracle().session(SessionName::new("s")?);
+/// session.answer(Submission::new("hello")).await?;
+///
+/// let mut first = session.follow(Seq(0), Frames::No).await?;
+/// first.next().await?;
+/// let seen = first.seen();
+/// drop(first);
+///
+/// // Later, and perhaps in another process: what comes after it, once and in order.
+/// let rest = session.follow(seen, Frames::No).await?;
+/// let Some(Progress::Event(event)) = std::pin::pin!(rest.into_stream()).try_next().await? else {
+///     panic!("there is more");
+/// };
+/// assert_eq!(event.seq, seen.next());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Follow {
     session: SessionHandle,
     /// Its number: one that is deleted and made anew is another.
@@ -38,6 +67,9 @@ pub struct Follow {
     backlog: VecDeque<Arc<Event>>,
     /// Whether the journal may have more than was read from it.
     behind: bool,
+    /// When the bus said something last, or the journal was looked at. Kept here, so that whoever gives a
+    /// call up again and again does not put the look off for ever.
+    heard: Instant,
 }
 
 impl SessionHandle {
@@ -58,6 +90,7 @@ impl SessionHandle {
             end: last,
             backlog: VecDeque::new(),
             behind: true,
+            heard: Instant::now(),
         })
     }
 
@@ -98,7 +131,9 @@ impl Follow {
                 self.read_on().await?;
                 continue;
             }
-            match tokio::time::timeout(self.patience(), self.notices.next()).await {
+            let told = timeout_at(self.heard + self.patience(), self.notices.next()).await;
+            self.heard = Instant::now();
+            match told {
                 Ok(Some(Notice::Event(event))) if event.seq == self.seen.next() => {
                     return Ok(self.tell(event));
                 }
@@ -109,6 +144,17 @@ impl Follow {
                 Ok(None) => self.subscribe_again().await?,
             }
         }
+    }
+
+    /// The same as a stream. It ends after an error.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Progress, AskError>> + Send {
+        stream::unfold(Some(self), |follow| async {
+            let mut follow = follow?;
+            match follow.next().await {
+                Ok(progress) => Some((Ok(progress), Some(follow))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
     }
 
     fn tell(&mut self, event: Arc<Event>) -> Progress {

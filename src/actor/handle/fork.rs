@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{AskError, Oracle, Router, SessionHandle, look::PAGE};
 use crate::{
     actor::replay::{Replayed, within},
-    journal::{self, Append, Entry, Standing},
+    journal::{self, Append, Entry, Only, Standing},
     kernel::Refusal,
     model::{
         ForkPoint, QueryId, Record, Seq, SessionKey, SessionName,
@@ -40,6 +40,7 @@ impl Oracle {
                 return Err(AskError::Reserved { name });
             }
         }
+        self.router.takes_new()?;
         let from = self.session(source.clone());
         if let Some(reason) = from.view().await?.quarantine {
             return Err(Refusal::Quarantined { reason }.into());
@@ -90,13 +91,12 @@ impl SessionHandle {
             let page = self.read(known.sid, last, PAGE).await?;
             let Some(newest) = page.last() else { break };
             last = newest.seq;
-            for Entry { record, .. } in page {
+            for (record, size) in aside(move || measured(page)).await? {
                 end = end_before(point, &record, read.len());
                 if end.is_some() {
                     break;
                 }
-                // What was decided to be recorded can be written.
-                bytes += encode(&record).map_or(0, |line| line.len());
+                bytes += size;
                 if read.len() == MOST_RECORDS || bytes > MOST_BYTES {
                     let records = read.len();
                     return Err(Refusal::TooLongToFork { records }.into());
@@ -116,17 +116,39 @@ impl SessionHandle {
             return Err(Refusal::NoSuchTurn { query, turn }.into());
         };
         read.truncate(end);
-        let profiles = &*self.router.profiles;
-        let mut replayed = Replayed::new(self.opening.clone(), profiles);
-        let numbered = (1..).map(Seq).zip(&read);
-        for (seq, record) in numbered {
-            replayed = replayed.taking_in(seq, record, profiles);
-        }
-        Ok(Copy {
-            records: read,
-            replayed,
+        let (profiles, opening) = (self.router.profiles.now(), self.opening.clone());
+        aside(move || {
+            let mut replayed = Replayed::new(opening, &profiles);
+            let numbered = (1..).map(Seq).zip(&read);
+            for (seq, record) in numbered {
+                replayed = replayed.taking_in(seq, record, &profiles);
+            }
+            Copy {
+                records: read,
+                replayed,
+            }
         })
+        .await
     }
+}
+
+/// Work on many records, where it holds up nobody.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, AskError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    // It is only given up when the runtime ends.
+    done.map_err(|_| AskError::Stopped)
+}
+
+/// Records, and how much each takes where it is written.
+fn measured(page: Vec<Entry>) -> Vec<(Arc<Record>, usize)> {
+    let measured = |Entry { record, .. }: Entry| {
+        // What was decided to be recorded can be written.
+        let size = encode(&record).map_or(0, |line| line.len());
+        (record, size)
+    };
+    page.into_iter().map(measured).collect()
 }
 
 /// Where the copy ends if that is before this record, of which so many come before.
@@ -159,25 +181,10 @@ impl Router {
         records: Vec<Arc<Record>>,
     ) -> Result<(), AskError> {
         let (journal, deadline) = (&self.journal, self.acknowledge);
-        let there = within(deadline, journal.find(key.clone())).await?;
-        if there.is_some_and(|known| known.last > Seq(0)) {
-            return Err(Refusal::AlreadyOpen.into());
-        }
-        let begun = self.append_to_new(key, records).await;
-        if let Some(letters) = journal.letters() {
-            // Any process may have it.
-            letters.let_go(key);
-        }
-        begun
-    }
-
-    async fn append_to_new(
-        &self,
-        key: &SessionKey,
-        records: Vec<Arc<Record>>,
-    ) -> Result<(), AskError> {
-        let (journal, deadline) = (&self.journal, self.acknowledge);
-        let claim = match within(deadline, journal.claim(key.clone())).await {
+        // Looks and claims in one step: one that came to life meanwhile keeps what it has acknowledged.
+        let claim = journal.claim_if(key.clone(), Only::New);
+        let claim = match within(deadline, claim).await {
+            Err(journal::Error::Stands { .. }) => return Err(Refusal::AlreadyOpen.into()),
             Err(journal::Error::Elsewhere { process }) => {
                 return Err(Refusal::Elsewhere { process }.into());
             }
@@ -190,12 +197,17 @@ impl Router {
             records,
             leaves: Standing::Resting,
         };
-        match within(deadline, journal.append(append)).await {
-            // Somebody was faster.
+        let appended = match within(deadline, journal.append(append)).await {
+            // Somebody was faster, and has it.
             Err(journal::Error::Conflict { .. } | journal::Error::Fenced { .. }) => {
-                Err(Refusal::AlreadyOpen.into())
+                return Err(Refusal::AlreadyOpen.into());
             }
-            appended => Ok(appended.map(drop)?),
+            appended => appended,
+        };
+        if let Some(letters) = journal.letters() {
+            // Any process may have it.
+            letters.let_go(key);
         }
+        Ok(appended.map(drop)?)
     }
 }

@@ -101,7 +101,35 @@ pub struct Listing {
     pub next: Option<SessionName>,
 }
 
+/// Some of the tenants that have sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantPage {
+    /// In the order of their names.
+    pub tenants: Vec<TenantId>,
+    /// Where the next page begins; none after the last.
+    pub next: Option<TenantId>,
+}
+
 impl Oracle {
+    /// Up to `limit` (at most 1,000) tenants that have sessions, after this one.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn tenants_kept(
+        &self,
+        after: Option<TenantId>,
+        limit: usize,
+    ) -> Result<TenantPage, AskError> {
+        let limit = limit.clamp(1, MOST);
+        // One more, to know whether that was all.
+        let found = self.router.journal.tenants(after, limit + 1);
+        let mut tenants = within(self.router.acknowledge, found).await?;
+        let is_all = tenants.len() <= limit;
+        tenants.truncate(limit);
+        let next = tenants.last().filter(|_| !is_all).cloned();
+        Ok(TenantPage { tenants, next })
+    }
+
     /// Up to `limit` (at most 1,000) of a tenant's sessions after a name. What they stand like is a moment old.
     ///
     /// # Errors

@@ -65,6 +65,7 @@ impl SessionHandle {
             let name = self.key.name.clone();
             return Err(AskError::NoSession { name });
         };
+        let profiles = &*profiles.now();
         let (opening, to) = (self.opening.clone(), (known.sid, known.last));
         let begun = Replayed::begin(opening, &**journal, profiles, to, *acknowledge).await?;
         let replayed = begun.read(&**journal, profiles, to, *acknowledge);
@@ -150,14 +151,14 @@ impl SessionHandle {
 
     /// Some of its records after a number; none where its log does not go that far. A log that was deleted
     /// begins anew, if at all.
-    pub(super) async fn page(&self, after: Seq) -> Result<Option<Page>, AskError> {
+    pub(super) async fn page(&self, after: Seq, limit: usize) -> Result<Option<Page>, AskError> {
         let known = self.known().await?;
         let last = known.as_ref().map_or(Seq(0), |known| known.last);
         if last < after {
             return Ok(None);
         }
         let entries = match known {
-            Some(known) if after < last => self.read(known.sid, after, PAGE).await?,
+            Some(known) if after < last => self.read(known.sid, after, limit).await?,
             Some(_) | None => Vec::new(),
         };
         let more = entries.last().is_some_and(|entry| entry.seq < last);

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Oracle;
-use crate::model::record::ControlFact;
+use super::{AskError, Oracle, Router};
+use crate::{kernel::Refusal, model::record::ControlFact};
 
 impl Oracle {
     /// Takes no new messages from now on; what runs goes on. There is no way back but a new start: what
@@ -30,6 +30,19 @@ impl Oracle {
         self.router.draining.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it takes no new messages any more.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.router.is_draining()
+    }
+
+    /// Returns when the deletions that were begun are at their ends, and what is to be noted of people's
+    /// doings is written.
+    pub(in crate::actor) async fn settled(&self) {
+        self.deletions.ended().await;
+        self.log.written().await;
+    }
+
     /// Whether the system has ended, however it came to that: nothing more will come from it.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -39,5 +52,19 @@ impl Oracle {
     /// Returns when somebody has asked for the system's end ([`Self::shut_down`]): for whoever holds it.
     pub async fn told_to_end(&self) {
         self.told_to_end.cancelled().await;
+    }
+}
+
+impl Router {
+    /// Whether something that begins a query is taken.
+    ///
+    /// # Errors
+    /// When the system drains, or has ended.
+    pub(super) fn takes_new(&self) -> Result<(), AskError> {
+        match (self.is_draining(), self.shards.is_closed()) {
+            (false, _) => Ok(()),
+            (true, false) => Err(Refusal::Draining.into()),
+            (true, true) => Err(AskError::Stopped),
+        }
     }
 }

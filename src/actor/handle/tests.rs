@@ -1,7 +1,12 @@
 //! What is refused before anybody is asked.
 
 use super::*;
-use crate::{actor::System, llm::Scripted, model::SessionName, testkit::TestOracle};
+use crate::{
+    actor::System,
+    llm::Scripted,
+    model::{SessionName, Submission},
+    testkit::TestOracle,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_empty_or_too_long_is_refused() {

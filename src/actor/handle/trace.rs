@@ -25,7 +25,7 @@ impl SessionHandle {
         let mine = |record: &Record| record.query == Some(query);
         // Events of the session count when one of the query follows them.
         let (mut events, mut pending) = (Vec::new(), Vec::new());
-        while let Some(page) = self.page(after).await? {
+        while let Some(page) = self.page(after, PAGE).await? {
             for entry in &page.entries {
                 let record = &entry.record;
                 if record.query.is_none() || mine(record) {

@@ -2,7 +2,9 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use super::{Answer, AskError, Notice, SessionHandle, Subscription};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Answer, AskError, Notice, SessionHandle, Subscription, look::PAGE};
 use crate::{
     actor::{
         bus::{Filter, Frame, Frames},
@@ -43,8 +45,7 @@ pub enum Progress {
 pub struct Watch {
     session: SessionHandle,
     query: QueryId,
-    /// What the bus is asked for.
-    filter: Filter,
+    detail: Detail,
     events: Subscription,
     /// Events read from the journal that are still to be seen.
     backlog: VecDeque<Arc<Event>>,
@@ -64,6 +65,9 @@ pub struct Watch {
     set_aside: Option<String>,
     /// How long the bus may say nothing.
     look: Duration,
+    /// When it said something last, or the journal was looked at. Kept here, so that whoever gives a call
+    /// up again and again does not put the look off for ever.
+    heard: Instant,
     /// For how long nothing was seen.
     silent: Duration,
     /// For how long nothing may be seen before somebody has to have the session.
@@ -72,18 +76,47 @@ pub struct Watch {
 
 /// How much of a query is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub enum Detail {
     /// Everything, text as it arrives included.
     All,
+    /// What is recorded, and without much that waits: whoever is slow gets it from the journal.
+    Events,
     /// Its end. Nothing else is put together for it.
     End,
 }
 
+/// What may wait for one who costs little, and how many records are read for them at a time.
+const LITTLE: (usize, usize) = (32, 16);
+
 impl Detail {
-    pub(super) fn filter(self, key: SessionKey) -> Filter {
+    /// Listens to a session.
+    pub(super) fn listen(self, session: &SessionHandle) -> Subscription {
+        let router = &session.router;
+        let capacity = match self {
+            Self::All | Self::End => router.subscriber_capacity,
+            Self::Events => LITTLE.0,
+        };
+        router
+            .bus
+            .subscribe(self.filter(session.key.clone()), capacity)
+    }
+
+    /// How many records are read at a time.
+    const fn page(self) -> usize {
+        match self {
+            Self::All | Self::End => PAGE,
+            Self::Events => LITTLE.1,
+        }
+    }
+
+    fn filter(self, key: SessionKey) -> Filter {
         let all = Filter::session(key);
         match self {
             Self::All => all,
+            Self::Events => Filter {
+                frames: Frames::No,
+                ..all
+            },
             Self::End => Filter {
                 kinds: [FINISHED, QUARANTINED].map(str::to_owned).into(),
                 frames: Frames::No,
@@ -99,15 +132,15 @@ impl Watch {
     pub(super) fn new(
         session: SessionHandle,
         query: QueryId,
-        filter: Filter,
+        detail: Detail,
         events: Subscription,
     ) -> Self {
         // Who is told of the end alone does not hear of the beginning.
-        let begun = !filter.kinds.is_empty();
+        let begun = detail == Detail::End;
         Self {
             session,
             query,
-            filter,
+            detail,
             events,
             backlog: VecDeque::new(),
             behind: false,
@@ -118,6 +151,7 @@ impl Watch {
             ended: None,
             set_aside: None,
             look: LOOK,
+            heard: Instant::now(),
             silent: Duration::ZERO,
             patience: ABANDONED,
         }
@@ -127,10 +161,10 @@ impl Watch {
     pub(super) async fn from_the_journal(
         session: SessionHandle,
         (query, at): (QueryId, Where),
-        filter: Filter,
+        detail: Detail,
         events: Subscription,
     ) -> Result<Self, AskError> {
-        let mut watch = Self::new(session, query, filter, events);
+        let mut watch = Self::new(session, query, detail, events);
         if at == Where::Elsewhere {
             (watch.look, watch.patience) = (LOOK_ELSEWHERE, ASK_ELSEWHERE);
         }
@@ -144,7 +178,8 @@ impl Watch {
         self.query
     }
 
-    /// What happens next; none after the query's end.
+    /// What happens next; none after the query's end. Can be given up and asked again without losing
+    /// anything.
     ///
     /// # Errors
     /// When the journal, from which holes are filled, cannot be read; when the session is
@@ -169,7 +204,11 @@ impl Watch {
             if let Some(reason) = self.set_aside.take() {
                 return Err(Refusal::Quarantined { reason }.into());
             }
-            match tokio::time::timeout(self.look, self.events.next()).await {
+            let told = timeout_at(self.heard + self.look, self.events.next()).await;
+            if told.is_ok() {
+                self.heard = Instant::now();
+            }
+            match told {
                 Ok(Some(Notice::Event(event))) if self.follows(&event) => self.see(event),
                 Ok(Some(Notice::Frame(frame))) if frame.query == self.query => {
                     return Ok(Some(Progress::Frame(frame)));
@@ -196,7 +235,7 @@ impl Watch {
     /// Whether nothing is missing before an event.
     fn follows(&self, event: &Event) -> bool {
         match self.seen {
-            Some(seen) => !self.filter.kinds.is_empty() || event.seq <= seen.next(),
+            Some(seen) => self.detail == Detail::End || event.seq <= seen.next(),
             // The subscription is older than the query, so whatever comes first is before it.
             None => true,
         }
@@ -242,7 +281,7 @@ impl Watch {
             None => self.session.before(self.query).await?,
         };
         let page = match after {
-            Some(after) => self.session.page(after).await?,
+            Some(after) => self.session.page(after, self.detail.page()).await?,
             // It was accepted for good, so its log is another by now.
             None => None,
         };
@@ -267,20 +306,21 @@ impl Watch {
         self.catch_up().await?;
         if !self.backlog.is_empty() {
             self.silent = Duration::ZERO;
-            return Ok(());
+        } else if self.silent + self.look < self.patience {
+            self.silent += self.look;
+        } else {
+            self.session.router.recover(&self.session.key).await?;
+            self.silent = Duration::ZERO;
         }
-        self.silent += self.look;
-        if self.silent < self.patience {
-            return Ok(());
-        }
-        self.silent = Duration::ZERO;
-        self.session.router.recover(&self.session.key).await
+        // Only now: one that was given up on the way is made again.
+        self.heard = Instant::now();
+        Ok(())
     }
 
     /// The bus was replaced, the session was set aside or is somebody else's, or the system is gone.
     async fn subscribe_again(&mut self) -> Result<(), AskError> {
         self.look = LOOK_ELSEWHERE;
-        self.events = self.session.subscribe_to(self.filter.clone());
+        self.events = self.detail.listen(&self.session);
         self.catch_up().await?;
         if !self.backlog.is_empty() {
             return Ok(());

@@ -73,6 +73,20 @@ async fn a_session_that_waits_to_be_brought_back_leaves_if_it_has_to() {
     assert_eq!(presence(oracle).await, Presence::Away);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_query_that_was_accepted_in_between_is_not_cut_off_by_who_wants_the_session_at_rest() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let script = Scripted::new().reply(DONE).slowly(Duration::from_secs(5));
+    let oracle = TestOracle::new(script).journal(Arc::clone(&journal));
+    let system = System::start(oracle.args().unwrap()).await.unwrap();
+    let session = system.oracle().session(key());
+    let watch = session.ask(Submission::new("hi")).await.unwrap();
+    let taken = take(&*journal, &key(), Take::AtRest).await;
+    assert!(matches!(taken, Err(TakeError::Busy { process: None })));
+    let answer = watch.answer().await.unwrap();
+    assert!(answer.text.starts_with("Fine."), "{answer:?}");
+}
+
 #[tokio::test]
 async fn what_is_kept_is_not_taken_by_who_asks_for_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -24,6 +24,8 @@ pub struct Figures {
     pub sessions: Vec<Count>,
     /// Messages that were accepted.
     pub accepted: u64,
+    /// Turns whose reply is durable, at whichever try.
+    pub turns: u64,
     /// Queries that ended, by outcome.
     pub queries: Vec<Count>,
     /// Signals by type, and those that were rejected.
@@ -77,6 +79,7 @@ impl Figures {
             live: live.collect(),
             sessions: counts.sessions.read(),
             accepted: counts.accepted.load(Ordering::Relaxed),
+            turns: counts.turns.load(Ordering::Relaxed),
             queries: counts.queries.read(),
             signals: counts.signals.read(),
             fallbacks: counts.fallbacks.read(),

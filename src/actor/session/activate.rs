@@ -152,20 +152,22 @@ impl SessionState {
 
     async fn replay(&mut self, claim: Claim) -> Result<(), ActorProcessingErr> {
         let deadline = self.services.timeouts.append;
-        let (journal, profiles) = (&*self.services.journal, &*self.services.profiles);
+        let (journal, all) = (&*self.services.journal, self.services.profiles.now());
+        let profiles = &*all;
         let to = (claim.sid, claim.last);
         let opening = self.opening.clone();
         let replayed = Replayed::begin(opening, journal, profiles, to, deadline).await?;
         self.kept = replayed.last;
-        let replayed = replayed.read(journal, profiles, to, deadline);
+        let replayed = replayed.read(journal, profiles, to, deadline).await?;
         let Replayed {
             session,
             opening,
             profile,
             last,
-        } = replayed.await?;
+        } = replayed;
         (self.session, self.last) = (session, last);
         (self.opening, self.profile) = (opening, profile);
+        self.profiles = all;
         Ok(())
     }
 

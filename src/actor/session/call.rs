@@ -12,6 +12,7 @@ use crate::{
         flight::Flight,
         gateway::{DELTA_BUFFER, Ticket},
         mailbox::Mailbox,
+        profile::Voice,
         pulse::{Place, Pulse},
         services::Services,
         shard::ShardMsg,
@@ -22,7 +23,7 @@ use crate::{
     model::{
         Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage, record::TurnMode,
     },
-    prompt::{ComposedPrompt, Prepared},
+    prompt::ComposedPrompt,
     signal::Stripper,
 };
 
@@ -66,7 +67,7 @@ struct Sent {
 /// The query's prompt, or what it takes to compose it again after a restart.
 enum Prompt {
     Ready(Arc<ComposedPrompt>),
-    Again(Arc<Prepared>, QueryType),
+    Again(Voice, QueryType),
 }
 
 impl SessionState {
@@ -84,14 +85,14 @@ impl SessionState {
             .unwrap_or(QueryType::Conversational);
         let prompt = match &self.prompt {
             Some(prompt) => Prompt::Ready(Arc::clone(prompt)),
-            None => Prompt::Again(Arc::clone(&self.profile.prompt), query_type),
+            None => Prompt::Again(self.profile.voice(), query_type),
         };
         let sent = Sent {
             mode,
             messages: Arc::clone(self.session.transcript().messages()),
             tools: Arc::clone(&self.session.policy().tools),
             prompt,
-            instructions: self.session.instructions().cloned(),
+            instructions: self.session.told(),
         };
         let call = self.call((token, trial), model)?;
         let me = me.clone();

@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 use super::{SessionMsg, state::SessionState, tools};
 use crate::{
-    actor::{handle::Child, services::Services, task::Task},
+    actor::{handle::Child, profile::Voice, services::Services, task::Task},
     kernel::{CallToken, Effect, Report},
     model::{
         Fault, FaultClass, Limits, QueryClassification, QueryId, QueryType, SessionKey,
         SessionName, Timestamp,
         record::{ChildEnd, Parent},
     },
-    prompt::{ComposeInput, ComposedPrompt, Prepared},
+    prompt::{ComposeInput, ComposedPrompt},
 };
 
 /// How often classification and composition are asked for.
@@ -99,7 +99,7 @@ impl SessionState {
         previous: Option<Arc<str>>,
     ) -> Task {
         let (me, services) = (me.clone(), self.services.clone());
-        let prompt = Arc::clone(&self.profile.prompt);
+        let prompt = self.profile.voice();
         Task::spawn(async move {
             let result = prepared(&services, text, previous, prompt).await;
             let _ = me.cast(SessionMsg::Prepared { query, result });
@@ -145,12 +145,13 @@ impl SessionState {
     /// The prompt of a query type, from a composer.
     pub(super) async fn compose(
         services: &Services,
-        prompt: Arc<Prepared>,
+        prompt: Voice,
         query_type: QueryType,
         within: Duration,
     ) -> Result<Arc<ComposedPrompt>, Fault> {
-        let input = ComposeInput::new(prompt, query_type);
-        services.composer.compose(input, within).await
+        let Voice { values, composer } = prompt;
+        let input = ComposeInput::new(values, query_type);
+        services.composer.compose(input, composer, within).await
     }
 }
 
@@ -166,7 +167,7 @@ async fn prepared(
     services: &Services,
     text: Arc<str>,
     previous: Option<Arc<str>>,
-    prompt: Arc<Prepared>,
+    prompt: Voice,
 ) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
     let patience = Instant::now() + services.timeouts.prepare;
     let mut tries = 1;
@@ -198,7 +199,7 @@ async fn prepared_once(
     services: &Services,
     text: Arc<str>,
     previous: Option<Arc<str>>,
-    prompt: Arc<Prepared>,
+    prompt: Voice,
     until: Instant,
 ) -> Result<(QueryClassification, Arc<ComposedPrompt>), Fault> {
     let left = || until.saturating_duration_since(Instant::now());

@@ -5,20 +5,19 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use futures_util::TryFutureExt;
 use ractor::{ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Acknowledged, Opening, SessionArgs, SessionMsg, Viewed, standing};
+use super::{Acknowledged, Opening, SessionArgs, SessionMsg, standing};
 use crate::{
     access::Inbox,
     actor::{
         flight::Flight,
         mailbox::Mailbox,
         meter::Alive,
-        profile::Profile,
+        profile::{Profile, Profiles},
         pulse::{Expected, Pulse, Stage},
         replay::Replayed,
         services::Services,
         shard::ShardMsg,
         task::Task,
-        view::SessionView,
     },
     journal::{self, Append, Claim, Entry},
     kernel::{Decision, Moment, Order, Refusal, Report, Session, Step},
@@ -36,6 +35,8 @@ pub(in crate::actor) struct SessionState {
     pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
+    /// Where it is from: others may hold by now.
+    pub(super) profiles: Arc<Profiles>,
     pub(super) session: Session,
     /// The right to append; none before activation.
     pub(super) claim: Option<Claim>,
@@ -93,12 +94,13 @@ impl SessionState {
         } = args;
         let alive = services.meter.enter();
         let inbox = services.tenants.account(&key.tenant).map(Inbox::new);
+        let profiles = services.profiles.now();
         let Replayed {
             session,
             opening,
             profile,
             last,
-        } = Replayed::new(opening, &services.profiles);
+        } = Replayed::new(opening, &profiles);
         Self {
             key,
             opening,
@@ -107,6 +109,7 @@ impl SessionState {
             flight: Arc::default(),
             services,
             profile,
+            profiles,
             session,
             claim: None,
             last,
@@ -147,9 +150,10 @@ impl SessionState {
             let _ = reply.send(Err(away.clone()));
             return Ok(());
         }
+        self.renew();
         let answer = match self.session.decide(order, self.moment()) {
             Ok(decision) => {
-                let answer = decision.reply;
+                let answer = decision.reply_after(self.last);
                 self.step(me, decision).await?;
                 Ok(answer)
             }
@@ -227,7 +231,9 @@ impl SessionState {
             records, effects, ..
         } = decision;
         let before = self.at();
-        if !records.is_empty() {
+        if records.is_empty() {
+            self.tell_approvals(0);
+        } else {
             let began = self.services.clock.monotonic_micros();
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             let taken = self.append(records.clone(), began).await?;
@@ -236,13 +242,14 @@ impl SessionState {
                 self.session.evolve(record);
             }
             self.count(&records, began, taken);
+            // Who hears of a call that waits finds it among those.
+            self.tell_approvals(records.len());
             self.publish(records);
             self.keep();
         }
         if !effects.is_empty() || self.at() != before {
             self.pulse.beat(self.services.clock.monotonic_millis());
         }
-        self.tell_approvals();
         // Before the effects: the supervisor must know of a query before its call passes through.
         self.sign_of_life(me);
         for effect in effects {
@@ -251,12 +258,14 @@ impl SessionState {
         Ok(())
     }
 
-    /// Also what it told stays true when it leaves memory: its last record is known with it.
-    fn tell_approvals(&mut self) {
+    /// Before so many records are published. Also what it told stays true when it leaves memory: its last
+    /// record is known with it.
+    fn tell_approvals(&mut self, unpublished: usize) {
         let waits = self.session.waiting_calls().next().is_some();
         let approvals = &self.services.router.approvals;
         if waits {
-            approvals.tell(&self.key, &self.session, self.last);
+            let last = (0..unpublished).fold(self.last, |last, _| last.next());
+            approvals.tell(&self.key, &self.session, last);
         } else if self.approvals_told {
             approvals.forget(&self.key);
         }
@@ -382,18 +391,5 @@ impl SessionState {
             }
             Step::Tools { .. } => Expected::Progress,
         }
-    }
-
-    /// How it stands.
-    pub(super) fn view(&self, reply: RpcReplyPort<Viewed>) {
-        let view = match &self.away {
-            Some(away) => Err(away.clone()),
-            None => {
-                let key = self.key.clone();
-                Ok(Some(SessionView::of(key, &self.session, self.last)))
-            }
-        };
-        // The caller may have given up; that is its right.
-        let _ = reply.send(view);
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         system_log::SystemLog,
     },
     journal::Memory,
-    kernel::Command,
+    kernel::{Command, Reply},
     llm::Scripted,
     model::{SessionName, Submission, record::RestartCause},
     testkit::{Obstacle, Obstructed, Panics, Shaky, TestOracle, TestTool},
@@ -412,8 +412,9 @@ async fn a_question_that_its_asker_gave_up_is_not_asked() {
     let mut bench = busy().await;
     drop(bench.submit("and?").await);
     let next = bench.submit("or?").await.await.unwrap();
-    let query = QueryId(2);
-    assert_eq!(next.unwrap(), crate::kernel::Reply::Query { query });
+    let reply = next.unwrap();
+    let is_second = matches!(reply, Reply::Query { query, .. } if query == QueryId(2));
+    assert!(is_second, "{reply:?}");
 }
 
 #[tokio::test(start_paused = true)]

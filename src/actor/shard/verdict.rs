@@ -52,7 +52,10 @@ impl Found {
             // Whoever keeps the journal ends the process for a broken one; until then it is silent.
             Some(JournalError::Unavailable(_) | JournalError::Broken(_)) => Self::NoJournal,
             Some(JournalError::Unreadable { .. }) => Self::Unreadable,
-            Some(JournalError::Conflict { .. } | JournalError::Empty) | None => Self::Crash,
+            Some(
+                JournalError::Conflict { .. } | JournalError::Stands { .. } | JournalError::Empty,
+            )
+            | None => Self::Crash,
         }
     }
 }

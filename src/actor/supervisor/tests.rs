@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::*;
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
 
 mod depths;
 mod gateways;
+mod hosts;
 mod shards;
 
 const DONE: &str = "Fine.\n<signal type=\"context_sufficient\"><sources_found>1</sources_found>\
@@ -373,60 +374,4 @@ async fn a_session_that_is_set_aside_leaves_no_child_running() {
         .cast(SessionMsg::Activate(Activation::Quarantine { reason }))
         .unwrap();
     assert_eq!(child_end(&parts.oracle).await.0, Outcome::Cancelled);
-}
-
-/// A host's actor with a system under it.
-struct Host;
-
-impl Actor for Host {
-    type Msg = ();
-    type State = tokio::sync::mpsc::UnboundedSender<&'static str>;
-    type Arguments = tokio::sync::mpsc::UnboundedSender<&'static str>;
-
-    async fn pre_start(
-        &self,
-        _: ActorRef<()>,
-        heard: Self::Arguments,
-    ) -> Result<Self::State, ActorProcessingErr> {
-        Ok(heard)
-    }
-
-    async fn handle_supervisor_evt(
-        &self,
-        _: ActorRef<()>,
-        event: SupervisionEvent,
-        heard: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
-        if let SupervisionEvent::ActorTerminated(..) = event {
-            let _ = heard.send("ended");
-        }
-        Ok(())
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_system_under_a_host_ends_with_it_and_the_host_hears_of_its_end() {
-    let oracle = || TestOracle::new(Scripted::new().reply(DONE));
-    let (sender, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    let (host, _) = Actor::spawn(None, Host, sender).await.unwrap();
-    let args = || oracle().args().unwrap();
-    let first = System::start_under(args(), Some(host.get_cell()))
-        .await
-        .unwrap();
-    let second = System::start_under(args(), Some(host.get_cell()))
-        .await
-        .unwrap();
-    assert_eq!(
-        ask(first.oracle(), "s").await.unwrap().outcome,
-        Outcome::Answered
-    );
-    first.shut_down(Duration::ZERO).await;
-    assert_eq!(heard.recv().await, Some("ended"));
-    let left = second.oracle().clone();
-    assert_eq!(ask(&left, "s").await.unwrap().outcome, Outcome::Answered);
-    host.stop(None);
-    while !left.router.shards.is_closed() {
-        tokio::task::yield_now().await;
-    }
-    assert!(matches!(ask(&left, "s").await, Err(AskError::Stopped)));
 }

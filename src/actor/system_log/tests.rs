@@ -99,3 +99,15 @@ async fn a_process_that_does_not_know_that_it_has_it_keeps_nobody_from_writing()
     let expected = ["1 session.opened", "2 llm.circuit_closed a"];
     assert_eq!(written.unwrap(), expected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_log_finds_all_of_it_written() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let (log, _writes) = start(&journal);
+    log.note(fact("a"));
+    log.note(fact("b"));
+    log.written().await;
+    let key = SessionKey::local(SessionName::system());
+    let known = journal.find(key).await.unwrap().unwrap();
+    assert_eq!(known.last, Seq(3));
+}

@@ -22,7 +22,7 @@ use crate::{
     config::Config,
     journal::Journal,
     llm::Scripted,
-    model::{BusyPolicy, SessionKey, SessionName, Submission},
+    model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
 
@@ -56,6 +56,7 @@ pub(super) fn ask(
     };
     let format = Format::of(&args.options, ask.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
+    let profile = profile(config, ask.profile.as_ref())?;
     let (builder, data) = prepared(config, args, environment)?;
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {
@@ -63,6 +64,7 @@ pub(super) fn ask(
             session: which.name(journal).await?,
             format,
             root,
+            profile,
         };
         ask::run(oracle, journal, request, terminal).await
     })
@@ -87,6 +89,7 @@ fn ask_many(
         parallel: ask.parallel.into(),
         format: Format::of(&args.options, ask.events),
         root: ProjectRoot::open(&args.options.project).map_err(BuildError::from)?,
+        profile: profile(config, ask.profile.as_ref())?,
     };
     let (builder, data) = prepared(config, args, environment)?;
     with_system(builder, Some(data), async |oracle, journal| {
@@ -105,6 +108,7 @@ pub(super) fn chat(
     let which = Which::of(args, chat.last);
     let format = Format::of(&args.options, chat.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
+    let profile = profile(config, chat.profile.as_ref())?;
     let (builder, data) = prepared(config, args, environment)?;
     with_system(builder, Some(data), async |oracle, journal| {
         let session = which.name(journal).await?;
@@ -114,9 +118,29 @@ pub(super) fn chat(
             last_used: known.and_then(|known| known.at),
             format,
             root,
+            profile,
         };
         chat::run(oracle, request, terminal).await
     })
+}
+
+/// The profile of new sessions: one that is configured.
+fn profile(config: &Config, wanted: Option<&ProfileName>) -> Result<ProfileName, Stop> {
+    let configured = config.profiles.iter().map(|profile| profile.name.clone());
+    let there: Vec<ProfileName> = std::iter::once(ProfileName::oracle())
+        .chain(configured)
+        .collect();
+    match wanted {
+        None => Ok(ProfileName::oracle()),
+        Some(wanted) if there.contains(wanted) => Ok(wanted.clone()),
+        Some(wanted) => {
+            let there: Vec<String> = there.iter().map(|name| format!("`{name}`")).collect();
+            let there = there.join(", ");
+            Err(Stop::usage(format_args!(
+                "there is no profile `{wanted}`: there is {there}, and more can be configured by `[[profiles]]`"
+            )))
+        }
+    }
 }
 
 /// `oracle replay`.

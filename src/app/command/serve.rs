@@ -1,24 +1,23 @@
 //! `oracle serve`: a system that lasts, and a server before it.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     super::settings,
-    data, descriptors,
+    More, data, descriptors, find,
     run::{lasting, on_runtime},
 };
 use crate::{
     access::{KeyFile, Keyring},
     cli::{
         Args, Environment, Stop, exit,
-        serve::{Ends, Started},
+        serve::{Ends, Hangups, Started, tell_reloaded},
         terminal::Terminal,
     },
-    config::{Config, Count, Loaded},
+    config::{Config, Count},
     control::{Controller, socket},
     http::{BindError, Door, Host, Listener, Server, Shares},
     journal::Journal,
-    model::ProfileName,
 };
 
 /// Why a system ends that nobody told to.
@@ -28,18 +27,27 @@ const GAVE_UP: &str = "a part of the system failed too often, so all of it ended
 /// `oracle serve`.
 pub(super) fn serve(
     args: &Args,
-    loaded: &Loaded,
+    more: &More,
     environment: &Environment,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
+    let loaded = &find(args, environment, more.clone())
+        .loaded
+        .map_err(Stop::all)?;
     let config = &loaded.config;
     let settings = settings::server(config);
     if let Err(few) = descriptors::raise(descriptors_of(config)) {
         terminal.err.say(few);
     }
     let (builder, folder) = lasting(config, args, environment)?;
+    let builder = builder.reads(reading(
+        args.clone(),
+        environment.clone(),
+        folder.clone(),
+        more.clone(),
+    ));
     on_runtime(Box::pin(async {
-        let mut ends = Ends::listen();
+        let (mut ends, mut hangups) = (Ends::listen(), Hangups::listen());
         let keys = Keyring::open(KeyFile::within(&folder)).map_err(Stop::failed)?;
         let door = match keys.is_guarded() {
             true => Door::Keys,
@@ -54,7 +62,6 @@ pub(super) fn serve(
         let host = Host::new(Shares {
             oracle: system.oracle().clone(),
             journal,
-            profiles: vec![ProfileName::oracle()],
             settings,
             keys: Arc::new(keys),
         });
@@ -71,10 +78,13 @@ pub(super) fn serve(
         let control = socket::Server::listen(&at, controller).await;
         // Conversations go on without it.
         let control = control.inspect_err(|error| terminal.err.say(error));
-        tokio::select! {
-            () = ends.told() => {}
-            () = oracle.told_to_end() => {}
-            () = system.ended() => return Err(Stop::failed(GAVE_UP)),
+        loop {
+            tokio::select! {
+                () = ends.told() => break,
+                () = oracle.told_to_end() => break,
+                () = system.ended() => return Err(Stop::failed(GAVE_UP)),
+                () = hangups.told() => tell_reloaded(&oracle.reload().await, terminal),
+            }
         }
         terminal.err.say("ends: lets queries come to their ends");
         let end = async {
@@ -89,11 +99,36 @@ pub(super) fn serve(
     }))
 }
 
+/// Reads the same configuration again: the file as it is now, the environment and the command line as they were.
+fn reading(
+    args: Args,
+    environment: Environment,
+    folder: PathBuf,
+    more: More,
+) -> impl Fn() -> Result<Config, Vec<String>> + Send + Sync {
+    move || {
+        let loaded = find(&args, &environment, more.clone()).loaded;
+        // They are read again by themselves; one that cannot be is told here too.
+        let keys = KeyFile::within(&folder).read().err();
+        let keys = keys.map(|error| error.to_string());
+        match (loaded, keys) {
+            (Ok(loaded), None) => Ok(loaded.config),
+            (Ok(_), Some(keys)) => Err(vec![keys]),
+            (Err(problems), keys) => {
+                let problems = problems.iter().map(ToString::to_string);
+                Err(problems.chain(keys).collect())
+            }
+        }
+    }
+}
+
 /// Where it cannot listen, something is configured wrongly; a place that is taken may be free later.
 fn not_there(error: BindError) -> Stop {
     match error {
         BindError::Taken { .. } => Stop::failed(error),
-        BindError::Unguarded { .. } | BindError::Refused { .. } => Stop::usage(error),
+        BindError::Keyless | BindError::Unguarded { .. } | BindError::Refused { .. } => {
+            Stop::usage(error)
+        }
     }
 }
 

@@ -145,6 +145,12 @@ pub enum CtlCommand {
         #[arg(long)]
         anyway: bool,
     },
+    /// List the tenants that have sessions
+    Tenants {
+        /// Only those after this one
+        #[arg(long, value_name = "TENANT")]
+        after: Option<TenantId>,
+    },
     /// List the tool calls that wait for a person
     Approvals {
         /// Whose [default: one's own]
@@ -168,6 +174,8 @@ pub enum CtlCommand {
     Drain,
     /// End the server in order
     Shutdown,
+    /// Read the configuration anew, and put into effect what can be without a new start
+    Reload,
 }
 
 /// A session.
@@ -301,6 +309,10 @@ impl CtlCommand {
                 session: of(&one),
                 anyway,
             },
+            Self::Tenants { after } => Verb::Tenants {
+                after,
+                limit: 1_000,
+            },
             Self::Approvals { tenant } => Verb::Approvals {
                 tenant,
                 limit: 1_000,
@@ -313,6 +325,7 @@ impl CtlCommand {
             },
             Self::Drain => Verb::Drain {},
             Self::Shutdown => Verb::ShutDown {},
+            Self::Reload => Verb::Reload {},
         })
     }
 }

@@ -30,23 +30,42 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
                 terminal.err.say("there are no such sessions");
             }
         }
+        Answer::Tenants { tenants, next } => {
+            for tenant in tenants {
+                line(terminal, tenant.as_str())?;
+            }
+            if let Some(next) = next {
+                let more = format_args!("there are more: see them with --after {next}");
+                terminal.err.say(more);
+            }
+        }
         Answer::Session { session } => view(session, terminal)?,
         Answer::Events { events } => {
             for event in events {
                 line(terminal, &event_line(event))?;
             }
         }
-        Answer::Approvals { approvals } => {
+        Answer::Approvals {
+            approvals,
+            incomplete,
+        } => {
             for approval in approvals {
                 line(terminal, &waiting(approval))?;
             }
-            if approvals.is_empty() {
-                terminal.err.say("no tool call waits for a person");
+            match (approvals.is_empty(), incomplete) {
+                (true, false) => terminal.err.say("no tool call waits for a person"),
+                (false, false) => {}
+                (_, true) => terminal
+                    .err
+                    .say("there may be more: not all sessions could be read, so ask again"),
             }
         }
         Answer::Done {} => line(terminal, "done")?,
         Answer::Query { query } => line(terminal, &format!("query {query} goes on"))?,
         Answer::Forked { session } => line(terminal, &format!("copied as {session}"))?,
+        Answer::Reloaded { changed, waiting } => {
+            line(terminal, &reloaded(changed, waiting))?;
+        }
         Answer::Deleted {
             records,
             sub_agents,
@@ -61,6 +80,18 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         }
     }
     Ok(())
+}
+
+/// What a reload came to.
+pub(in crate::cli) fn reloaded(changed: &[String], waiting: &[String]) -> String {
+    let changed = match changed {
+        [] => "nothing has changed".to_owned(),
+        keys => format!("changed: {}", keys.join(", ")),
+    };
+    match waiting {
+        [] => changed,
+        keys => format!("{changed}\nafter the next start: {}", keys.join(", ")),
+    }
 }
 
 /// Tells what is seen, at once.

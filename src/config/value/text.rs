@@ -109,7 +109,7 @@ forms! {
     HeaderName, HeaderForm, "names of headers: letters, digits and `-`", is_header;
     /// The name of a machine.
     HostName, HostForm,
-    "names of machines, like oracle.example.org, without a port",
+    "names or addresses of machines, like oracle.example.org or 2001:db8::1, without a port",
     is_host;
     /// Where a web page comes from, as browsers say it.
     WebOrigin, OriginForm,
@@ -117,6 +117,25 @@ forms! {
     is_origin;
     /// The value of a header.
     HeaderValue, HeaderValueForm, "texts in ASCII, on one line", is_header_value;
+    /// The name of a tool.
+    ToolName, ToolForm, "names of tools: 1 to 64 characters from A-Z a-z 0-9 _ -", is_tool;
+    /// A few words about something.
+    OneLine, LineForm, "1 to 200 characters on one line", is_line;
+    /// What a model is told.
+    Instructions, InstructionsForm, "a text of 1 to 20000 characters that is not blank", is_instruction;
+}
+
+fn is_tool(text: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    (1..=64).contains(&text.len()) && text.chars().all(good)
+}
+
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= 200 && !text.chars().any(char::is_control)
+}
+
+fn is_instruction(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= 20_000
 }
 
 fn is_provider(text: &str) -> bool {
@@ -135,7 +154,8 @@ fn is_host(text: &str) -> bool {
         let good = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         !label.is_empty() && label.chars().all(good)
     };
-    text.len() <= 253 && text.split('.').all(label)
+    let is_address = || text.parse::<std::net::Ipv6Addr>().is_ok();
+    text.len() <= 253 && (text.split('.').all(label) || is_address())
 }
 
 fn is_origin(text: &str) -> bool {

@@ -1,7 +1,8 @@
 //! The end that has the system.
 
 use std::{
-    fs, io,
+    fs::{self, File, TryLockError},
+    io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -30,8 +31,14 @@ use crate::{
     model::Principal,
 };
 
-/// Connections at a time; more wait to be let in.
+/// Connections at a time; more are told so.
 const CONNECTIONS: usize = 64;
+/// Of these may watch: the others are for verbs.
+const WATCHING: usize = 48;
+/// How many are being told at a time that there is no room.
+const LOBBY: usize = 64;
+/// How long whoever finds no room may take to hear it.
+const IN_LOBBY: Duration = Duration::from_secs(2);
 /// A connection on which nothing is asked for this long is closed.
 const IDLE: Duration = Duration::from_secs(600);
 /// How long a verb may take.
@@ -72,6 +79,8 @@ pub struct Server {
     /// Nothing more is to be asked.
     ending: CancellationToken,
     tasks: JoinSet<()>,
+    /// Locked for as long as this process has the channel: two that begin at once do not both get it.
+    _lock: File,
 }
 
 impl Server {
@@ -81,6 +90,12 @@ impl Server {
     /// When another process listens there, or the socket cannot be made.
     pub async fn listen(path: &Path, controller: Controller) -> Result<Self, ServeError> {
         let path = path.to_path_buf();
+        let lock = match lock(&path) {
+            Ok(lock) => lock,
+            Err(TryLockError::WouldBlock) => return Err(ServeError::Taken { path }),
+            Err(TryLockError::Error(source)) => return Err(ServeError::Socket { path, source }),
+        };
+        // One of a version that knows of no lock.
         if connect(&path).await.is_ok() {
             return Err(ServeError::Taken { path });
         }
@@ -91,12 +106,18 @@ impl Server {
         };
         let file = file_at(&path);
         let (mut tasks, ending) = (JoinSet::new(), CancellationToken::new());
-        tasks.spawn(accept(listener, owner, (controller, ending.clone())));
+        let shared = Shared {
+            controller,
+            ending: ending.clone(),
+            watching: Arc::new(Semaphore::new(WATCHING)),
+        };
+        tasks.spawn(accept(listener, owner, shared));
         Ok(Self {
             path,
             file,
             ending,
             tasks,
+            _lock: lock,
         })
     }
 
@@ -123,28 +144,40 @@ fn file_at(path: &Path) -> Option<(u64, u64)> {
     Some((file.dev(), file.ino()))
 }
 
-async fn accept(
-    listener: UnixListener,
-    owner: Owner,
-    (controller, ending): (Controller, CancellationToken),
-) {
+/// Of the folder that the socket is in: nothing is left of it, however the process ends.
+fn lock(path: &Path) -> Result<File, TryLockError> {
+    let folder = path.parent().unwrap_or(path);
+    let folder = File::open(folder).map_err(TryLockError::Error)?;
+    folder.try_lock()?;
+    Ok(folder)
+}
+
+/// What all connections share.
+#[derive(Clone)]
+struct Shared {
+    controller: Controller,
+    ending: CancellationToken,
+    watching: Arc<Semaphore>,
+}
+
+async fn accept(listener: UnixListener, owner: Owner, shared: Shared) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let lobby = Arc::new(Semaphore::new(LOBBY));
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let next = async {
-            // It is never closed.
-            let permit = Arc::clone(&room).acquire_owned().await.ok();
-            (permit, listener.accept().await)
-        };
-        let (permit, accepted) = tokio::select! {
-            next = next => next,
-            () = ending.cancelled() => break,
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.ending.cancelled() => break,
         };
         match accepted {
             Ok((stream, _)) if owner.lets_in(&stream) => {
-                let shared = (controller.clone(), ending.clone());
-                connections.spawn(serve(stream, shared, permit));
+                let conversation = Conversation::new(stream, shared.clone());
+                if let Ok(permit) = Arc::clone(&room).try_acquire_owned() {
+                    connections.spawn(conversation.serve(permit));
+                } else if let Ok(permit) = Arc::clone(&lobby).try_acquire_owned() {
+                    connections.spawn(conversation.turn_away(permit));
+                }
             }
             Ok(_) => {
                 tracing::warn!("somebody else wants to use the control channel, and may not");
@@ -163,37 +196,44 @@ async fn accept(
 struct Conversation {
     requests: FramedRead<OwnedReadHalf, LinesCodec>,
     answers: FramedWrite<OwnedWriteHalf, LinesCodec>,
-    controller: Controller,
+    shared: Shared,
     who: Principal,
-    ending: CancellationToken,
 }
 
 /// Nobody is there any more.
 struct Gone;
 
-async fn serve(
-    stream: UnixStream,
-    (controller, ending): (Controller, CancellationToken),
-    _room: Option<OwnedSemaphorePermit>,
-) {
-    let (read, write) = stream.into_split();
-    let conversation = Conversation {
-        requests: FramedRead::new(read, wire::requests()),
-        answers: FramedWrite::new(write, wire::answers()),
-        controller,
-        who: Principal::local(),
-        ending,
-    };
-    // However it ended.
-    let Err(Gone) = conversation.hold().await;
-}
-
 impl Conversation {
+    fn new(stream: UnixStream, shared: Shared) -> Self {
+        let (read, write) = stream.into_split();
+        Self {
+            requests: FramedRead::new(read, wire::requests()),
+            answers: FramedWrite::new(write, wire::answers()),
+            shared,
+            who: Principal::local(),
+        }
+    }
+
+    async fn serve(self, _room: OwnedSemaphorePermit) {
+        // However it ended.
+        let Err(Gone) = self.hold().await;
+    }
+
+    /// Tells that there is no room, when something is asked.
+    async fn turn_away(mut self, _room: OwnedSemaphorePermit) {
+        let told = async {
+            let _ = self.requests.next().await;
+            self.say(&Line::Refused(no_room(CONNECTIONS))).await
+        };
+        // Whoever asks nothing needs no answer.
+        let _ = timeout(IN_LOBBY, told).await;
+    }
+
     async fn hold(mut self) -> Result<std::convert::Infallible, Gone> {
         loop {
             let line = tokio::select! {
                 line = timeout(IDLE, self.requests.next()) => line,
-                () = self.ending.cancelled() => return Err(Gone),
+                () = self.shared.ending.cancelled() => return Err(Gone),
             };
             let request = match line.ok().flatten().ok_or(Gone)? {
                 Ok(line) => Request::read(&line),
@@ -205,13 +245,17 @@ impl Conversation {
             };
             match request {
                 Ok(Request::Do(verb)) => {
-                    let work = self.controller.carry_out(&self.who, verb);
+                    let work = self.shared.controller.carry_out(&self.who, verb);
                     let done = timeout(WORK, work).await;
                     let done = done.unwrap_or_else(|_| Err(unanswered()));
                     self.say(&done.map_or_else(Line::Refused, Line::Ok)).await?;
                 }
                 Ok(Request::Watch(wanted)) => {
-                    match self.controller.watch(&self.who, wanted).await {
+                    let Ok(_watches) = Arc::clone(&self.shared.watching).try_acquire_owned() else {
+                        self.say(&Line::Refused(no_room(WATCHING))).await?;
+                        continue;
+                    };
+                    match self.shared.controller.watch(&self.who, wanted).await {
                         Ok(follow) => return self.show(follow).await,
                         Err(refused) => self.say(&Line::Refused(refused)).await?,
                     }
@@ -244,6 +288,12 @@ impl Conversation {
             Ok(Err(_)) | Err(_) => Err(Gone),
         }
     }
+}
+
+fn no_room(most: usize) -> Refused {
+    Refused::overloaded(format!(
+        "{most} use the control channel, and more cannot: end an `oracle ctl watch`, or try again"
+    ))
 }
 
 fn too_long() -> Refused {

@@ -1,6 +1,9 @@
 //! What goes over the socket.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio_util::codec::LinesCodec;
 
 use crate::control::{
@@ -25,14 +28,10 @@ pub(super) struct Watch {
 
 impl Request {
     pub(super) fn read(line: &str) -> Result<Self, Refused> {
-        /// Only to tell the two apart.
-        #[derive(Deserialize)]
-        struct Kind<'a> {
-            #[serde(borrow)]
-            watch: Option<&'a serde_json::value::RawValue>,
-        }
-        let kind: Kind<'_> = serde_json::from_str(line).map_err(|error| invalid(&error))?;
-        if kind.watch.is_none() {
+        // Only to tell the two apart; a struct would be read from a list too.
+        let fields: HashMap<String, &RawValue> =
+            serde_json::from_str(line).map_err(|error| invalid(&error))?;
+        if !fields.contains_key("watch") {
             return Ok(Self::Do(Verb::from_json(line.as_bytes())?));
         }
         let Watch { watch } = serde_json::from_str(line).map_err(|error| invalid_watch(&error))?;

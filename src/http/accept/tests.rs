@@ -57,7 +57,6 @@ async fn serve(given: &Arc<Given>) -> (TestSystem, JoinSet<JoinSet<()>>, SocketA
         keys: Arc::default(),
         oracle: system.oracle().clone(),
         journal: system.journal(),
-        profiles: Vec::new(),
         settings,
     });
     let drain = host.drain().clone();
@@ -136,4 +135,16 @@ async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
         "the room that there was is used: {}",
         came.len()
     );
+}
+
+#[tokio::test]
+async fn who_requires_keys_does_not_serve_without() {
+    let settings = Settings {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        require_keys: true,
+        ..Settings::default()
+    };
+    let keyless = Listener::bind(&settings, Door::Open).unwrap_err();
+    assert!(matches!(keyless, BindError::Keyless), "{keyless}");
+    assert!(Listener::bind(&settings, Door::Keys).is_ok());
 }

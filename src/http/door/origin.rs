@@ -26,8 +26,9 @@ use crate::http::{Problem, connection::Peer, settings::Settings};
 /// What pages may send; each route says itself which of them it takes.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
 /// What pages may read besides the body.
-const READABLE: HeaderValue =
-    HeaderValue::from_static("x-request-id, retry-after, x-oracle-session, location");
+const READABLE: HeaderValue = HeaderValue::from_static(
+    "x-request-id, retry-after, x-oracle-session, x-oracle-query, location",
+);
 /// For how long a browser need not ask again, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
@@ -85,7 +86,14 @@ fn is_ours(settings: &Settings, host: &str) -> bool {
         .and_then(|host| host.strip_suffix(']'));
     if let Ok(address) = bare.unwrap_or(host).parse::<IpAddr>() {
         let (address, listens) = (address.to_canonical(), settings.listen.ip().to_canonical());
-        return address.is_loopback() || listens.is_unspecified() || address == listens;
+        let listed = |name: &String| {
+            let name = name.parse::<IpAddr>();
+            name.is_ok_and(|listed| listed.to_canonical() == address)
+        };
+        return address.is_loopback()
+            || listens.is_unspecified()
+            || address == listens
+            || settings.allowed_hosts.iter().any(listed);
     }
     let host = host.strip_suffix('.').unwrap_or(host);
     let is = |name: &str| name.eq_ignore_ascii_case(host);
@@ -137,7 +145,9 @@ mod tests {
     fn settings(listen: &str) -> Settings {
         Settings {
             listen: listen.parse().unwrap(),
-            allowed_hosts: vec!["oracle.example.org".into()],
+            allowed_hosts: ["oracle.example.org", "198.51.100.1", "2001:db8::1"]
+                .map(Into::into)
+                .to_vec(),
             allowed_origins: vec!["https://chat.example.org".into()],
             ..Settings::default()
         }
@@ -154,6 +164,10 @@ mod tests {
             (local, "[::1]", true),
             (local, "oracle.example.org", true),
             (local, "ORACLE.example.org", true),
+            (local, "198.51.100.1", true),
+            (local, "[2001:db8::1]", true),
+            (local, "[2001:db8:0::1]", true),
+            (local, "[2001:db8::2]", false),
             (local, "192.0.2.7", false),
             (local, "evil.example.org", false),
             (local, "localhost.evil.example.org", false),

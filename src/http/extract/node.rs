@@ -12,6 +12,9 @@ use serde::{
 };
 use serde_json::Value;
 
+/// Up to here each whole number has a floating-point form of its own.
+const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
 /// What is wrong, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -21,14 +24,15 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn new(what: impl Into<String>) -> Self {
+    pub(super) fn new(what: impl Into<String>) -> Self {
         Self {
             path: Vec::new(),
             what: what.into(),
         }
     }
 
-    fn within(mut self, field: &str) -> Self {
+    /// It is in this field.
+    pub(super) fn within(mut self, field: &str) -> Self {
         self.path.push(field.to_owned());
         self
     }
@@ -147,7 +151,13 @@ impl<'de> Deserializer<'de> for Node {
                 } else if let Some(number) = number.as_i64() {
                     visitor.visit_i64(number)
                 } else {
-                    visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN))
+                    let number = number.as_f64().unwrap_or(f64::NAN);
+                    // JSON has one kind of number: 11.0 is 11.
+                    if number.fract() == 0.0 && (0.0..LARGEST_WHOLE).contains(&number) {
+                        visitor.visit_u64(number as u64)
+                    } else {
+                        visitor.visit_f64(number)
+                    }
                 }
             }
             Self::Json(Value::String(text)) => visitor.visit_string(text),

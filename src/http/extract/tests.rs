@@ -3,7 +3,10 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::model::{BusyPolicy, SessionName};
+use crate::{
+    control::Verb,
+    model::{BusyPolicy, SessionName},
+};
 
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +93,17 @@ fn a_wrong_field_of_a_body_is_named() {
 }
 
 #[test]
+fn a_whole_number_may_have_a_point() {
+    let count = |body: &str| read::<Inner>(body.as_bytes()).map(|inner| inner.count);
+    assert_eq!(count(r#"{"count": 11.0}"#).unwrap(), 11);
+    assert_eq!(count(r#"{"count": 1e1}"#).unwrap(), 10);
+    for bad in ["11.5", "-1.0", "1e10", "1e300"] {
+        let problem = count(&format!(r#"{{"count": {bad}}}"#)).unwrap_err();
+        assert_eq!(param(&problem).1, "count", "{bad}");
+    }
+}
+
+#[test]
 fn what_is_in_order_is_read_as_serde_reads_it() {
     for body in [
         r#"{"name": "a"}"#,
@@ -133,4 +147,56 @@ fn texts_are_read_as_what_is_wanted() {
         let fault = wanted(pairs).unwrap_err();
         assert_eq!(fault.field().as_deref(), Some(field), "{pairs:?}");
     }
+}
+
+#[test]
+fn a_wrong_field_of_a_tagged_body_is_named() {
+    let json = HeaderMap::from_iter([(header::CONTENT_TYPE, "application/json".parse().unwrap())]);
+    let fork = |more: &str| format!(r#"{{"verb": "fork", "session": "s"{more}}}"#);
+    for (body, field) in [
+        ("{", "body"),
+        ("[]", "body"),
+        (r#""list""#, "body"),
+        ("{}", "verb"),
+        (r#"{"verb": 1}"#, "verb"),
+        (r#"{"verb": "no", "session": "s"}"#, "verb"),
+        (r#"{"verb": {"list": 1}, "session": "a b"}"#, "verb"),
+        (r#"{"verb": "inspect"}"#, "session"),
+        (r#"{"verb": "inspect", "session": "a b"}"#, "session"),
+        (r#"{"verb": "inspect", "session": 3}"#, "session"),
+        (r#"{"verb": "inspect", "session": "a/b/c"}"#, "session"),
+        (r#"{"verb": "inspect", "session": "s", "to": 1}"#, "to"),
+        (r#"{"verb": "inspect", "session": "s", "": 1}"#, ""),
+        (r#"{"verb": "tail", "session": "s", "after": -1}"#, "after"),
+        (
+            r#"{"verb": "list", "updated_since": "now"}"#,
+            "updated_since",
+        ),
+        (&fork(r#", "into": "t""#), "query"),
+        (&fork(r#", "into": "", "query": 1"#), "into"),
+        (&fork(r#", "into": "t", "query": "1""#), "query"),
+        (
+            r#"{"verb": "set_budget", "session": "s", "limits": {}}"#,
+            "limits.max_turns",
+        ),
+        (
+            r#"{"verb": "set_budget", "session": "s", "limits": {"max_turns": -1}}"#,
+            "limits",
+        ),
+        (
+            r#"{"verb": "set_budget", "session": "s", "limits": 4}"#,
+            "limits",
+        ),
+    ] {
+        let problem = tagged::<Verb>(&json, body.as_bytes(), "verb").unwrap_err();
+        assert_eq!(param(&problem).1, field, "{body}: {problem:?}");
+    }
+    let verb = tagged::<Verb>(
+        &json,
+        fork(r#", "into": "t", "query": 1"#).as_bytes(),
+        "verb",
+    );
+    assert_eq!(verb.unwrap().session().unwrap().to_string(), "s");
+    let problem = tagged::<Verb>(&HeaderMap::new(), b"{}", "verb").unwrap_err();
+    assert_eq!(problem.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
 }

@@ -100,8 +100,12 @@ impl<'a> Sheet<'a> {
                 encoder.encode_family(&labels)?.encode_gauge(waiting)?;
             }
         }
+        let help = "Messages that wait for the gateway of a provider";
+        let mut encoder =
+            self.0
+                .encode_descriptor("gateway_mailbox_waiting", help, None, MetricType::Gauge)?;
         for (provider, waiting) in &depths.gateways {
-            let labels = [("actor", "gateway"), ("number", provider)];
+            let labels = [("provider", provider.as_str())];
             encoder.encode_family(&labels)?.encode_gauge(waiting)?;
         }
         Ok(())
@@ -117,6 +121,19 @@ impl<'a> Sheet<'a> {
             for (state, now) in [("running", provider.running), ("waiting", provider.waiting)] {
                 let labels = [("provider", provider.provider.as_str()), ("state", state)];
                 calls.encode_family(&labels)?.encode_gauge(&now)?;
+            }
+        }
+        let help = "Calls that may run and wait at a provider's gateway";
+        let mut capacity =
+            self.0
+                .encode_descriptor("gateway_capacity", help, None, MetricType::Gauge)?;
+        for provider in providers {
+            for (state, most) in [
+                ("running", provider.concurrency),
+                ("waiting", provider.queue),
+            ] {
+                let labels = [("provider", provider.provider.as_str()), ("state", state)];
+                capacity.encode_family(&labels)?.encode_gauge(&most)?;
             }
         }
         let help = "Whether calls are let through: 1 for the state that the circuit is in; without a model, that of the provider as a whole";

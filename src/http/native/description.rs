@@ -7,6 +7,8 @@ use axum::{
 };
 use bytes::Bytes;
 
+use crate::http::problem::ProblemBody;
+
 /// The description, put together once.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Described(Bytes);
@@ -20,7 +22,9 @@ impl Described {
 
 /// The OpenAPI description of everything that this server answers.
 #[utoipa::path(get, path = "/api/openapi.json", tag = "api", responses(
-    (status = 200, description = "An OpenAPI document.", body = serde_json::Value)
+    (status = 200, description = "An OpenAPI document.", body = serde_json::Value),
+    (status = "4XX", body = ProblemBody),
+    (status = "5XX", body = ProblemBody),
 ))]
 pub(super) async fn show(Extension(Described(json)): Extension<Described>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()

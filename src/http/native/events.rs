@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    InSession, session,
+    InSession, schemas, session,
     shapes::{EventObject, limit},
     stream::{self, Telling},
 };
@@ -25,6 +25,8 @@ use crate::{
 };
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Events that are read at a time where not all are wanted.
+const PAGE: usize = 512;
 /// Most events that are looked through for a page: where few fit, it may be short and not the last.
 const LOOKED_THROUGH: u64 = 8_192;
 
@@ -41,7 +43,7 @@ pub(super) struct Wanted {
     limit: Option<u16>,
     /// Only types that begin with one of these; several with commas between them.
     #[serde(default, rename = "type")]
-    #[param(style = Form)]
+    #[param(style = Form, explode = false, schema_with = schemas::kinds)]
     kinds: Vec<String>,
     /// Only those that matter at least this much.
     #[param(inline)]
@@ -60,6 +62,10 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
+    const fn lets_all_through(&self) -> bool {
+        self.kinds.is_empty() && self.severity.is_none()
+    }
+
     pub(super) fn lets_through(&self, event: &Event) -> bool {
         let wanted = |kind: &String| event.kind.starts_with(kind.as_str());
         (self.kinds.is_empty() || self.kinds.iter().any(wanted))
@@ -180,9 +186,15 @@ async fn page(
     sieve: &Sieve,
     limit: usize,
 ) -> Result<EventsPage, Problem> {
+    // Where few are wanted, many are looked through for them.
+    let at_a_time = if sieve.lets_all_through() {
+        limit
+    } else {
+        PAGE
+    };
     let (mut events, mut read_to) = (Vec::new(), after);
     loop {
-        let EventPage { events: some, last } = session.event_page(read_to, limit).await?;
+        let EventPage { events: some, last } = session.event_page(read_to, at_a_time).await?;
         let page_is_empty = some.is_empty();
         for event in some {
             if events.len() == limit {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{InSession, session, shapes::LimitsObject};
 use crate::{
-    actor::AskError,
+    actor::{AskError, Submitted},
     http::{
         Caller, Host, Problem,
         extract::{Json, Path},
@@ -43,8 +43,9 @@ pub(super) struct AcceptedMessage {
     session: SessionName,
     /// The query that answers it.
     query: u32,
-    /// Where that query's acceptance stands in the session's log: what comes of it follows.
-    seq: u64,
+    /// Where that query's acceptance stands in the session's log: what comes of it follows. Null where it was
+    /// accepted before, and that cannot be looked up right now.
+    seq: Option<u64>,
 }
 
 /// Hands in a message. It is durable when this is answered, and it will be answered whatever happens to
@@ -54,7 +55,7 @@ pub(super) struct AcceptedMessage {
 #[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "sessions",
     params(
         InSession,
-        ("Idempotency-Key" = Option<String>, Header,
+        ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$",
             description = "Makes a repeated request one message: up to 256 visible ASCII characters."),
     ),
     request_body = NewMessage,
@@ -90,17 +91,18 @@ pub(super) async fn submit(
         import: None,
     };
     let room = host.room_for_a_message(session.key()).await?;
-    let query = session.submit(submission).await.map_err(refused)?;
-    room.taken();
-    // It was there a moment ago; if the session was deleted since, there is nothing to follow.
-    let seq = session.accepted_at(query).await?;
-    let seq = seq.ok_or_else(|| AskError::Deleted {
-        name: session.key().name.clone(),
-    })?;
+    let submitted = session.submit_and_tell(submission).await;
+    room.settle(&submitted);
+    let Submitted { query, seq } = submitted.map_err(refused)?;
+    let seq = match seq {
+        Some(seq) => Some(seq),
+        // It is durable: that its place cannot be looked up is no reason to send it again.
+        None => session.accepted_at(query).await.ok().flatten(),
+    };
     let accepted = AcceptedMessage {
         session: session.key().name.clone(),
         query: query.0,
-        seq: seq.0,
+        seq: seq.map(|seq| seq.0),
     };
     Ok((StatusCode::ACCEPTED, Answer(accepted)))
 }

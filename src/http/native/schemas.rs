@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        KnownFormat, ObjectBuilder, RefOr, SchemaFormat,
+        ArrayBuilder, KnownFormat, ObjectBuilder, RefOr, SchemaFormat,
         schema::{Schema, Type},
     },
 };
@@ -13,7 +13,8 @@ use utoipa::{
 use crate::{
     actor::SessionState,
     model::{
-        BusyPolicy, ProfileName, SessionName, Severity, Source, Speaker, Timestamp, id::MAX_NAME,
+        BusyPolicy, ProfileName, SessionName, Severity, Source, Speaker, TenantId, Timestamp,
+        command::Author, id::MAX_NAME,
     },
 };
 
@@ -32,6 +33,12 @@ fn time() -> RefOr<Schema> {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
     text.format(Some(format)).into()
+}
+
+/// Beginnings of types of events.
+pub(super) fn kinds() -> RefOr<Schema> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    ArrayBuilder::new().items(text.min_length(Some(1))).into()
 }
 
 macro_rules! described {
@@ -54,6 +61,7 @@ macro_rules! described {
 
 described! {
     SessionName as name(),
+    TenantId as name(),
     ProfileName as name(),
     Timestamp as time(),
     BusyPolicy as word(Self::ALL.map(Self::as_str)),
@@ -61,4 +69,5 @@ described! {
     Severity as word(["info", "warning", "error"]),
     Source as word(["session", "supervisor", "gateway", "control"]),
     Speaker as word(["user", "assistant"]),
+    Author as word(["user", "operator"]),
 }

@@ -107,7 +107,7 @@ pub(super) async fn create(
     caller: Caller,
     Json(wanted): Json<NewSession>,
 ) -> Result<Response, Problem> {
-    if host.drain().has_begun() {
+    if host.takes_nothing_new() {
         return Err(Problem::ends());
     }
     let name = match wanted.name {
@@ -119,8 +119,9 @@ pub(super) async fn create(
     let oracle = host.oracle.acting(caller.by());
     let key = caller.session(name);
     let room = host.room_for_a_session(&key).await?;
-    let made = oracle.create(key, profile, import).await?;
-    room.taken();
+    let made = oracle.create(key, profile, import).await;
+    room.settle(&made);
+    let made = made?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     let mut response = (StatusCode::CREATED, Answer(view)).into_response();
@@ -132,16 +133,14 @@ pub(super) async fn create(
 
 fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Problem> {
     let Some(wanted) = wanted else {
-        return Ok(host
-            .profiles
-            .first()
-            .cloned()
-            .unwrap_or_else(ProfileName::oracle));
+        return Ok(ProfileName::oracle());
     };
-    if host.profiles.contains(&wanted) {
+    let profiles = host.oracle.profiles();
+    let names: Vec<ProfileName> = profiles.all().map(|(name, _)| name).collect();
+    if names.contains(&wanted) {
         return Ok(wanted);
     }
-    let names: Vec<&str> = host.profiles.iter().map(ProfileName::as_str).collect();
+    let names: Vec<&str> = names.iter().map(ProfileName::as_str).collect();
     let there = names.join("`, `");
     let what = format!("there is no profile `{wanted}`; there are `{there}`");
     Err(Problem::bad("profile", what))

@@ -6,6 +6,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
+    Extension,
     body::{Body, Bytes},
     http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use super::events::Sieve;
 use crate::{
     actor::{AskError, Follow, Progress},
-    http::{Drain, Problem},
+    http::{Drain, Problem, door::Farewell},
 };
 
 /// A stream that has nothing to say says so this often.
@@ -136,6 +137,7 @@ pub(super) fn response(telling: Telling) -> Response {
         let next = telling.next().await?;
         Some((Ok::<_, Infallible>(next), telling))
     });
+    let farewell = Farewell(|why| named("", "end", &why.body()));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),
@@ -143,5 +145,5 @@ pub(super) fn response(telling: Telling) -> Response {
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    (headers, Body::from_stream(pieces)).into_response()
+    (headers, Extension(farewell), Body::from_stream(pieces)).into_response()
 }

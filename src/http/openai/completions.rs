@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`.
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
@@ -19,9 +19,9 @@ use super::{
     wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{SessionHandle, Watch},
-    http::{Caller, Host, Problem, problem::ProblemBody},
-    model::Submission,
+    actor::{Detail, SessionHandle, Watch},
+    http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
+    model::{BusyPolicy, SessionName, Submission},
 };
 
 /// The query that answers.
@@ -33,16 +33,17 @@ const QUERY: HeaderName = HeaderName::from_static("x-oracle-query");
 /// `metadata.session_id`, in that order; without any it is one of its own and forgotten afterwards.
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
     params(
-        ("X-Oracle-Session" = Option<String>, Header, description = "The conversation, by its session's name."),
+        ("X-Oracle-Session" = Option<SessionName>, Header, description = "The conversation, by its session's name."),
         ("X-OpenWebUI-Chat-Id" = Option<String>, Header, description = "The conversation, as Open WebUI names it."),
         ("X-Conversation-Id" = Option<String>, Header, description = "The conversation."),
-        ("X-Oracle-History" = Option<String>, Header,
+        ("X-Oracle-History" = Option<String>, Header, pattern = "^(full|tail)?$",
             description = "`full` (the default) where the messages are the whole conversation, `tail` where they are new."),
-        ("X-Oracle-Busy" = Option<String>, Header,
+        ("X-Oracle-Busy" = Option<BusyPolicy>, Header,
             description = "What to do if the session is busy: `queue` (the default), `reject`, `interrupt` or `steer`."),
-        ("X-Oracle-Progress" = Option<String>, Header,
+        ("X-Oracle-Progress" = Option<String>, Header, pattern = "^(0|1|true|false)?$",
             description = "`1` tells what goes on as `reasoning_content`, `0` does not."),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated request one question."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256,
+            description = "Makes a repeated request one question of the conversation that is named; without one it is ignored."),
     ),
     request_body = ChatRequest,
     responses(
@@ -63,15 +64,16 @@ pub(super) async fn create(
     drop(body);
     let profile = models::find(&host, &asked.model)?;
     let wishes = Wishes::read(&headers, &asked)?;
-    host.room_for_a_query()?;
+    // Before anything is looked up; what it does is counted when it is done.
+    drop(host.room_for_a_query()?);
     let asker = Asker {
         host: &host,
         caller: &caller,
-        profile,
+        profile: &profile,
     };
     let (session, watch, brief) = match &wishes.chat {
         Some(chat) if !asked.is_task() => {
-            let _turn = host.chats().turn(&caller.session(chat.clone())).await;
+            let _turn = host.chats().turn(&caller.session(chat.clone())).await?;
             let placed = asker.place(chat, &asked, &wishes).await?;
             let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
             (session, watch, None)
@@ -130,9 +132,14 @@ async fn ask(
     asked: &Asked,
     wishes: &Wishes,
 ) -> Result<(SessionHandle, Watch), Problem> {
+    // Text as it arrives may have to be taken back, so nobody is told of it.
+    let detail = match asked.stream {
+        Some(_) => Detail::Events,
+        None => Detail::End,
+    };
     match placed {
         Placed::Follow(session, query) => {
-            let watch = session.watch(query).await?;
+            let watch = session.watch_for(query, detail).await?;
             Ok((session, watch))
         }
         Placed::Ask(session, import) => {
@@ -142,9 +149,9 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
-            let watch = session.ask(submission).await?;
-            room.taken();
-            Ok((session, watch))
+            let watch = session.ask_for(submission, detail).await;
+            room.settle(&watch);
+            Ok((session, watch?))
         }
     }
 }
@@ -156,8 +163,14 @@ fn streamed(story: Story, watch: Watch) -> Response {
             HeaderValue::from_static("text/event-stream; charset=utf-8"),
         ),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        // So that proxies hand on each piece when it comes.
+        (
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        ),
     ];
-    (headers, stream::body(story, watch)).into_response()
+    let farewell = Extension(Farewell(|why| stream::event_of(&why.body())));
+    (headers, farewell, stream::body(story, watch)).into_response()
 }
 
 /// The answer in one piece.

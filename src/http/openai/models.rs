@@ -8,16 +8,18 @@ use axum::{
 
 use super::shapes::{Model, Models};
 use crate::{
+    actor::{Profile, Profiles},
     http::{Caller, Host, Problem, problem::ProblemBody},
     model::ProfileName,
 };
 
 /// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "openai", responses(
-    (status = 200, body = Models), (status = "4XX", body = ProblemBody)
+    (status = 200, body = Models), (status = "4XX", body = ProblemBody), (status = "5XX", body = ProblemBody)
 ))]
 pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
-    let data = host.profiles.iter().map(model).collect();
+    let profiles = host.oracle.profiles();
+    let data = profiles.all().map(|one| model(&one)).collect();
     Json(Models {
         object: "list",
         data,
@@ -27,42 +29,50 @@ pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
 /// Shows a model.
 #[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
     params(("model" = String, Path, description = "A name from the list.")),
-    responses((status = 200, body = Model), (status = "4XX", body = ProblemBody))
+    responses(
+        (status = 200, body = Model),
+        (status = 404, description = "There is no such model.", body = ProblemBody),
+        (status = "4XX", body = ProblemBody),
+        (status = "5XX", body = ProblemBody),
+    )
 )]
 pub(super) async fn show(
     State(host): State<Host>,
     _: Caller,
     Path(name): Path<String>,
 ) -> Result<Json<Model>, Problem> {
-    find(&host, &name).map(|profile| Json(model(profile)))
+    let profiles = host.oracle.profiles();
+    let found = profiles.all().find(|(profile, _)| profile.as_str() == name);
+    found
+        .map(|one| Json(model(&one)))
+        .ok_or_else(|| unknown(&profiles, &name))
 }
 
 /// The profile of this name.
-pub(super) fn find<'a>(host: &'a Host, name: &str) -> Result<&'a ProfileName, Problem> {
-    let mut profiles = host.profiles.iter();
-    profiles
-        .find(|profile| profile.as_str() == name)
-        .ok_or_else(|| {
-            let there: Vec<_> = host
-                .profiles
-                .iter()
-                .map(|profile| format!("`{profile}`"))
-                .collect();
-            let what = format!(
-                "there is no model `{}`: there is {}",
-                name.escape_default(),
-                there.join(", ")
-            );
-            Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
-        })
+pub(super) fn find(host: &Host, name: &str) -> Result<ProfileName, Problem> {
+    let profiles = host.oracle.profiles();
+    let mut names = profiles.all().map(|(profile, _)| profile);
+    let found = names.find(|profile| profile.as_str() == name);
+    found.ok_or_else(|| unknown(&profiles, name))
 }
 
-fn model(profile: &ProfileName) -> Model {
-    let id = profile.to_string();
+fn unknown(profiles: &Profiles, name: &str) -> Problem {
+    let there = profiles.all().map(|(profile, _)| format!("`{profile}`"));
+    let there: Vec<String> = there.collect();
+    let what = format!(
+        "there is no model `{}`: there is {}",
+        name.escape_default(),
+        there.join(", ")
+    );
+    Problem::new(StatusCode::NOT_FOUND, "model_not_found", what).of("model")
+}
+
+fn model((name, profile): &(ProfileName, &Profile)) -> Model {
     Model {
-        id,
+        id: name.to_string(),
         object: "model",
         created: 0,
         owned_by: "oracle",
+        description: profile.description.as_deref().map(str::to_owned),
     }
 }

@@ -109,17 +109,18 @@ fn is(kept: &Kept, exchange: &Exchange) -> bool {
         // What is not whole, or is not kept, cannot be held against anything.
         State::Open | State::Gone => true,
         State::Done | State::Added => {
-            let answer = folded(&spoken(answer));
-            answer.is_empty()
-                || kept
-                    .answers
-                    .iter()
-                    .any(|ours| folded(ours).starts_with(&answer))
+            // What looks like reasoning may be a part of our answer.
+            let (whole, answer) = (folded(answer), folded(&spoken(answer)));
+            let goes_on_as = |ours: &String| {
+                folded(ours).starts_with(&whole) || folded(&spoken(ours)).starts_with(&answer)
+            };
+            answer.is_empty() || kept.answers.iter().any(goes_on_as)
         }
     }
 }
 
-fn same(one: &str, other: &str) -> bool {
+/// Whether texts differ in white space alone.
+pub(super) fn same(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 

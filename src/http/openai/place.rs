@@ -4,9 +4,15 @@
 //! branch that is not there comes into being. Requests of one chat take their turns in that, so that two at
 //! a time do not both find it missing, and a repetition finds what it repeats.
 
-use std::hash::{BuildHasher, RandomState};
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
 
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::{
+    sync::{Mutex, MutexGuard},
+    time::timeout,
+};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -25,6 +31,8 @@ use crate::{
 
 /// Chats that hash to the same of so many wait for each other, for as long as a submission takes.
 const TURNS: usize = 256;
+/// How long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a conversation may be branched off a branch.
 const DEPTH: usize = 64;
 
@@ -48,12 +56,23 @@ impl Default for Chats {
 
 impl Chats {
     /// Returns when it is this chat's turn.
-    pub(super) async fn turn(&self, chat: &SessionKey) -> Option<MutexGuard<'_, ()>> {
+    ///
+    /// # Errors
+    /// When that takes too long.
+    pub(super) async fn turn(
+        &self,
+        chat: &SessionKey,
+    ) -> Result<Option<MutexGuard<'_, ()>>, Problem> {
         let hash = self.hasher.hash_one(chat);
         let at = usize::try_from(hash % TURNS as u64).unwrap_or_default();
         match self.turns.get(at) {
-            Some(turn) => Some(turn.lock().await),
-            None => None,
+            Some(turn) => match timeout(PATIENCE, turn.lock()).await {
+                Ok(turn) => Ok(Some(turn)),
+                Err(_) => Err(Problem::overloaded(format!(
+                    "other requests of this chat were not placed within {PATIENCE:?}: try again"
+                ))),
+            },
+            None => Ok(None),
         }
     }
 }
@@ -93,7 +112,10 @@ impl Asker<'_> {
         for _ in 0..DEPTH {
             let session = self.session(name.clone());
             if wishes.history == History::Tail {
-                return Ok(Placed::Ask(session, import(asked, &[])));
+                if let Some(query) = repeated(&session, asked, wishes).await? {
+                    return Ok(Placed::Follow(session, query));
+                }
+                return Ok(Placed::Ask(session, tail(asked)));
             }
             let Some(ours) = kept(&session).await? else {
                 return self.open(session, fork, asked).await;
@@ -110,8 +132,10 @@ impl Asker<'_> {
                     known,
                 },
                 Standing::Asked(at) => match ours.get(at).and_then(|kept| kept.query) {
-                    Some(query) => return Ok(Placed::Follow(session, query)),
-                    None => Leaving {
+                    Some(query) if !self.is_another(&session, query, wishes).await? => {
+                        return Ok(Placed::Follow(session, query));
+                    }
+                    Some(_) | None => Leaving {
                         at,
                         known: asked.past.len(),
                     },
@@ -147,6 +171,21 @@ impl Asker<'_> {
         ))
     }
 
+    /// Whether what is being answered was asked under another key: then it is another question, of the same
+    /// words.
+    async fn is_another(
+        &self,
+        session: &SessionHandle,
+        query: QueryId,
+        wishes: &Wishes,
+    ) -> Result<bool, AskError> {
+        let Some(mine) = &wishes.key else {
+            return Ok(false);
+        };
+        let its = key_of(session, query).await?;
+        Ok(its.is_some_and(|its| its != *mine))
+    }
+
     /// Whether the last question of a session is asked again because its answer was lost, and not for another.
     async fn repeats(
         &self,
@@ -157,9 +196,7 @@ impl Asker<'_> {
         let Some(key) = &wishes.key else {
             return Ok(wishes.again);
         };
-        let events = session.events_of(query).await?;
-        let accepted = events.iter().find(|event| event.kind == "query.accepted");
-        Ok(accepted.is_some_and(|event| event.payload["idempotency_key"] == key.as_str()))
+        Ok(key_of(session, query).await?.as_ref() == Some(key))
     }
 
     /// A session that is not there: a chat's first, or a branch. With all that its parent has, where that is what
@@ -181,11 +218,10 @@ impl Asker<'_> {
         let oracle = self.host.oracle.acting(self.caller.by());
         let name = session.key().name.clone();
         let room = self.host.room_for_a_session(session.key()).await?;
-        match oracle.fork(parent.key(), point, name).await {
-            Ok(_) => {
-                room.taken();
-                Ok(Placed::Ask(session, import(asked, &[])))
-            }
+        let forked = oracle.fork(parent.key(), point, name).await;
+        room.settle(&forked);
+        match forked {
+            Ok(_) => Ok(Placed::Ask(session, import(asked, &[]))),
             // It may be too long for that.
             Err(AskError::Refused(_)) => Ok(Placed::Ask(session, whole)),
             Err(error) => Err(error.into()),
@@ -234,6 +270,31 @@ impl Leaving {
         let (parent, after) = (parent.clone(), before.query?);
         Some(Fork { parent, after })
     }
+}
+
+/// The key that a query was asked under.
+async fn key_of(session: &SessionHandle, query: QueryId) -> Result<Option<String>, AskError> {
+    let events = session.events_of(query).await?;
+    let accepted = events.iter().find(|event| event.kind == "query.accepted");
+    let key = accepted.and_then(|event| event.payload["idempotency_key"].as_str());
+    Ok(key.map(str::to_owned))
+}
+
+/// The query that a request of only what is new repeats, where its sender says that it is sent again and has
+/// no key to tell it by.
+async fn repeated(
+    session: &SessionHandle,
+    asked: &Asked,
+    wishes: &Wishes,
+) -> Result<Option<QueryId>, AskError> {
+    if !wishes.again || wishes.key.is_some() {
+        return Ok(None);
+    }
+    let kept = kept(session).await?.unwrap_or_default();
+    let last = kept
+        .last()
+        .filter(|last| past::same(&last.question, &asked.question));
+    Ok(last.and_then(|last| last.query))
 }
 
 /// What a session kept; none where there is no such session.
@@ -306,5 +367,13 @@ pub(super) fn import(asked: &Asked, past: &[Exchange]) -> Import {
     Import {
         instructions: Some(asked.instructions.clone().unwrap_or_default()),
         messages,
+    }
+}
+
+/// The same of a request that says only what is new: instructions that it does not have go on.
+fn tail(asked: &Asked) -> Import {
+    Import {
+        instructions: asked.instructions.clone(),
+        messages: Vec::new(),
     }
 }

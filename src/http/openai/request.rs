@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::content;
+use super::{
+    content,
+    schemas::{Content, Metadata, ResponseFormat, Role, TextKind},
+};
 use crate::{http::Problem, model::command::MAX_QUESTION};
 
 /// How a message begins that a chat page sends on its own account, such as for a title.
@@ -29,14 +32,14 @@ pub(super) struct ChatRequest {
     /// See [`StreamOptions`].
     #[schema(value_type = Option<StreamOptions>)]
     stream_options: Value,
-    /// `session_id` names the conversation, where no header does.
-    #[schema(value_type = Option<Object>)]
+    /// What the client knows of the request.
+    #[schema(value_type = Option<Metadata>)]
     metadata: Value,
     /// Only 1.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1)]
     n: Value,
-    /// Only `{"type": "text"}`.
-    #[schema(value_type = Option<Object>)]
+    /// Only text.
+    #[schema(value_type = Option<ResponseFormat>)]
     response_format: Value,
     /// Must be empty: Oracle has tools of its own.
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
@@ -45,7 +48,7 @@ pub(super) struct ChatRequest {
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     functions: Value,
     /// Only `["text"]`.
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<TextKind>>)]
     modalities: Value,
     /// Without effect: the budgets of the model's profile hold.
     #[schema(value_type = Option<u64>, minimum = 1)]
@@ -71,11 +74,11 @@ pub(super) struct ChatRequest {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default)]
 pub(super) struct ChatMessage {
-    /// `user`, `assistant`, or `system` and `developer` for what holds in the whole conversation.
-    #[schema(value_type = String, required, example = "user")]
+    /// Who says it.
+    #[schema(value_type = Role, required)]
     role: Value,
     /// A text, or a list of parts `{"type": "text", "text": "…"}`.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Content>)]
     content: Value,
     /// Must be empty.
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
@@ -87,6 +90,7 @@ pub(super) struct ChatMessage {
 #[serde(default)]
 pub(super) struct StreamOptions {
     /// Whether a last piece says what was used.
+    #[schema(value_type = Option<bool>)]
     pub include_usage: bool,
 }
 
@@ -207,8 +211,8 @@ impl ChatRequest {
         }
         match &self.n {
             Value::Null => {}
-            Value::Number(n) if n.as_u64() == Some(1) => {}
-            Value::Number(n) if n.as_u64().is_some_and(|n| n > 1) => {
+            n if whole(n) == Some(1.0) => {}
+            n if whole(n).is_some_and(|n| n > 1.0) => {
                 let what = "one answer at a time: leave it out, and ask again for another";
                 return Err(unsupported("n", what));
             }
@@ -235,7 +239,7 @@ impl ChatRequest {
             ("max_tokens", &self.max_tokens),
             ("max_completion_tokens", &self.max_completion_tokens),
         ] {
-            if !value.is_null() && value.as_u64().is_none_or(|tokens| tokens == 0) {
+            if !value.is_null() && whole(value).is_none_or(|tokens| tokens < 1.0) {
                 return Err(wrong(name, "a whole number from 1"));
             }
         }
@@ -254,6 +258,11 @@ impl ChatRequest {
         }
         Ok(())
     }
+}
+
+/// A whole number, also where it is written with a point, as JSON allows, or is larger than any that counts.
+fn whole(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|number| number.fract() == 0.0)
 }
 
 fn is_text(format: &Map<String, Value>) -> bool {
@@ -285,6 +294,8 @@ impl Said {
                 _ => wrong(&role, roles),
             });
         };
+        let calls = "calls of tools that clients have are not supported: leave such messages out";
+        empty(&format!("{at}.tool_calls"), &message.tool_calls, calls)?;
         self.asks = false;
         match name.as_str() {
             "system" | "developer" => {
@@ -305,9 +316,6 @@ impl Said {
                 });
             }
             "assistant" => {
-                let calls =
-                    "calls of tools that clients have are not supported: leave such messages out";
-                empty(&format!("{at}.tool_calls"), &message.tool_calls, calls)?;
                 let text = content::read(at, message.content)?.unwrap_or_default();
                 // One before the first question is a greeting of the client's own.
                 if let Some(exchange) = self.exchanges.last_mut() {

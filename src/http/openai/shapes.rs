@@ -320,4 +320,7 @@ pub(super) struct Model {
     pub created: u64,
     /// `oracle`
     pub owned_by: &'static str,
+    /// What it is for, where that is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }

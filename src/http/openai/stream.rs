@@ -189,7 +189,7 @@ impl Telling {
     }
 }
 
-fn event_of(body: &impl Serialize) -> Bytes {
+pub(super) fn event_of(body: &impl Serialize) -> Bytes {
     // Our own objects have nothing that JSON cannot say.
     let json = serde_json::to_string(body).unwrap_or_default();
     format!("data: {json}\n\n").into()

@@ -96,6 +96,10 @@ impl Wishes {
 fn chat(headers: &HeaderMap, asked: &Asked) -> Result<Option<SessionName>, Problem> {
     if let Some(name) = text(headers, &SESSION)? {
         let name = SessionName::new(name).map_err(|error| wrong(&SESSION, error.to_string()))?;
+        if name.is_brief() {
+            let what = "that session lasted for one request and cannot be gone on with: choose another name";
+            return Err(wrong(&SESSION, what));
+        }
         return match name.is_reserved() {
             true => Err(AskError::Reserved { name }.into()),
             false => Ok(Some(name)),
@@ -113,7 +117,7 @@ fn chat(headers: &HeaderMap, asked: &Asked) -> Result<Option<SessionName>, Probl
 /// Clients call their conversations what they like.
 fn named(id: &str) -> SessionName {
     match SessionName::new(id) {
-        Ok(name) if !name.is_reserved() => name,
+        Ok(name) if !name.is_reserved() && !name.is_brief() => name,
         Ok(_) | Err(_) => past::stand_in(id),
     }
 }

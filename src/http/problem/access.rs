@@ -10,6 +10,8 @@ use crate::access::{Over, TooMany};
 /// When keys that cannot be read may have been mended.
 const LATER: Duration = Duration::from_secs(10);
 
+const TOO_MANY_ATTEMPTS: &str = "too_many_attempts";
+
 impl Problem {
     /// No key was given, or none that is known.
     #[must_use]
@@ -25,9 +27,22 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "admin_only", what)
     }
 
+    /// Nobody needs a key, and who asks is not who sends.
+    pub(in crate::http) fn open_behind_a_proxy(header: &'static str) -> Self {
+        let what = format!(
+            "the server has no keys, so it answers nobody but its own machine, and by `{header}` a proxy asks \
+             for somebody else: make keys by `oracle keys create` before it is put behind a proxy"
+        );
+        Self::new(StatusCode::FORBIDDEN, "no_keys_behind_proxy", what).of(header)
+    }
+
     pub(in crate::http) fn too_many_attempts(TooMany { retry_after }: TooMany) -> Self {
         let what = "too many wrong keys were sent from this address: wait, and send a right one";
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_attempts", what).retry_after(retry_after)
+        Self::new(StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS, what).retry_after(retry_after)
+    }
+
+    pub(in crate::http) fn is_too_many_attempts(&self) -> bool {
+        self.code == TOO_MANY_ATTEMPTS
     }
 
     pub(in crate::http) fn keys_unknowable() -> Self {

@@ -18,10 +18,10 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", what).retry_after(SOON)
     }
 
-    /// The server ends.
+    /// The server ends, or drains.
     #[must_use]
     pub fn ends() -> Self {
-        let what = "the server ends and takes nothing new: try again when it is back";
+        let what = "the server drains or ends, and takes nothing new: try again when it is back";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", what).retry_after(LATER)
     }
 

@@ -53,6 +53,8 @@ const fn status(code: Code) -> StatusCode {
         | Code::NoSuchTurn
         | Code::TooLongToFork
         | Code::NotNew
+        | Code::NotReloadable
+        | Code::Configuration
         | Code::Quarantined => StatusCode::CONFLICT,
         Code::Deleted => StatusCode::GONE,
         Code::TooLong | Code::QuestionTooLong | Code::ImportTooLarge => {
@@ -60,7 +62,7 @@ const fn status(code: Code) -> StatusCode {
         }
         Code::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Code::InboxFull => StatusCode::TOO_MANY_REQUESTS,
-        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere => {
+        Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere | Code::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Standing},
     model::{Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
 /// One call.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
-    Claim(SessionKey),
+    Claim(SessionKey, Only),
     Append(Append),
     Read(Sid, Seq, usize),
     Find(SessionKey),
@@ -42,7 +42,7 @@ pub(super) enum Answer {
 impl Call {
     pub(super) async fn on<J: Journal>(self, journal: &J) -> Answer {
         match self {
-            Self::Claim(key) => Answer::Claim(journal.claim(key).await),
+            Self::Claim(key, only) => Answer::Claim(journal.claim_if(key, only).await),
             Self::Append(append) => Answer::Append(journal.append(append).await),
             Self::Read(sid, after, limit) => Answer::Read(journal.read(sid, after, limit).await),
             Self::Find(key) => Answer::Find(journal.find(key).await),
@@ -107,7 +107,7 @@ impl Model {
     /// is taken from the answer `given` where that keeps to them.
     pub(super) fn answer(&mut self, call: &Call, given: &Answer) -> Answer {
         match call {
-            Call::Claim(key) => Answer::Claim(Ok(self.claim(key, given))),
+            Call::Claim(key, only) => Answer::Claim(self.claim(key, *only, given)),
             Call::Append(append) => Answer::Append(self.append(append)),
             Call::Read(sid, after, limit) => Answer::Read(self.read(*sid, *after, *limit)),
             Call::Find(key) => {
@@ -136,7 +136,7 @@ impl Model {
         }
     }
 
-    fn claim(&mut self, key: &SessionKey, given: &Answer) -> Claim {
+    fn claim(&mut self, key: &SessionKey, only: Only, given: &Answer) -> Result<Claim, Error> {
         let (sid, epoch) = if let Answer::Claim(Ok(claim)) = given {
             (claim.sid, claim.epoch)
         } else {
@@ -145,12 +145,13 @@ impl Model {
         let given = |session: &Session| session.sid == sid;
         let free = !self.sessions.iter().any(given) && !self.gone.contains(&sid);
         if let Some(session) = self.sessions.iter_mut().find(|session| session.key == *key) {
+            only.judge(session.sid, session.last(), session.standing)?;
             session.epoch = epoch.max(session.epoch.next());
-            return Claim {
+            return Ok(Claim {
                 sid: session.sid,
                 epoch: session.epoch,
                 last: session.last(),
-            };
+            });
         }
         let there = self.sessions.iter().map(|session| session.sid);
         let highest = there.chain(self.gone.iter().copied()).max();
@@ -165,11 +166,11 @@ impl Model {
             standing: Standing::Resting,
             snapshot: None,
         });
-        Claim {
+        Ok(Claim {
             sid,
             epoch,
             last: Seq(0),
-        }
+        })
     }
 
     fn append(&mut self, append: &Append) -> Result<Seq, Error> {

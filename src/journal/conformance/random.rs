@@ -8,7 +8,7 @@ use super::{
     same, sample,
 };
 use crate::{
-    journal::{Append, Journal, Snapshot, Standing},
+    journal::{Append, Journal, Only, Snapshot, Standing},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -97,7 +97,9 @@ impl Draw {
 
     fn call(&mut self, model: &Model) -> Call {
         match self.below(60) {
-            0..6 => Call::Claim(self.key()),
+            0..4 => Call::Claim(self.key(), Only::Always),
+            4 => Call::Claim(self.key(), Only::New),
+            5 => Call::Claim(self.key(), Only::AtRest),
             6..26 => Call::Append(self.append(model)),
             26..32 => Call::Append(self.again(model)),
             32..38 => {

@@ -6,7 +6,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 
 use super::*;
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Snapshot, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Known, Memory, Only, Snapshot, Standing},
     model::{Epoch, Seq, Sid},
 };
 
@@ -22,6 +22,7 @@ enum Defect {
     EmptyAppendsAreFine,
     ClaimsKeepTheEpoch,
     ClaimsForgetTheEnd,
+    ClaimsIgnoreTheCondition,
     ReadsIgnoreTheLimit,
     ReadsStartOneEarly,
     ListsIgnoreTheLimit,
@@ -53,7 +54,7 @@ enum Defect {
 }
 
 impl Defect {
-    const ALL: [Self; 37] = [
+    const ALL: [Self; 38] = [
         Self::StaleEpochsMayAppend,
         Self::RepetitionsAreConflicts,
         Self::RepetitionsAreNotCompared,
@@ -63,6 +64,7 @@ impl Defect {
         Self::EmptyAppendsAreFine,
         Self::ClaimsKeepTheEpoch,
         Self::ClaimsForgetTheEnd,
+        Self::ClaimsIgnoreTheCondition,
         Self::ReadsIgnoreTheLimit,
         Self::ReadsStartOneEarly,
         Self::ListsIgnoreTheLimit,
@@ -250,7 +252,7 @@ impl Defective {
 }
 
 impl Journal for Defective {
-    fn claim(&self, mut key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim_if(&self, mut key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         if self.is(Defect::TenantsAreMixed) {
             key.tenant = TenantId::local();
         }
@@ -267,7 +269,12 @@ impl Journal for Defective {
                     last: known.last,
                 });
             }
-            let mut claim = self.inner.claim(key).await?;
+            let only = if self.is(Defect::ClaimsIgnoreTheCondition) {
+                Only::Always
+            } else {
+                only
+            };
+            let mut claim = self.inner.claim_if(key, only).await?;
             self.owners.lock().unwrap().push((claim.sid, claim.epoch));
             if self.is(Defect::ClaimsForgetTheEnd) {
                 claim.last = Seq(0);

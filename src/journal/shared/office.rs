@@ -19,7 +19,7 @@ use tokio::{
 
 use super::{inbox::Inbox, wire::Told};
 use crate::{
-    journal::{Claim, Delivery, Error, Journal, LETTERS, Posted, Said, Standing},
+    journal::{Claim, Delivery, Error, Journal, LETTERS, Only, Posted, Said, Standing},
     model::{Epoch, SessionKey, Sid},
 };
 
@@ -99,11 +99,12 @@ impl Office {
         &self,
         by: Party,
         key: SessionKey,
+        only: Only,
         journal: &dyn Journal,
     ) -> Result<Claim, Error> {
         self.wait_for_return(by, &key, journal).await?;
         let reserved = self.reserve(by, &key)?;
-        let claim = journal.claim(key.clone()).await?;
+        let claim = journal.claim_if(key.clone(), only).await?;
         reserved.settle(claim);
         Ok(claim)
     }

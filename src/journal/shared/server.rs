@@ -253,7 +253,9 @@ async fn answer(served: &Served, guest: u64, call: Call) -> Result<Answer, Error
     let Served { journal, office } = served;
     let party = Party::Guest(guest);
     Ok(match call {
-        Call::Claim(key) => Answer::Claim(office.claim(party, key, &**journal).await?),
+        Call::Claim { key, only } => {
+            Answer::Claim(office.claim(party, key, only, &**journal).await?)
+        }
         Call::Append {
             sid,
             epoch,

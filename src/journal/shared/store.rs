@@ -22,8 +22,8 @@ use tokio::{
 use super::way::{Seeker, Way, closed};
 use crate::{
     journal::{
-        Append, Claim, Delivery, Entry, Error, Hit, Journal, Known, Letters, Posted, Snapshot,
-        sqlite::OpenError,
+        Append, Claim, Delivery, Entry, Error, Hit, Journal, Known, Letters, Only, Posted,
+        Snapshot, sqlite::OpenError,
     },
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
@@ -257,9 +257,9 @@ impl Letters for Shared {
 }
 
 impl Journal for Shared {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         async move {
-            let claim = self.on_a_way(|way| way.claim(key.clone())).await?;
+            let claim = self.on_a_way(|way| way.claim(key.clone(), only)).await?;
             self.inner.held().insert(key.clone(), claim);
             Ok(claim)
         }

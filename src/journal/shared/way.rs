@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     journal::{
-        Claim, Error, Journal, Posted, Sqlite,
+        Claim, Error, Journal, Only, Posted, Sqlite,
         sqlite::{OpenError, Owner},
     },
     model::{Epoch, SessionKey, Sid},
@@ -75,12 +75,12 @@ impl Way {
         }
     }
 
-    pub(super) fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
+    pub(super) fn claim(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
         match self {
             Self::Own {
                 office, journal, ..
-            } => office.claim(Party::Owner, key, journal).boxed(),
-            Self::Far(remote) => remote.claim(key),
+            } => office.claim(Party::Owner, key, only, journal).boxed(),
+            Self::Far(remote) => remote.claim_if(key, only),
             Self::Closed => closed(),
         }
     }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio_util::codec::LengthDelimitedCodec;
 
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Known, Posted, Standing},
+    journal::{Append, Claim, Entry, Error, Hit, Known, Only, Posted, Standing},
     model::{
         Epoch, Record, Seq, SessionKey, SessionName, Sid, TenantId,
         record::codec::{decode, encode},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The protocol that this program speaks.
-pub(super) const PROTOCOL: u32 = 5;
+pub(super) const PROTOCOL: u32 = 6;
 /// The longest frame. An append holds what one step of a session records, of which each text is bounded.
 pub(super) const MAX_FRAME: usize = 256 * 1024 * 1024;
 
@@ -45,7 +45,10 @@ pub(super) struct Response {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Call {
-    Claim(SessionKey),
+    Claim {
+        key: SessionKey,
+        only: Only,
+    },
     Append {
         sid: Sid,
         epoch: Epoch,

@@ -13,7 +13,7 @@ use super::{
     sql::{int, standing, statements},
 };
 use crate::{
-    journal::{Claim, Error, Snapshot, Standing},
+    journal::{Claim, Error, Only, Snapshot, Standing},
     model::{Epoch, Seq, SessionKey, Sid},
 };
 
@@ -88,10 +88,11 @@ impl<'c> Store<'c> {
         std::mem::take(&mut self.owes_erasure)
     }
 
-    pub(super) fn claim(&mut self, key: &SessionKey) -> Result<Claim, Failed> {
+    pub(super) fn claim(&mut self, key: &SessionKey, only: Only) -> Result<Claim, Failed> {
         let names = (key.tenant.as_str(), key.name.as_str());
         let found = self.sql.by_name.query_row(names, head).optional()?;
         let (sid, head) = if let Some((sid, before)) = found {
+            only.judge(sid, before.last, before.standing)?;
             let epoch = before.epoch.next();
             self.sql.own.execute((int(sid.0), int(epoch.0)))?;
             (sid, Head { epoch, ..before })

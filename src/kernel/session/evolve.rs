@@ -42,7 +42,7 @@ impl Session {
             Fact::Control(ControlFact::Paused(_)) => self.paused = true,
             Fact::Control(ControlFact::Resumed(_)) => self.paused = false,
             Fact::Control(ControlFact::ToolAttached(attached)) => {
-                attach::take_in(self, &attached.tool);
+                attach::take_in(self, &attached.into());
             }
             Fact::Query(QueryFact::Classified(_))
             | Fact::Turn(_)

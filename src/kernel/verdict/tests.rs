@@ -7,7 +7,11 @@ use SignalType::{
 use super::*;
 
 /// A turn that no earlier row takes: text, no signal, no calls, a code question.
-const PLAIN: TurnEnd = TurnEnd {
+const PLAIN: TurnEnd<'_> = TurnEnd {
+    query: "where is it?",
+    reply: "There.",
+    turns: 1,
+    max_turns: 30,
     mode: TurnMode::Normal,
     signal: None,
     text: Presence::Some,
@@ -23,41 +27,41 @@ const PLAIN: TurnEnd = TurnEnd {
     delegation: DelegationRoom::Free,
 };
 
-const FINAL: TurnEnd = TurnEnd {
+const FINAL: TurnEnd<'_> = TurnEnd {
     mode: TurnMode::Final,
     ..PLAIN
 };
-const LAST: TurnEnd = TurnEnd {
+const LAST: TurnEnd<'_> = TurnEnd {
     mode: TurnMode::Last,
     ..PLAIN
 };
 
-fn sure(turn: TurnEnd, kind: SignalType) -> TurnEnd {
+fn sure(turn: TurnEnd<'_>, kind: SignalType) -> TurnEnd<'_> {
     TurnEnd {
         signal: Some((kind, 0.9)),
         ..turn
     }
 }
 
-fn unsure(turn: TurnEnd, kind: SignalType) -> TurnEnd {
+fn unsure(turn: TurnEnd<'_>, kind: SignalType) -> TurnEnd<'_> {
     TurnEnd {
         signal: Some((kind, 0.2)),
         ..turn
     }
 }
 
-fn calling(turn: TurnEnd) -> TurnEnd {
+fn calling(turn: TurnEnd<'_>) -> TurnEnd<'_> {
     TurnEnd {
         calls: Presence::Some,
         ..turn
     }
 }
 
-fn after(fallback: FallbackDone, turn: TurnEnd) -> TurnEnd {
+fn after(fallback: FallbackDone, turn: TurnEnd<'_>) -> TurnEnd<'_> {
     TurnEnd { fallback, ..turn }
 }
 
-fn mute(turn: TurnEnd) -> TurnEnd {
+fn mute(turn: TurnEnd<'_>) -> TurnEnd<'_> {
     TurnEnd {
         text: Presence::None,
         ..turn
@@ -345,8 +349,8 @@ fn rows_17_and_18_silence() {
     ]);
 }
 
-fn check(rows: &[(&str, TurnEnd, u8, Verdict)]) {
+fn check(rows: &[(&str, TurnEnd<'_>, u8, Verdict)]) {
     for (name, turn, row, verdict) in rows {
-        assert_eq!(DecisionTable.verdict(turn), (Row(*row), *verdict), "{name}");
+        assert_eq!(DecisionTable.look_up(turn), (Row(*row), *verdict), "{name}");
     }
 }

@@ -73,6 +73,9 @@ pub struct ApprovalGiven {
 pub struct ToolAttached {
     /// Its name.
     pub tool: String,
+    /// What the model is told of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
     /// Who attached it.
     pub by: By,
 }
@@ -106,11 +109,14 @@ pub struct Deleted {
     pub by: By,
 }
 
-/// `control.reloaded`: in the log of `system`.
+/// `control.reloaded`: the configuration was read anew. In the log of `system`; never with a value, which may be
+/// a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloaded {
-    /// What was read anew.
-    pub parts: Vec<String>,
+    /// The keys that have other values from now on.
+    pub changed: Vec<String>,
+    /// The keys whose new values count after the next start.
+    pub waiting: Vec<String>,
     /// Who wanted it.
     pub by: By,
 }
@@ -132,6 +138,9 @@ facts! {
         Finished(Act) = "control.finished",
         /// See [`Steered`].
         Steered(Steered) = "control.steered",
+        /// Words came when no call was left that they could go into: they are the next query, whose acceptance
+        /// follows.
+        SteeredLate(Act) = "control.steered_late",
         /// See [`BudgetSet`].
         BudgetSet(BudgetSet) = "control.budget_set",
         /// See [`Continued`].

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::Recovery,
     journal::Journal,
-    kernel::{Command, DecisionTable, Row, TurnEnd, TurnPolicy, Verdict},
+    kernel::{Command, DecisionTable, TurnEnd, TurnPolicy, Verdict},
     llm::{Scripted, scripted::ScriptedReply},
     model::{BusyPolicy, Event, Seq, Submission, Usage},
     testkit::{Obstacle, Obstructed, TestOracle, TestSession, TestSystem, let_pass},
@@ -315,7 +315,7 @@ async fn a_child_that_had_answered_before_it_is_told_counts_all_the_same() {
 struct Bell(Arc<Notify>);
 
 impl TurnPolicy for Bell {
-    fn verdict(&self, turn: &TurnEnd) -> (Row, Verdict) {
+    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
         self.0.notify_one();
         DecisionTable.verdict(turn)
     }

@@ -1,14 +1,18 @@
 //! What following a query costs, and where it begins.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{Progress, SessionHandle, Watch},
-    journal::Journal,
+    actor::{Detail, Frames, Progress, SessionHandle, Watch},
+    journal::{Append, Journal, Memory, Standing},
     llm::Scripted,
-    model::{Event, Submission},
-    testkit::{Obstructed, TestOracle, TestSession},
+    model::{
+        Event, Outcome, QueryId, Record, Seq, Submission, Timestamp, Usage,
+        record::{Fact, Finished, QueryFact},
+    },
+    testkit::{Obstructed, TestOracle, TestSession, TestTool},
 };
+use serde_json::json;
 
 use super::{HOUR, done};
 
@@ -72,4 +76,93 @@ async fn a_message_with_a_key_costs_the_same_however_long_its_session_is() {
         assert_eq!(again, all[number], "{number}");
     }
     assert_eq!(session.kinds().await.unwrap().len() as u64, known.last.0);
+}
+
+/// The query's end, as somebody else records it who has claimed the session.
+async fn ended_elsewhere(journal: &Memory, session: &TestSession, query: QueryId) -> Seq {
+    let claim = journal.claim(session.key().clone()).await.unwrap();
+    let end = Record {
+        at: Timestamp::from_millis(0),
+        query: Some(query),
+        turn: None,
+        fact: Fact::Query(QueryFact::Finished(Finished {
+            outcome: Outcome::Cancelled,
+            answer: String::new(),
+            turns: 0,
+            usage: Usage::default(),
+        })),
+    };
+    let append = Append {
+        sid: claim.sid,
+        epoch: claim.epoch,
+        after: claim.last,
+        records: vec![Arc::new(end)],
+        leaves: Standing::Resting,
+    };
+    journal.append(append).await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_waiting_again_and_again_hears_of_what_others_record_all_the_same() {
+    // As often as streams say that they are still there.
+    const PATIENCE: Duration = Duration::from_secs(15);
+    let journal = Arc::new(Memory::new());
+    let tool = TestTool::new("look").needs_approval();
+    let oracle = TestOracle::new(Scripted::new().calls("Looking.", [("look", json!({}))]))
+        .tool(tool)
+        .journal(journal.clone())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let handle: &SessionHandle = &session;
+    let mut watch = handle.ask(Submission::new("look")).await.unwrap();
+    session.wait_for("approval.requested").await.unwrap();
+    let last = handle.last().await.unwrap().unwrap();
+    let mut follow = handle.follow(last, Frames::No).await.unwrap();
+    let end = ended_elsewhere(&journal, &session, watch.query()).await;
+    let (mut watched, mut followed) = (None, None);
+    for _ in 0..4 {
+        while let Ok(told) = tokio::time::timeout(PATIENCE, watch.next()).await {
+            match told.unwrap() {
+                Some(Progress::Event(event)) => watched = Some(event.seq),
+                Some(Progress::Frame(_)) => {}
+                None => break,
+            }
+        }
+        if let Ok(told) = tokio::time::timeout(PATIENCE, follow.next()).await {
+            let Progress::Event(event) = told.unwrap() else {
+                continue;
+            };
+            followed = Some(event.seq);
+        }
+    }
+    assert_eq!((watched, followed), (Some(end), Some(end)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_slowly_for_little_misses_nothing() {
+    let script = (0..12).fold(Scripted::new(), |script, number| {
+        script.reply(super::more(
+            &format!("Part {number}."),
+            &format!("part {number}"),
+        ))
+    });
+    let oracle = TestOracle::new(script.reply(done("All.")))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    let handle: &SessionHandle = &session;
+    let watch = handle
+        .ask_for(Submission::new("tell"), Detail::Events)
+        .await
+        .unwrap();
+    let query = watch.query();
+    session.wait_for("query.finished").await.unwrap();
+    let all = session.events_of(query).await.unwrap();
+    assert!(all.len() > 32, "more than waits: {}", all.len());
+    assert_eq!(told(watch).await, all);
+    let again = handle.watch_for(query, Detail::Events).await.unwrap();
+    assert_eq!(told(again).await, all);
 }

@@ -4,7 +4,9 @@ use oracle_agent::{
     actor::AskError,
     kernel::{Command, Refusal},
     llm::Scripted,
-    model::{By, ForkPoint, Import, QueryId, Seq, SessionKey, SessionName, Submission, Turn},
+    model::{
+        By, ForkPoint, Import, ProfileName, QueryId, Seq, SessionKey, SessionName, Submission, Turn,
+    },
     testkit::{TestOracle, TestSystem, TestTool},
 };
 use serde_json::json;
@@ -159,6 +161,27 @@ async fn a_query_that_runs_is_cut_in_the_fork_and_goes_on_in_its_source() {
         .wait_for_after(Seq(12), "query.finished")
         .await
         .unwrap();
+    assert_eq!(end.payload["outcome"], "answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_wants_a_name_that_is_at_work_takes_nothing_from_it() {
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("One."));
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs())
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("first")).await.unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    let profile = ProfileName::oracle();
+    let made = oracle.oracle().create(key("s"), profile, None).await;
+    assert!(matches!(made, Err(AskError::Refused(Refusal::AlreadyOpen))));
+    // It is not fenced either, so that its query comes to its end.
+    let end = session.wait_for("query.finished").await.unwrap();
     assert_eq!(end.payload["outcome"], "answered");
 }
 

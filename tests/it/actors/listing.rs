@@ -1,16 +1,17 @@
 //! Lists of sessions and of what waits for a person, deletion, and the end of a system.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::{AskError, Oracle, SessionFilter, SessionState, Take},
-    journal::Standing,
+    actor::{Approval, AskError, Oracle, SessionFilter, SessionState, Take},
+    journal::{Journal as _, Standing},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{
-        By, Seq, SessionKey, SessionName, Submission, TenantId, Timestamp, record::ApprovalVerdict,
+        By, ForkPoint, Limits, QueryId, Seq, SessionKey, SessionName, Submission, TenantId,
+        Timestamp, record::ApprovalVerdict,
     },
-    testkit::{TestOracle, TestSystem, TestTool, let_pass},
+    testkit::{Obstacle, Obstructed, TestOracle, TestSystem, TestTool, let_pass},
 };
 use serde_json::json;
 
@@ -139,20 +140,16 @@ async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
         session.wait_for("approval.requested").await.unwrap();
         let_pass(Duration::from_secs(1)).await;
     }
-    let tenant = TenantId::local();
-    let waiting = before.oracle().approvals(&tenant, 9).await.unwrap();
-    let told = waiting.iter();
+    let there = waiting(&before, 9).await;
+    let told = there.iter();
     let told: Vec<_> = told
         .map(|waits| (waits.session.name.as_str(), waits.call.name.as_str()))
         .collect();
     assert_eq!(told, [("a", "deploy"), ("b", "deploy")], "the oldest first");
-    assert_eq!(waiting[0].call.parsed().unwrap(), json!({ "to": "prod" }));
+    assert_eq!(there[0].call.parsed().unwrap(), json!({ "to": "prod" }));
     // Out of memory, it waits on.
     let_pass(HOUR).await;
-    assert_eq!(
-        before.oracle().approvals(&tenant, 9).await.unwrap(),
-        waiting
-    );
+    assert_eq!(waiting(&before, 9).await, there);
     before.shut_down(Duration::ZERO).await;
 
     let after = asks().journal(journal);
@@ -161,28 +158,90 @@ async fn what_waits_for_a_person_is_found_wherever_its_session_is() {
         .start()
         .await
         .unwrap();
-    assert_eq!(after.oracle().approvals(&tenant, 9).await.unwrap(), waiting);
-    assert_eq!(
-        after.oracle().approvals(&tenant, 1).await.unwrap(),
-        waiting[..1]
-    );
+    assert_eq!(waiting(&after, 9).await, there);
+    assert_eq!(waiting(&after, 1).await, there[..1]);
     let session = after.session("a").unwrap();
     let answer = Command::AnswerApproval {
-        call: waiting[0].call.id.clone(),
+        call: there[0].call.id.clone(),
         verdict: ApprovalVerdict::Approved,
     };
     session.command(answer).await.unwrap();
     session.wait_for("query.finished").await.unwrap();
-    assert_eq!(
-        after.oracle().approvals(&tenant, 9).await.unwrap(),
-        waiting[1..]
-    );
+    assert_eq!(waiting(&after, 9).await, there[1..]);
     after
         .oracle()
         .delete(&key("b"), Take::Anyway)
         .await
         .unwrap();
-    assert_eq!(after.oracle().approvals(&tenant, 9).await.unwrap(), []);
+    assert_eq!(waiting(&after, 9).await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_not_all() {
+    let journal = memory();
+    let before = asks().journal(journal.clone()).start().await.unwrap();
+    for number in 0..20 {
+        let session = before.session(&format!("s{number}")).unwrap();
+        session.submit(Submission::new("deploy it")).await.unwrap();
+        session.wait_for("approval.requested").await.unwrap();
+    }
+    before.shut_down(Duration::ZERO).await;
+
+    let slow = Obstructed::new(journal);
+    let after = asks().journal(Arc::new(slow.clone()));
+    let after = after
+        .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
+        .start()
+        .await
+        .unwrap();
+    slow.set(Obstacle::SilentReads);
+    let told = after
+        .oracle()
+        .approvals(&TenantId::local(), 99)
+        .await
+        .unwrap();
+    assert_eq!((told.approvals.len(), told.incomplete), (0, true));
+    assert_eq!(slow.hits(), 8, "no more at a time");
+    slow.set(Obstacle::None);
+    let told = after
+        .oracle()
+        .approvals(&TenantId::local(), 99)
+        .await
+        .unwrap();
+    assert_eq!((told.approvals.len(), told.incomplete), (20, false));
+    // What is known is told, whatever the journal does now.
+    slow.set(Obstacle::SilentReads);
+    let again = after
+        .oracle()
+        .approvals(&TenantId::local(), 99)
+        .await
+        .unwrap();
+    assert_eq!(again, told);
+    // One that cannot be read is missing, and that is said.
+    let broken = Obstructed::new(after.journal());
+    after.shut_down(Duration::ZERO).await;
+    let last = asks().journal(Arc::new(broken.clone()));
+    let last = last
+        .settings(|settings| settings.recovery = oracle_agent::actor::Recovery::OnDemand)
+        .start()
+        .await
+        .unwrap();
+    slow.set(Obstacle::None);
+    let known = broken.find(key("s7")).await.unwrap().unwrap();
+    broken.set(Obstacle::Unreadable(known.sid));
+    let told = last
+        .oracle()
+        .approvals(&TenantId::local(), 99)
+        .await
+        .unwrap();
+    assert_eq!((told.approvals.len(), told.incomplete), (19, true));
+}
+
+async fn waiting(system: &TestSystem, limit: usize) -> Vec<Approval> {
+    let told = system.oracle().approvals(&TenantId::local(), limit).await;
+    let told = told.unwrap();
+    assert!(!told.incomplete);
+    told.approvals
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,6 +276,19 @@ async fn a_session_is_deleted_for_good_and_the_system_says_who_wanted_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deletion_is_done_and_on_record_also_where_nobody_waits_for_it_any_more() {
+    let oracle = some_sessions().await;
+    let anna = oracle.oracle().acting(By::new("anna"));
+    let busy = key("a.2");
+    let given_up = tokio::time::timeout(Duration::ZERO, anna.delete(&busy, Take::Anyway));
+    assert!(given_up.await.is_err());
+    let log = oracle.session("system").unwrap();
+    let deleted = log.wait_for("control.deleted").await.unwrap();
+    assert_eq!(deleted.payload["session"]["name"], "a.2");
+    assert_eq!(oracle.journal().find(key("a.2")).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_drains_and_ends_a_system_is_told_in_its_log() {
     let oracle = some_sessions().await;
     let anna = oracle.oracle().acting(By::new("anna"));
@@ -227,7 +299,18 @@ async fn who_drains_and_ends_a_system_is_told_in_its_log() {
         .unwrap()
         .submit(Submission::new("more"))
         .await;
-    assert!(matches!(refused, Err(AskError::Stopped)));
+    let drains = |error: AskError| matches!(error, AskError::Refused(Refusal::Draining));
+    assert!(drains(refused.unwrap_err()));
+    // Neither does what was forced to its end go on, nor does a copy begin.
+    let goes_on = oracle.session("c").unwrap();
+    let goes_on = goes_on.command(Command::Continue(Limits::default())).await;
+    assert!(drains(goes_on.unwrap_err()));
+    let point = ForkPoint {
+        query: QueryId(1),
+        turn: None,
+    };
+    let copy = anna.fork(&key("c"), point, name("d")).await;
+    assert!(drains(copy.err().unwrap()));
     anna.shut_down();
     oracle.oracle().told_to_end().await;
     let log = oracle.session("system").unwrap();

@@ -1,11 +1,16 @@
 //! Systems as a whole: their ends, their neighbours, and what the next one finds.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    actor::AskError,
+    actor::{AskError, Take},
+    journal::{
+        Journal, Memory, Sqlite,
+        faulty::{Failure, Faulty, Operation, Plan},
+    },
+    kernel::Refusal,
     llm::Scripted,
-    model::{Seq, Submission},
+    model::{By, Seq, SessionKey, SessionName, Submission},
     testkit::{Probe, TestOracle, TestTool, let_pass},
 };
 use serde_json::json;
@@ -33,7 +38,8 @@ async fn shutting_down_lets_running_queries_end_and_takes_no_new_ones() {
     };
     let (answer, late, ()) = tokio::join!(watch.answer(), late, oracle.shut_down(HOUR));
     assert_eq!(end(&answer.unwrap()), answered("Fine."));
-    assert!(matches!(late, Err(AskError::Stopped)), "{late:?}");
+    let drains = matches!(late, Err(AskError::Refused(Refusal::Draining)));
+    assert!(drains, "{late:?}");
     assert_eq!(other.kinds().await.unwrap(), Vec::<String>::new());
 }
 
@@ -223,4 +229,41 @@ async fn looking_at_a_session_does_not_open_it() {
     assert_eq!(session.kinds().await.unwrap(), Vec::<String>::new());
     session.ask("hello?").await.unwrap();
     assert_eq!(session.view().await.unwrap().state, "idle");
+}
+
+#[tokio::test]
+async fn who_ended_a_system_is_on_record_when_it_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = |why: &str| panic!("the journal is broken: {why}");
+    let journal = Arc::new(Sqlite::open(folder.path(), Box::new(broken)).unwrap());
+    let oracle = TestOracle::new(Scripted::new()).journal(journal.clone());
+    let oracle = oracle.start().await.unwrap();
+    oracle.oracle().acting(By::new("anna")).shut_down();
+    oracle.shut_down(Duration::ZERO).await;
+    let key = SessionKey::local(SessionName::system());
+    let known = journal.find(key).await.unwrap().unwrap();
+    let log = journal.read(known.sid, Seq(0), 9).await.unwrap();
+    let kinds: Vec<_> = log.iter().map(|entry| entry.record.fact.kind()).collect();
+    assert_eq!(kinds, ["session.opened", "control.shut_down"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_goes_on_whose_session_was_taken_to_be_deleted_and_was_not() {
+    let plan = Plan::new().fail(Operation::Delete, 1, Failure::NotDone);
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done("Fine."));
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("slow").hangs_once("found").repeatable())
+        .journal(Arc::new(Faulty::new(Memory::new(), plan)))
+        .start()
+        .await
+        .unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("look")).await.unwrap();
+    session.wait_for("tool.started").await.unwrap();
+    let deleted = oracle.oracle().delete(session.key(), Take::Anyway).await;
+    assert!(matches!(deleted, Err(AskError::Journal(_))), "{deleted:?}");
+    let end = session.wait_for("query.finished").await.unwrap();
+    assert_eq!(end.payload["outcome"], "answered");
 }

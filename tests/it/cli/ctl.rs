@@ -68,6 +68,7 @@ fn an_operator_looks_after_a_server() {
             "session   default/review\nstate     idle\n",
         ),
         ("ctl tail review --limit 2", 0, "query.accepted"),
+        ("ctl tenants", 0, "default\n"),
         ("ctl approvals", 0, ""),
         ("ctl interrupt review", 1, ""),
         ("ctl budget review --turns 9", 1, ""),
@@ -132,4 +133,65 @@ fn an_operator_looks_after_a_server() {
     assert_eq!(last["seen"], "end", "{last}");
     assert!(watch.wait().unwrap().success());
     assert!(!control.exists());
+}
+
+const CONFIG: &str =
+    "[tools]\nattachable = ['thread_search']\n[model]\nchain = 'scripted/script.json'\n";
+
+#[test]
+fn a_configuration_is_read_anew_by_command_and_by_signal() {
+    let place = place();
+    let config = place.path("oracle.toml");
+    std::fs::write(&config, CONFIG).unwrap();
+    let serve = "serve --listen 127.0.0.1:0 --config oracle.toml";
+    let mut server = Served::start(&place, serve);
+    while !server
+        .err
+        .next()
+        .unwrap()
+        .unwrap()
+        .contains("asks nobody for a key")
+    {}
+    let control = place.data.path().join("oracle/control.sock");
+    while !control.exists() {
+        std::thread::yield_now();
+    }
+    // What is ready by configuration alone.
+    let attached = run(&place, "ctl attach review thread_search");
+    assert_eq!(attached, (Some(0), "done\n".to_owned(), String::new()));
+    assert_eq!(run(&place, "ctl attach review thread_search").0, Some(1));
+
+    let reloaded = run(&place, "ctl reload");
+    assert_eq!(
+        reloaded,
+        (Some(0), "nothing has changed\n".to_owned(), String::new())
+    );
+    let more = format!("{CONFIG}[oracle]\nmax_turns = 7\n[server]\nprogress = true\n");
+    std::fs::write(&config, &more).unwrap();
+    let (code, out, err) = run(&place, "ctl reload");
+    let told = "changed: oracle.max_turns\nafter the next start: server.progress\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), told, ""));
+    std::fs::write(
+        &config,
+        "[oracle]\nmax_turns = 0\n[model]\nchain = 'nobody/x'\n",
+    )
+    .unwrap();
+    let (code, out, err) = run(&place, "ctl reload");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(
+        err.contains("oracle.toml:2: `oracle.max_turns` is `0`"),
+        "{err}"
+    );
+
+    std::fs::write(&config, CONFIG).unwrap();
+    server.signal("HUP");
+    let told = server.err.next().unwrap().unwrap();
+    assert_eq!(
+        told,
+        "oracle: read the configuration: changed: oracle.max_turns"
+    );
+    let (_, out, _) = run(&place, "ctl tail system");
+    assert!(out.contains("control.reloaded"), "{out}");
+    server.signal("TERM");
+    assert_eq!(server.end().1, Some(0));
 }

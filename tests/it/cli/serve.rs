@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::Place;
 
-const DONE: &str =
+pub(super) const DONE: &str =
     "Fine. <signal type='context_sufficient'><sources_found>1</sources_found></signal>";
 
 /// Sessions whose model is asked.
@@ -26,7 +26,7 @@ const CALLING: &str = "oracle_sessions_live{state=\"calling\"}";
 /// How often a figure is looked at before it is given up.
 const LOOKS: usize = 20_000;
 
-/// A server that runs.
+/// A server that runs. It is killed when nobody waits for its end any more.
 pub(super) struct Served {
     child: Child,
     pub(super) err: Lines<BufReader<ChildStderr>>,
@@ -35,19 +35,39 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn start(place: &Place, line: &str) -> Self {
-        let mut child = place.oracle(line).command().spawn().unwrap();
+        let (server, before) = Self::of(place.oracle(line).command());
+        assert!(before.is_empty(), "{before:?}");
+        server
+    }
+
+    /// The server that this command starts, and what it says before it listens.
+    pub(super) fn of(mut command: Command) -> (Self, Vec<String>) {
+        let mut child = command.spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = err.next().unwrap().unwrap();
-        let address = first.strip_prefix("oracle: listens on http://");
-        let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
-        Self {
+        let mut before = Vec::new();
+        let address = loop {
+            let Some(line) = err.next() else {
+                panic!("it ended: {before:?}");
+            };
+            let line = line.unwrap();
+            match line.strip_prefix("oracle: listens on http://") {
+                Some(address) => break address.to_owned(),
+                None => before.push(line),
+            }
+        };
+        let server = Self {
             child,
             err,
             address,
-        }
+        };
+        (server, before)
     }
 
-    fn get(&self, path: &str) -> String {
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn get(&self, path: &str) -> String {
         let mut tcp = TcpStream::connect(&self.address).unwrap();
         let host = &self.address;
         let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
@@ -68,7 +88,7 @@ impl Served {
     }
 
     /// Returns when it has come to this.
-    fn comes_to(&self, name: &str, wanted: usize) {
+    pub(super) fn comes_to(&self, name: &str, wanted: usize) {
         let mut tries = 0..LOOKS;
         assert!(
             tries.any(|_| self.figure(name) == wanted as u64),
@@ -77,7 +97,7 @@ impl Served {
         );
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(killed.success());
@@ -85,12 +105,20 @@ impl Served {
 
     /// The rest of what it says, and its exit code.
     pub(super) fn end(mut self) -> (Vec<String>, Option<i32>) {
-        let err = self.err.map(Result::unwrap).collect();
+        let err = self.err.by_ref().map(Result::unwrap).collect();
         (err, self.child.wait().unwrap().code())
     }
 }
 
-fn place(turns: &serde_json::Value) -> Place {
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Whoever has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(super) fn place(turns: &serde_json::Value) -> Place {
     let script = json!({ "turns": turns }).to_string();
     Place::new(&[("script.json", &script)])
 }
@@ -163,7 +191,7 @@ async fn accept(place: &Place) {
     system.die().await;
 }
 
-fn journal(place: &Place) -> Arc<dyn Journal> {
+pub(super) fn journal(place: &Place) -> Arc<dyn Journal> {
     let folder = place.data.path().join("oracle");
     let journal = Sqlite::open(&folder, Box::new(|why| panic!("{why}")));
     Arc::new(journal.unwrap())

@@ -37,7 +37,9 @@ fn explains(place: &str, body: &str, key: &str, mark: &str) {
 fn the_documented_file_names_every_key_with_a_word_about_it() {
     // Unlike TOML, JSON shows optional keys that are not set.
     let mut all = serde_json::to_value(Config::default()).unwrap();
-    all.as_object_mut().unwrap().remove("providers");
+    for list in ["profiles", "providers"] {
+        all.as_object_mut().unwrap().remove(list);
+    }
     let mut keys = 0;
     for (section, values) in all.as_object().unwrap() {
         let head = format!("\n[{section}]\n");
@@ -56,8 +58,28 @@ fn the_documented_file_names_every_key_with_a_word_about_it() {
             .split_once(" = ")
             .is_some_and(|(key, _)| !key.contains(' '))
     };
-    let (sections, _) = DOCUMENTED.split_once("#[[providers]]").unwrap();
+    let (sections, _) = DOCUMENTED.split_once("#[[profiles]]").unwrap();
     assert_eq!(sections.lines().filter(set).count(), keys, "a key too many");
+}
+
+#[test]
+fn the_documented_profile_has_every_key_with_a_word_about_it() {
+    let (_, body) = DOCUMENTED.split_once("#[[profiles]]").unwrap();
+    let (body, _) = body.split_once("#[[providers]]").unwrap();
+    let file = "[[profiles]]\nname = 'x'\nxyzzy = 1\n";
+    let said = super::problems(&sources(file, &[], &[])).join("\n");
+    let (_, known) = said.split_once("`[[profiles]]` has ").unwrap();
+    let known: Vec<&str> = known.split(", ").collect();
+    for key in &known {
+        explains("[[profiles]]", body, key, "#");
+    }
+    assert_eq!(known.len(), 18, "{known:?}");
+    let set = |line: &&str| line.starts_with('#') && !line.starts_with("# ");
+    assert_eq!(
+        body.lines().filter(set).count(),
+        known.len(),
+        "a key too many"
+    );
 }
 
 #[test]
@@ -102,7 +124,7 @@ fn the_examples_of_optional_keys_are_good() {
         !shown.contains("null"),
         "an optional key has no example: {shown}"
     );
-    assert_eq!(config.providers.len(), 2);
+    assert_eq!((config.profiles.len(), config.providers.len()), (1, 2));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn mistakes_are_told_in_one_line_each() {
         (
             "a section like no other",
             "[colours]",
-            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, model, session, supervisor, actors, server, tenants, data and [[providers]]",
+            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, model, session, supervisor, actors, server, tenants, data, [[profiles]] and [[providers]]",
         ),
         (
             "a value for a section",

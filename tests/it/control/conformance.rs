@@ -1,5 +1,7 @@
 //! The same list of verbs over every transport, in one order, each time to a new system.
 
+use std::collections::BTreeSet;
+
 use oracle_agent::{
     control::{Verb, Watching},
     model::{Principal, Seq, SessionName, TenantId, access::Role},
@@ -16,6 +18,11 @@ const CASES: &[(&str, &str)] = &[
     (r#"{"verb":"list"}"#, "sessions"),
     (r#"{"verb":"list","state":"running"}"#, "sessions"),
     (r#"{"verb":"list","tenant":"nobody"}"#, "sessions"),
+    (r#"{"verb":"tenants"}"#, "tenants"),
+    (
+        r#"{"verb":"tenants","after":"default","limit":1}"#,
+        "tenants",
+    ),
     (r#"{"verb":"inspect","session":"s"}"#, "session"),
     (r#"{"verb":"inspect","session":"default/s"}"#, "session"),
     (r#"{"verb":"inspect","session":"nobody/s"}"#, "no_session"),
@@ -112,6 +119,8 @@ const CASES: &[(&str, &str)] = &[
     ),
     (r#"{"verb":"pause","session":"system"}"#, "reserved"),
     (r#"{"verb":"list"}"#, "sessions"),
+    // The system of a test has none.
+    (r#"{"verb":"reload"}"#, "not_reloadable"),
     (r#"{"verb":"drain"}"#, "done"),
     (r#"{"verb":"shut_down"}"#, "done"),
 ];
@@ -120,7 +129,8 @@ const CASES: &[(&str, &str)] = &[
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            for name in ["at", "since", "updated", "process"] {
+            // Leaving memory is an event too, and comes when it comes.
+            for name in ["at", "since", "updated", "process", "last"] {
                 if let Some(time) = fields.get_mut(name) {
                     *time = Value::Null;
                 }
@@ -149,7 +159,7 @@ async fn play(name: &str) -> Vec<(String, Value)> {
         played.push(((*asked).to_owned(), got));
     }
     // What was asked of what is not there has made nothing.
-    let names: Vec<&str> = played[CASES.len() - 3].1["sessions"]
+    let names: Vec<&str> = played[CASES.len() - 4].1["sessions"]
         .as_array()
         .unwrap()
         .iter()
@@ -174,23 +184,86 @@ async fn every_transport_answers_the_same() {
     }
 }
 
+/// What each verb says that is about a session, besides which.
+const OF_A_SESSION: &[(&str, &str)] = &[
+    ("inspect", ""),
+    ("tail", ""),
+    ("pause", ""),
+    ("resume", ""),
+    ("interrupt", ""),
+    ("finish_now", ""),
+    ("steer", r#","text":"Faster.""#),
+    ("set_budget", r#","limits":{"max_turns":9}"#),
+    ("continue", r#","limits":{"max_turns":9}"#),
+    ("restart", ""),
+    ("release", ""),
+    ("fork", r#","into":"copy","query":1"#),
+    ("close", ""),
+    ("delete", r#","anyway":true"#),
+    ("approve", r#","call":"c""#),
+    ("deny", r#","call":"c""#),
+    ("attach_tool", r#","tool":"extra""#),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_verb_makes_a_session_that_is_not_there() {
+    for name in WAYS {
+        let system = system().await;
+        let mut way = Way::to(name, &system).await;
+        for (verb, more) in OF_A_SESSION {
+            for session in ["none", "nobody/none"] {
+                let text = format!(r#"{{"verb":"{verb}","session":"{session}"{more}}}"#);
+                let asked: Verb = serde_json::from_str(&text).unwrap();
+                assert!(asked.session().is_some());
+                let refused = way.ask(Principal::local(), asked).await.unwrap_err();
+                assert_eq!(refused.0, "no_session", "{name}: {text}: {}", refused.1);
+            }
+        }
+        // Nothing of them is kept anywhere.
+        let journal = system.journal();
+        let tenants = journal.tenants(None, 9).await.unwrap();
+        assert_eq!(tenants, [TenantId::local()], "{name}");
+        let kept = journal.list(TenantId::local(), None, 9).await.unwrap();
+        let kept: Vec<&str> = kept.iter().map(|known| known.key.name.as_str()).collect();
+        assert_eq!(kept, ["busy", "s", "waits"], "{name}");
+    }
+}
+
+/// All verbs, as serde tells them.
+fn verbs() -> BTreeSet<String> {
+    let unknown = serde_json::from_str::<Verb>(r#"{"verb":"?"}"#).unwrap_err();
+    let told = unknown.to_string();
+    let known = told.split('`').skip(3).step_by(2).map(str::to_owned);
+    let known: BTreeSet<String> = known.collect();
+    assert!(known.len() > 15, "{told}");
+    known
+}
+
+#[test]
+fn every_verb_about_a_session_is_asked_of_one_that_is_not_there() {
+    let without = [
+        "list",
+        "tenants",
+        "approvals",
+        "drain",
+        "shut_down",
+        "reload",
+    ];
+    let asked = OF_A_SESSION.iter().map(|(verb, _)| (*verb).to_owned());
+    let all: BTreeSet<String> = asked.chain(without.map(str::to_owned)).collect();
+    assert_eq!(all, verbs());
+}
+
 #[test]
 fn every_verb_is_asked() {
-    let asked: std::collections::BTreeSet<String> = CASES
+    let asked: BTreeSet<String> = CASES
         .iter()
         .map(|(asked, _)| {
             let asked: Value = serde_json::from_str(asked).unwrap();
             asked["verb"].as_str().unwrap().to_owned()
         })
         .collect();
-    // As serde tells them.
-    let unknown = serde_json::from_str::<Verb>(r#"{"verb":"?"}"#).unwrap_err();
-    let told = unknown.to_string();
-    let known: Vec<&str> = told.split('`').skip(3).step_by(2).collect();
-    assert!(known.len() > 15, "{told}");
-    for verb in known {
-        assert!(asked.contains(verb), "nobody asks `{verb}`");
-    }
+    assert_eq!(asked, verbs());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,6 +413,7 @@ async fn what_cannot_be_watched_is_refused_alike() {
         for (session, after, code) in [
             (Some("none"), None, "no_session"),
             (None, Some(Seq(1)), "invalid_value"),
+            (Some("s"), Some(Seq(9_999)), "invalid_value"),
         ] {
             let wanted = Watching {
                 session: session.map(|name| name.parse().unwrap()),

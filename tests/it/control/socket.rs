@@ -3,7 +3,7 @@
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use oracle_agent::control::{
-    Controller,
+    Controller, Watching,
     socket::{Client, NAME, ServeError, Server},
 };
 use serde_json::Value;
@@ -30,6 +30,8 @@ async fn what_is_no_verb_is_refused_and_the_line_stands() {
         ("[]", "expected"),
         ("{}", "missing field `verb`"),
         (r#"{"verb":"fly"}"#, "unknown variant `fly`"),
+        (r#"{"verb":19}"#, "`verb` has to be its name"),
+        (r#"["drain"]"#, "expected a map"),
         (r#"{"verb":"pause"}"#, "missing field `session`"),
         (r#"{"verb":"pause","session":"a b"}"#, "has the character"),
         (
@@ -91,4 +93,50 @@ fn there(folder: &Path) -> Vec<String> {
     let name =
         |file: std::io::Result<std::fs::DirEntry>| file.unwrap().file_name().into_string().unwrap();
     files.map(name).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_that_begin_at_once_do_not_both_have_the_channel() {
+    let system = system().await;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(NAME);
+    // The other one has only just begun: nobody listens yet.
+    let other = std::fs::File::open(folder.path()).unwrap();
+    other.try_lock().unwrap();
+    let controller = Controller::new(system.oracle().clone());
+    let taken = Server::listen(&path, controller.clone()).await;
+    assert!(matches!(taken, Err(ServeError::Taken { .. })));
+    drop(other);
+    let _server = Server::listen(&path, controller).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_watch_leave_room_for_verbs_and_who_finds_none_is_told() {
+    let system = system().await;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(NAME);
+    let server = Server::listen(&path, Controller::new(system.oracle().clone()));
+    let _server = server.await.unwrap();
+    let mut watching = Vec::new();
+    let refused = loop {
+        let client = Client::connect(&path).await.unwrap();
+        match client.watch(Watching::default()).await.unwrap() {
+            Ok(watched) => watching.push(watched),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!((watching.len(), refused.code.as_str()), (48, "overloaded"));
+    let mut asking = Vec::new();
+    let refused = loop {
+        let mut client = Client::connect(&path).await.unwrap();
+        let answer = exchange(&mut client, r#"{"verb":"inspect","session":"s"}"#).await;
+        if answer["ok"].is_null() {
+            break answer;
+        }
+        asking.push(client);
+    };
+    assert_eq!(refused["refused"]["code"], "overloaded");
+    assert!(refused["refused"]["retry_after_ms"].is_u64(), "{refused}");
+    // The one that was refused a watch may be on its way out.
+    assert!((15..=16).contains(&asking.len()), "{}", asking.len());
 }

@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use oracle_agent::{
     control::{Controller, Follow, Seen, Verb, Watching, port, socket},
     http::{Host, Settings, Shares, router},
-    model::{Principal, ProfileName},
+    model::Principal,
     testkit::TestSystem,
 };
 use ractor::{ActorRef, rpc::CallResult};
@@ -67,7 +67,6 @@ impl Way {
                     keys: std::sync::Arc::default(),
                     oracle: system.oracle().clone(),
                     journal: system.journal(),
-                    profiles: vec![ProfileName::oracle()],
                     settings: Settings::default(),
                 }))
                 .0,

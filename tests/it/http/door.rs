@@ -9,8 +9,9 @@ use oracle_agent::{
     testkit::{TestOracle, TestServer},
 };
 use reqwest::{Method, StatusCode};
+use serde_json::json;
 
-use super::{Raw, client, greeter, problem};
+use super::{Raw, client, greeter, problem, with};
 
 #[derive(Debug, thiserror::Error)]
 #[error("refused: {0}")]
@@ -47,7 +48,10 @@ impl Holder {
     }
 }
 
-fn change<T>(folder: &Path, change: impl FnOnce(&mut Book) -> Result<T, BookError>) -> T {
+pub(super) fn change<T>(
+    folder: &Path,
+    change: impl FnOnce(&mut Book) -> Result<T, BookError>,
+) -> T {
     let file = KeyFile::within(folder);
     file.change(|book| Ok::<_, Refused>(change(book)?)).unwrap()
 }
@@ -295,4 +299,80 @@ async fn a_tenant_has_so_many_requests_and_others_have_theirs() {
     let (status, code, _) = problem(refused).await;
     assert_eq!((status, code.as_str()), (429, "rate_limited"));
     assert_eq!(ask(&ops).await.unwrap().status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_keys_nobody_is_let_in_by_a_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = key(folder.path(), &ADMIN);
+    let open = TestServer::start(greeter()).await.unwrap();
+    let guarded = TestServer::guarded(greeter(), ring(folder.path()), |_| ());
+    let guarded = guarded.await.unwrap();
+    for header in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+        let ask = |server: &TestServer| {
+            let request = client().get(server.url(ROUTE)).bearer_auth(&good);
+            request.header(header, "192.0.2.7").send()
+        };
+        let (status, code, message) = problem(ask(&open).await.unwrap()).await;
+        assert_eq!((status, code.as_str()), (403, "no_keys_behind_proxy"));
+        assert!(message.contains("oracle keys create"), "{message}");
+        let through = ask(&guarded).await.unwrap();
+        assert_eq!(through.status(), StatusCode::NOT_FOUND, "{header}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_is_over_its_limits_can_still_be_operated() {
+    let oracle = greeter().settings(|settings| {
+        settings.tenants.all.requests_per_minute = Some(1);
+        settings.tenants.all.requests = Some(1);
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let ops = key(folder.path(), &ADMIN);
+    let user = key(folder.path(), &Holder::of("user", "default", Role::User));
+    let server = TestServer::guarded(oracle, ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let get = |path: &str, key: &str| client().get(server.url(path)).bearer_auth(key).send();
+    assert_eq!(
+        get(ROUTE, &user).await.unwrap().status(),
+        StatusCode::NOT_FOUND
+    );
+    for _ in 0..3 {
+        assert_eq!(
+            get("/metrics", &ops).await.unwrap().status(),
+            StatusCode::OK
+        );
+        let list = client().post(server.url("/api/control")).bearer_auth(&ops);
+        let list = with(list, &json!({"verb": "list"})).send();
+        assert_eq!(list.await.unwrap().status(), StatusCode::OK);
+    }
+    for (path, key) in [(ROUTE, &ops), (ROUTE, &user), ("/metrics", &user)] {
+        let refused = get(path, key).await.unwrap();
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_are_requests_at_a_time() {
+    let oracle = greeter().settings(|settings| settings.tenants.all.requests = Some(2));
+    let server = TestServer::start(oracle).await.unwrap();
+    let client = client();
+    let get = |path| client.get(server.url(path));
+    let made = client.post(server.url("/api/sessions"));
+    let made = with(made, &json!({"name": "s"})).send();
+    assert_eq!(made.await.unwrap().status(), StatusCode::CREATED);
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let stream = get("/api/sessions/s/events").header("accept", "text/event-stream");
+        let stream = stream.send().await.unwrap();
+        assert_eq!(stream.status(), StatusCode::OK);
+        streams.push(stream);
+    }
+    let refused = get(ROUTE).send().await.unwrap();
+    assert_eq!(refused.headers()["retry-after"], "1");
+    let (status, code, _) = problem(refused).await;
+    assert_eq!((status, code.as_str()), (429, "too_many_requests"));
+    drop(streams);
+    // When the server hears of it is for the machine to say.
+    while get(ROUTE).send().await.unwrap().status() != StatusCode::NOT_FOUND {}
 }

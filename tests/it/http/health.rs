@@ -6,7 +6,7 @@ use oracle_agent::{
     actor::{Count, Figures},
     journal::Memory,
     llm::Scripted,
-    model::{SessionKey, SessionName, Submission},
+    model::{Fault, SessionKey, SessionName, Submission, TenantId},
     testkit::{TestOracle, TestServer, TestTool},
 };
 use serde_json::Value;
@@ -67,9 +67,11 @@ async fn figures_are_those_of_the_conversation() {
     ] {
         assert_eq!(count(counts, name), want, "{name}");
     }
-    assert_eq!(figures.turn.count, 3);
+    assert_eq!((figures.turns, figures.turn.count), (3, 3));
     let parts = figures.queued.sum + figures.model.sum + figures.own.sum;
-    assert!(parts >= figures.turn.sum, "{figures:?}");
+    // Each part is told in whole microseconds.
+    let rounding = Duration::from_micros(3 * 4);
+    assert!(parts.abs_diff(figures.turn.sum) <= rounding, "{figures:?}");
     assert!(figures.commit.count >= 7, "{:?}", figures.commit);
     assert!(!figures.journal_fails);
     let live: u64 = figures.live.iter().map(|count| count.count).sum();
@@ -131,6 +133,16 @@ async fn metrics_are_text_that_can_be_parsed() {
             0.0,
         ),
         ("oracle_mailbox_waiting{actor=\"bus\",number=\"0\"}", 0.0),
+        ("oracle_gateway_mailbox_waiting{provider=\"scripted\"}", 0.0),
+        (
+            "oracle_gateway_capacity{provider=\"scripted\",state=\"running\"}",
+            256.0,
+        ),
+        (
+            "oracle_gateway_capacity{provider=\"scripted\",state=\"waiting\"}",
+            10_000.0,
+        ),
+        ("oracle_turns_total", 1.0),
     ] {
         assert_eq!(values.get(name), Some(&want), "{name} in\n{text}");
     }
@@ -157,7 +169,6 @@ mod without_sockets {
     use http_body_util::BodyExt as _;
     use oracle_agent::{
         http::{Host, Settings, Shares, router},
-        model::ProfileName,
         testkit::{Obstacle, Obstructed, TestSystem, let_pass},
     };
     use tower::ServiceExt as _;
@@ -169,7 +180,6 @@ mod without_sockets {
             keys: std::sync::Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
-            profiles: vec![ProfileName::oracle()],
             settings: Settings::default(),
         })
     }
@@ -196,23 +206,65 @@ mod without_sockets {
 
     #[tokio::test(start_paused = true)]
     async fn who_cannot_write_is_not_ready_until_it_can() {
+        for (obstacle, word) in [
+            (Obstacle::RefusedAppends, "cannot be written"),
+            (Obstacle::Down, "cannot be written"),
+            (Obstacle::SilentAppends, "does not answer"),
+        ] {
+            let journal = Obstructed::new(Arc::new(Memory::new()));
+            // From the start, when nothing has failed yet.
+            let oracle = greeter().journal(Arc::new(journal.clone()));
+            let system = oracle.start().await.unwrap();
+            journal.set(obstacle);
+            let (routes, _) = router(host(&system));
+            let (status, body) = readiness(&routes).await;
+            assert_eq!((status, &body["journal"]), (503, &word.into()));
+            journal.set(Obstacle::None);
+            let (status, _) = readiness(&routes).await;
+            assert_eq!(status, 503, "it is not asked all the time");
+            let_pass(Duration::from_secs(5)).await;
+            let (status, body) = readiness(&routes).await;
+            assert_eq!((status, &body["journal"]), (200, &"ok".into()));
+            let journal = system.journal();
+            let left = journal.list(TenantId::local(), None, 9).await.unwrap();
+            assert_eq!(left, [], "nothing is left of it");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_sessions_write_is_enough_to_be_ready() {
         let journal = Obstructed::new(Arc::new(Memory::new()));
         let oracle = greeter().journal(Arc::new(journal.clone()));
         let system = oracle.start().await.unwrap();
         let (routes, _) = router(host(&system));
         assert_eq!(readiness(&routes).await.0, 200);
+        system.session("s").unwrap().ask("hello").await.unwrap();
+        let_pass(Duration::from_secs(5)).await;
+        // Would be met by anything that is written.
         journal.set(Obstacle::RefusedAppends);
-        let session = system.session("s").unwrap();
-        assert!(session.submit(Submission::new("hello")).await.is_err());
-        // Not even the little that a look would write.
-        journal.set(Obstacle::Down);
-        let_pass(Duration::from_secs(3)).await;
-        let (status, body) = readiness(&routes).await;
-        assert_eq!(status, 503, "{body}");
-        assert_ne!(body["journal"], "ok");
-        journal.set(Obstacle::None);
-        let_pass(Duration::from_secs(3)).await;
-        let (status, body) = readiness(&routes).await;
-        assert_eq!((status, &body["journal"]), (200, &"ok".into()));
+        assert_eq!(readiness(&routes).await.0, 200);
+        assert_eq!(journal.hits(), 0);
+        let_pass(Duration::from_secs(5)).await;
+        assert_eq!(readiness(&routes).await.0, 503);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_circuit_that_has_cooled_down_does_not_wait_for_a_call_that_readiness_keeps_away() {
+        let fault = || Fault::retryable("server_error", "it does not work");
+        let oracle = TestOracle::new(Scripted::new().fault(fault())).settings(|settings| {
+            settings.gateway.breaker.failures = 1;
+            settings.gateway.breaker.cool_down = Duration::from_secs(10);
+        });
+        let oracle = oracle.policy(|policy| {
+            policy.retry.attempts = 1;
+            policy.retry.patience = Duration::ZERO;
+        });
+        let system = oracle.start().await.unwrap();
+        let (routes, _) = router(host(&system));
+        let answer = system.session("s").unwrap().ask("hello").await.unwrap();
+        assert_eq!(answer.outcome.reason(), Some("server_error"));
+        assert_eq!(readiness(&routes).await.0, 503);
+        let_pass(Duration::from_secs(10)).await;
+        assert_eq!(readiness(&routes).await.0, 200);
     }
 }

@@ -1,16 +1,18 @@
 //! What the server does not put up with, and whom that does not hurt.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use oracle_agent::{
+    journal::Memory,
     llm::Scripted,
     model::{SessionKey, SessionName, Submission},
-    testkit::{Silence, TestOracle, TestServer},
+    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer},
 };
+use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
-use super::{Raw, client, greeter, problem};
+use super::{Raw, client, greeter, problem, with};
 
 const GET: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -227,11 +229,30 @@ async fn bodies_of_all_together_have_a_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_anybody_may_ask_takes_no_body() {
+    let server = TestServer::start(greeter()).await.unwrap();
+    for (method, path, answer) in [
+        ("POST", "/healthz", "HTTP/1.1 405"),
+        ("POST", "/readyz", "HTTP/1.1 405"),
+        ("GET", "/healthz", "HTTP/1.1 200"),
+    ] {
+        let mut raw = Raw::to(server.address());
+        raw.send(&format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n"));
+        // Of which no more comes.
+        let answered = raw.send("content-length: 1024\r\n\r\nx").answer();
+        assert!(answered.starts_with(answer), "{method} {path}: {answered}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_as_many_queries_as_may_run_no_more_are_taken() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
     let server = server.await.unwrap();
-    assert!(server.host().room_for_a_query().is_ok());
+    let reserved = server.host().room_for_a_query().unwrap();
+    let refused = server.host().room_for_a_query().unwrap_err();
+    assert_eq!(refused.status(), 503, "one is being handed in");
+    drop(reserved);
     let key = SessionKey::local(SessionName::new("s").unwrap());
     let session = server.oracle().session(key);
     session.submit(Submission::new("hello")).await.unwrap();
@@ -239,4 +260,215 @@ async fn with_as_many_queries_as_may_run_no_more_are_taken() {
     assert_eq!(refused.status(), 503);
     session.cancel(None).await.unwrap();
     assert!(server.host().room_for_a_query().is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_was_read_makes_room_while_its_answer_is_made() {
+    let model = Silence::new(64, Scripted::new().reply("Hello."));
+    let server = TestServer::with(TestOracle::new(model), |settings| settings.max_body = 1_024);
+    let server = server.await.unwrap();
+    let client = client();
+    let padding = "x".repeat(900);
+    let asked = (0..64).map(|session| {
+        let question =
+            json!({"model": "oracle", "messages": [{"role": "user", "content": padding}]});
+        let request = client.post(server.url("/v1/chat/completions"));
+        let request = request.header("x-oracle-session", format!("s{session}"));
+        with(request, &question).send()
+    });
+    let while_they_wait = async {
+        while server.oracle().busy() < 64 {
+            tokio::task::yield_now().await;
+        }
+        let one = client.post(server.url("/nowhere")).body("x".repeat(1_024));
+        one.send().await.unwrap().status()
+    };
+    tokio::select! {
+        _ = join_all(asked) => panic!("they are not answered"),
+        status = while_they_wait => assert_eq!(status, 404),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_wait_for_its_answer_is_counted() {
+    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let server = TestServer::start(TestOracle::new(model)).await.unwrap();
+    let question =
+        json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]}).to_string();
+    let mut raw = Raw::to(server.address());
+    raw.send("POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n");
+    raw.send(&format!(
+        "content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        question.len()
+    ));
+    raw.send(&question);
+    while server.oracle().busy() < 1 {
+        tokio::task::yield_now().await;
+    }
+    drop(raw);
+    loop {
+        let metrics = client().get(server.url("/metrics")).send().await.unwrap();
+        let metrics = metrics.text().await.unwrap();
+        if metrics.contains("oracle_http_answers_total{status=\"left\"} 1\n") {
+            break;
+        }
+    }
+}
+
+/// Text of an event that stands in it and not by reference.
+const LONG: usize = 15_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_nobody_reads_are_cut_before_they_were_told_all() {
+    const STREAMS: usize = 20;
+    const MESSAGES: usize = 300;
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let server = TestServer::with(TestOracle::new(model), |settings| {
+        settings.write_timeout = Duration::from_millis(300);
+    });
+    let server = server.await.unwrap();
+    let text = "x".repeat(LONG);
+    let session = server.session("s").unwrap();
+    for number in 0..MESSAGES {
+        session
+            .submit(Submission::new(format!("{number} {text}")))
+            .await
+            .unwrap();
+        session.cancel(None).await.unwrap();
+    }
+    let head = "GET /api/sessions/s/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
+    let mut unread = [(); STREAMS].map(|()| Raw::to(server.address()));
+    for raw in &mut unread {
+        raw.send(head);
+    }
+    let client = client();
+    let figures = async || {
+        let answer = client.get(server.url("/metrics")).send().await.unwrap();
+        answer.text().await.unwrap()
+    };
+    let held = |streams: usize| format!("\noracle_http_requests_in_work {streams}\n");
+    for streams in [STREAMS, 0] {
+        // First all are there, then none is any more.
+        while !figures().await.contains(&held(streams)) {}
+    }
+    for mut raw in unread {
+        let told = tokio::task::spawn_blocking(move || raw.rest())
+            .await
+            .unwrap();
+        assert!(told.starts_with("HTTP/1.1 200") && told.len() > LONG);
+        assert!(
+            told.len() < 2 << 20,
+            "{} bytes for who reads nothing",
+            told.len()
+        );
+    }
+}
+
+/// The head and the body of a request that asks something in this session, of each interface.
+fn questions(session: &str) -> [String; 2] {
+    let native = r#"{"text":"where is it?"}"#.to_owned();
+    let chat = r#"{"model":"oracle","messages":[{"role":"user","content":"where is it?"}]}"#;
+    let path = format!("/api/sessions/{session}/messages");
+    [
+        (path.as_str(), native),
+        ("/v1/chat/completions", chat.to_owned()),
+    ]
+    .map(|(path, body)| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             x-oracle-session: {session}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_too_many_is_refused_before_any_session_hears_of_it() {
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let server = TestServer::with(TestOracle::new(model), |settings| settings.max_queries = 1);
+    let server = server.await.unwrap();
+    let [first, _] = questions("first");
+    let answer = Raw::to(server.address()).send(&first).answer();
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    for question in questions("second") {
+        let answer = Raw::to(server.address()).send(&question).answer();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(
+            answer.contains("retry-after: 1") && answer.contains("\"overloaded\""),
+            "{answer}"
+        );
+    }
+    let second = SessionKey::local(SessionName::new("second").unwrap());
+    assert_eq!(server.journal().find(second).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up() {
+    const MOST: usize = 6;
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = greeter().journal(Arc::new(journal.clone()));
+    let server = TestServer::with(oracle, |settings| settings.max_requests = MOST);
+    let server = server.await.unwrap();
+    journal.set(Obstacle::SilentAppends);
+    let waiting: Vec<_> = (0..MOST / 2)
+        .flat_map(|number| questions(&format!("s{number}")))
+        .map(|question| {
+            let mut raw = Raw::to(server.address());
+            raw.send(&question);
+            raw
+        })
+        .collect();
+    let client = client();
+    let figures = async || {
+        let answer = client.get(server.url("/metrics")).send().await.unwrap();
+        answer.text().await.unwrap()
+    };
+    let in_work = |requests: usize| format!("\noracle_http_requests_in_work {requests}\n");
+    while !figures().await.contains(&in_work(MOST)) {}
+    for question in questions("one-too-many") {
+        let answer = Raw::to(server.address()).send(&question).answer();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(
+            answer.contains("retry-after: 1") && answer.contains("\"overloaded\""),
+            "{answer}"
+        );
+    }
+    // Who goes away leaves nothing behind.
+    drop(waiting);
+    while !figures().await.contains(&in_work(0)) {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_messages_wait_their_turn_no_more_are_taken() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = greeter().journal(Arc::new(journal.clone()));
+    let server = TestServer::with(oracle, |settings| settings.max_backlog = 1);
+    let server = server.await.unwrap();
+    journal.set(Obstacle::SilentAppends);
+    let [first, _] = questions("first");
+    let mut waits = Raw::to(server.address());
+    waits.send(&first);
+    while server.oracle().backlog() == 0 {
+        tokio::task::yield_now().await;
+    }
+    for question in questions("second") {
+        let answer = Raw::to(server.address()).send(&question).answer();
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(
+            answer.contains("retry-after: 1") && answer.contains("server.max_backlog"),
+            "{answer}"
+        );
+    }
+    // What a model works on does not wait.
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let server = TestServer::with(TestOracle::new(model), |settings| settings.max_backlog = 1);
+    let server = server.await.unwrap();
+    for number in 0..20 {
+        let [question, _] = questions(&format!("s{number}"));
+        let answer = Raw::to(server.address()).send(&question).answer();
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+        while server.oracle().backlog() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
 }

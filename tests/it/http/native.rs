@@ -18,6 +18,7 @@ use tower::ServiceExt as _;
 mod events;
 mod queries;
 mod refusals;
+mod returning;
 mod sessions;
 
 /// A system, and the routes before it.

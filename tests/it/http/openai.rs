@@ -15,12 +15,13 @@ use futures_util::StreamExt as _;
 use oracle_agent::{
     http::{Host, Settings, Shares, router},
     llm::{self, Backend, DeltaStream, Scripted},
-    model::{Principal, ProfileName, Role, TenantId},
+    model::{Principal, Role, TenantId},
     testkit::{TestOracle, TestSystem, let_pass},
 };
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
+mod brief;
 mod chats;
 mod objects;
 mod streams;
@@ -43,12 +44,11 @@ struct Got {
 
 impl Served {
     async fn start(oracle: TestOracle) -> Self {
-        let system = oracle.start().await.unwrap();
+        let system = oracle.profile("other").unwrap().start().await.unwrap();
         let host = Host::new(Shares {
             keys: Arc::default(),
             oracle: system.oracle().clone(),
             journal: system.journal(),
-            profiles: vec![ProfileName::oracle(), ProfileName::new("other").unwrap()],
             settings: Settings::default(),
         });
         let router = router(host.clone()).0;

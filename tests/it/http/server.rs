@@ -1,6 +1,9 @@
 //! The server itself: names of requests, routes that are not there, both versions of HTTP, start and end.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 use oracle_agent::{
     http::{BindError, Door, Listener, Settings},
@@ -9,7 +12,9 @@ use oracle_agent::{
     testkit::{Silence, TestOracle, TestServer},
 };
 
-use super::{Raw, builder, client, greeter, problem};
+use serde_json::json;
+
+use super::{Raw, builder, client, greeter, problem, with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_has_a_name_which_is_given_or_made() {
@@ -107,7 +112,7 @@ async fn nobody_listens_beyond_this_machine_without_keys() {
 async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
     let model = Silence::new(1, Scripted::new().reply("Hello."));
     let server = TestServer::with(TestOracle::new(model), |settings| {
-        settings.drain_deadline = std::time::Duration::from_secs(1);
+        settings.drain_deadline = Duration::from_secs(1);
     });
     let server = server.await.unwrap();
     let address = server.address();
@@ -135,4 +140,23 @@ async fn at_its_end_nothing_new_is_taken_and_what_rests_is_closed() {
         [known],
         "it goes on with the next start"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_does_not_wait_for_who_waits_for_a_person() {
+    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let server = TestServer::with(TestOracle::new(model), |settings| {
+        settings.drain_deadline = Duration::from_secs(3_600);
+    });
+    let server = server.await.unwrap();
+    let session = server.session("s").unwrap();
+    session.submit(Submission::new("hello")).await.unwrap();
+    let pause = client().post(server.url("/api/control"));
+    let pause = with(pause, &json!({"verb": "pause", "session": "s"}));
+    assert_eq!(pause.send().await.unwrap().status(), 200);
+    while server.oracle().resting() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let ended = tokio::time::timeout(Duration::from_secs(60), server.shut_down());
+    assert!(ended.await.is_ok());
 }

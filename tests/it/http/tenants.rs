@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use oracle_agent::{
     access::Limits,
+    actor::AskError,
     http::Problem,
     journal::{Journal, Memory},
     llm::Scripted,
     model::{BusyPolicy, QueryId, SessionKey, SessionName, Submission},
-    testkit::{Silence, TestOracle, TestServer},
+    testkit::{Obstructed, Silence, TestOracle, TestServer},
 };
+use reqwest::RequestBuilder;
+use serde_json::json;
+
+use super::{client, problem, with};
 
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
@@ -60,8 +66,9 @@ async fn messages_that_wait_are_so_many_over_all_sessions() {
         "too_many_queued",
         "one is being handed in"
     );
-    drop(place);
-    drop(host.room_for_a_message(&other).await.unwrap());
+    place.give_back();
+    let place = host.room_for_a_message(&other).await.unwrap();
+    place.give_back();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +85,8 @@ async fn sessions_are_so_many_also_after_a_restart() {
         let host = server.host();
         // What was not handed in leaves room.
         if start == 0 {
-            drop(host.room_for_a_message(&key("other")).await.unwrap());
+            let place = host.room_for_a_message(&key("other")).await.unwrap();
+            place.give_back();
             let place = host.room_for_a_message(&key("one")).await.unwrap();
             let refused = host.room_for_a_message(&key("other")).await.unwrap_err();
             assert_eq!(code(&refused).1, "too_many_sessions", "one is being opened");
@@ -116,4 +124,102 @@ async fn tokens_that_were_used_are_made_up_for() {
     let refused = host.room_for_a_message(&key("one")).await.unwrap_err();
     assert_eq!(code(&refused), (429, "rate_limited".into()));
     assert!(answer.turns > 0);
+}
+
+/// What is asked over HTTP that would open a session or hand in a message, each with its name.
+fn asks(server: &TestServer, session: &str) -> [(&'static str, RequestBuilder); 3] {
+    let post = |path: &str| client().post(server.url(path));
+    let chat = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]});
+    let message = post(&format!("/api/sessions/{session}/messages"));
+    let named = post("/v1/chat/completions").header("x-oracle-session", session);
+    [
+        (
+            "message",
+            with(message, &json!({"text": "hello", "busy": "queue"})),
+        ),
+        ("chat", with(named, &chat)),
+        ("chat of its own", with(post("/v1/chat/completions"), &chat)),
+    ]
+}
+
+async fn refused(name: &str, request: RequestBuilder, code: &str) {
+    let answer = request.send().await.unwrap();
+    assert!(answer.headers().contains_key("retry-after"), "{name}");
+    let (status, said, _) = problem(answer).await;
+    assert_eq!((status, said.as_str()), (429, code), "{name}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_would_open_a_session_too_many_are_refused() {
+    let sessions = Some(1);
+    let limits = Limits {
+        sessions,
+        ..Limits::default()
+    };
+    let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
+    let make = |name: &str| {
+        let made = client().post(server.url("/api/sessions"));
+        with(made, &json!({ "name": name }))
+    };
+    let made = make("one").send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    let asks = asks(&server, "other").into_iter();
+    for (name, request) in asks.chain([("session", make("other"))]) {
+        refused(name, request, "too_many_sessions").await;
+    }
+    let (_, message) = self::asks(&server, "one").into_iter().next().unwrap();
+    assert_eq!(message.send().await.unwrap().status(), 202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
+    let queued = Some(1);
+    let limits = Limits {
+        queued,
+        ..Limits::default()
+    };
+    let model = Silence::new(100, Scripted::new());
+    let server = server(TestOracle::new(model), limits).await;
+    for _ in 0..2 {
+        let (_, message) = asks(&server, "one").into_iter().next().unwrap();
+        assert_eq!(message.send().await.unwrap().status(), 202);
+    }
+    for (name, request) in asks(&server, "one") {
+        refused(name, request, "too_many_queued").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_not() {
+    let sessions = Some(1);
+    let limits = Limits {
+        sessions,
+        ..Limits::default()
+    };
+    let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
+    let host = server.host();
+    let place = host.room_for_a_message(&key("one")).await.unwrap();
+    place.settle(&Err::<(), _>(AskError::EmptyQuestion));
+    let place = host.room_for_a_message(&key("one")).await.unwrap();
+    place.settle(&Err::<(), _>(AskError::Stopped));
+    let refused = host.room_for_a_message(&key("one")).await.unwrap_err();
+    assert_eq!(code(&refused), (429, "too_many_sessions".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_who_ask_at_once_have_sessions_counted_once() {
+    let sessions = Some(1);
+    let limits = Limits {
+        sessions,
+        ..Limits::default()
+    };
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = TestOracle::new(Scripted::new().reply("Hello."));
+    let server = server(oracle.journal(Arc::new(journal.clone())), limits).await;
+    let before = journal.listings();
+    let host = server.host();
+    let names: Vec<_> = (0..50).map(|number| key(&format!("s{number}"))).collect();
+    let asked = join_all(names.iter().map(|name| host.room_for_a_session(name))).await;
+    assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 1);
+    assert_eq!(journal.listings() - before, 1);
 }

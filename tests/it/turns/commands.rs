@@ -434,7 +434,7 @@ fn continue_goes_on_where_a_forced_query_stopped() {
     assert_eq!(play.end(), Some(("forced", "budget")));
     assert_eq!(
         play.command(Command::Continue(limits(5))),
-        Ok(Heard::Query { query: QueryId(2) })
+        Ok(Heard::query(QueryId(2)))
     );
     play.prepare(QueryType::Code);
     assert_eq!(play.token().turn.0, 3, "it inherits the turns");

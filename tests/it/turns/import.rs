@@ -62,7 +62,7 @@ use Speaker::{Assistant as A, User as U};
 fn what_was_said_elsewhere_comes_with_the_first_message_in_one_step() {
     let mut play = Play::new(policy());
     let heard = play.submit(Submission::new(QUESTION).with(talked()));
-    assert_eq!(heard, Ok(Heard::Query { query: QueryId(1) }));
+    assert_eq!(heard, Ok(Heard::query(QueryId(1))));
     assert_eq!(play.kinds(), ["session.imported", "query.accepted"]);
     let prepare = Effect::Prepare {
         query: QueryId(1),

@@ -32,12 +32,7 @@ fn messages_wait_their_turn_up_to_the_cap() {
     });
     for (text, query) in [("second", 2), ("third", 3)] {
         let heard = play.submit(Submission::new(text));
-        assert_eq!(
-            heard,
-            Ok(Heard::Query {
-                query: QueryId(query)
-            })
-        );
+        assert_eq!(heard, Ok(Heard::query(QueryId(query))));
         assert_eq!(
             (play.kinds(), play.effects.len()),
             (vec!["query.accepted"], 0)
@@ -64,11 +59,7 @@ fn a_message_that_is_not_to_wait_is_refused() {
     );
     play.says(&done());
     let heard = play.submit(with(BusyPolicy::Reject, "now"));
-    assert_eq!(
-        heard,
-        Ok(Heard::Query { query: QueryId(2) }),
-        "idle, it is taken"
-    );
+    assert_eq!(heard, Ok(Heard::query(QueryId(2))), "idle, it is taken");
 }
 
 #[test]
@@ -76,7 +67,7 @@ fn an_interrupt_cancels_the_query_in_every_step_and_goes_first() {
     for (name, mut play) in steps::each() {
         play.submit(Submission::new("waits")).unwrap();
         let heard = play.submit(with(BusyPolicy::Interrupt, "at once"));
-        assert_eq!(heard, Ok(Heard::Query { query: QueryId(3) }), "{name}");
+        assert_eq!(heard, Ok(Heard::query(QueryId(3))), "{name}");
         if name == "delegating" {
             play.child_ends(Outcome::Cancelled, "", usage(1, 1, 1));
         }
@@ -120,7 +111,7 @@ fn a_waiting_message_can_be_taken_back() {
 #[test]
 fn a_key_makes_a_repeated_message_one() {
     let mut play = Play::new(policy());
-    let first = Ok(Heard::Query { query: QueryId(1) });
+    let first = Ok(Heard::query(QueryId(1)));
     assert_eq!(play.submit(keyed("k", QUESTION)), first);
     assert_eq!(play.submit(keyed("k", QUESTION)), first, "while it runs");
     assert!(play.kinds().is_empty() && play.effects.is_empty());
@@ -135,7 +126,7 @@ fn a_key_makes_a_repeated_message_one() {
     assert_eq!(play.submit(keyed("k", "something else")), other);
     assert_eq!(
         play.submit(keyed("l", QUESTION)),
-        Ok(Heard::Query { query: QueryId(2) })
+        Ok(Heard::query(QueryId(2)))
     );
     assert_eq!(play.count("query.accepted"), 2);
     play.revive();
@@ -193,7 +184,7 @@ fn a_steer_is_one_message_however_often_it_is_sent_and_there_is_a_cap() {
         busy: BusyPolicy::Steer,
         ..keyed(key, text)
     };
-    let mine = Ok(Heard::Query { query: QueryId(1) });
+    let mine = Ok(Heard::query(QueryId(1)));
     assert_eq!(play.submit(steer("a", "mind the gap")), mine);
     assert_eq!(play.kinds(), ["control.steered"]);
     assert_eq!(play.submit(steer("a", "mind the gap")), mine);

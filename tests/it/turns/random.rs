@@ -21,9 +21,9 @@ use proptest::{collection::vec, prelude::*, test_runner::Config};
 use super::{play::Play, script::*, steps};
 
 /// Something that happens: what, and two choices in how.
-type Happening = (u8, u8, u8);
+pub(super) type Happening = (u8, u8, u8);
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     let long = std::env::var("ORACLE_LONG_TESTS").is_ok_and(|value| value == "1");
     Config {
         cases: if long { 10_000 } else { 500 },
@@ -67,7 +67,7 @@ proptest! {
     }
 }
 
-fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Policy {
+pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Policy {
     let chains: [&[&str]; 4] = [
         &["p/one"],
         &["p/one", "p/two"],
@@ -106,7 +106,7 @@ fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Policy {
     policy
 }
 
-fn happens(play: &mut Play, (what, a, b): Happening) {
+pub(super) fn happens(play: &mut Play, (what, a, b): Happening) {
     // A refusal is an answer like any other.
     let mut command = |command| {
         let _ = play.command(command);
@@ -363,7 +363,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
 }
 
 /// Every wait comes to its end, so every query does.
-fn come_to_rest(play: &mut Play) {
+pub(super) fn come_to_rest(play: &mut Play) {
     let _ = play.command(Command::Resume);
     let mut steps = 0;
     while play.session.query().is_some() {

@@ -1,7 +1,9 @@
 //! What people do to a session besides asking it: each leaves a `control.*` record that says who (spec 10).
 
+use std::sync::Arc;
+
 use oracle_agent::{
-    kernel::{Command, Effect, Order, Policy, Refusal},
+    kernel::{Command, Effect, Order, Policy, Refusal, Session},
     model::{
         By, Limits, Outcome, QueryId, Role, Submission, ToolSpec,
         command::Author,
@@ -262,6 +264,32 @@ fn a_tool_that_is_attached_is_offered_from_the_next_call_and_the_model_is_told()
     play.says(&format!("Good. {}", done())).revive();
     play.ask("And now?");
     assert_eq!((told(&play), offered(&play).len()), (1, before + 1));
+}
+
+#[test]
+fn what_a_query_was_told_of_tools_keeps_its_place_where_they_are_not_ready_any_more() {
+    let mut play = Play::asked(with_web());
+    play.command(attach("web")).unwrap();
+    play.says(&need("more to read")).says(&need("still more"));
+    let (places, said) = (play.messages().len(), told(&play));
+    let mut replayed = Session::new(Arc::new(policy()));
+    play.log.iter().for_each(|record| replayed.evolve(record));
+    play.session = replayed;
+    assert_eq!((play.messages().len(), said), (places, 1));
+}
+
+#[test]
+fn words_that_come_too_late_for_their_query_say_whose_they_are() {
+    let mut steps = steps::each().into_iter();
+    let (_, mut play) = steps.find(|(name, _)| *name == "delegating").unwrap();
+    play.command(Command::FinishNow).unwrap();
+    let steer = Command::Steer {
+        text: "only src".into(),
+        author: Author::User,
+    };
+    ordered(&mut play, steer).unwrap();
+    assert_eq!(play.kinds(), ["control.steered_late", "query.accepted"]);
+    assert_eq!(by(&play), Some(("control.steered_late", "anna".to_owned())));
 }
 
 #[test]

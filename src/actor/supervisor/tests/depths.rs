@@ -131,13 +131,11 @@ async fn questions_to_a_full_classifier_or_composer_are_refused_as_overload() {
     let fault = last.clone().unwrap_err();
     assert_eq!((fault.class, fault.code), overloaded("classifier"));
 
-    let Profile { prompt, .. } = parts
-        .services
-        .profiles
-        .get(&crate::model::ProfileName::oracle());
+    let profiles = parts.services.profiles.now();
+    let Profile { prompt, .. } = profiles.get(&crate::model::ProfileName::oracle());
     let asked = (0..=CAPACITY).map(|_| {
         let input = ComposeInput::new(Arc::clone(prompt), QueryType::Code);
-        parts.services.composer.compose(input, within)
+        parts.services.composer.compose(input, None, within)
     });
     let answers = join_all(asked).await;
     let (last, taken) = answers.split_last().unwrap();

@@ -100,6 +100,20 @@ fn a_request_is_held_against_the_session_exchange_by_exchange() {
             GoesOn { known: 1 },
         ),
         (
+            "what looks like reasoning in an answer of ours",
+            vec![kept(1, "a?", "Write <think>x</think> first.", Done)],
+            vec![said("a?", "Write <think>x</think> first.")],
+            "b?",
+            GoesOn { known: 1 },
+        ),
+        (
+            "the same, without what looks like it",
+            vec![kept(1, "a?", "Write <think>x</think> first.", Done)],
+            vec![said("a?", "Write  first.")],
+            "b?",
+            GoesOn { known: 1 },
+        ),
+        (
             "reasoning that a page keeps",
             two(),
             vec![

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use super::{Rule, claim, empty, numbered, said};
 use crate::{
     journal::{
-        Append, Claim, Journal, Known, Standing,
+        Append, Claim, Error, Journal, Known, Only, Standing,
         conformance::{Checked, key, same, sample},
     },
     model::{Seq, SessionKey, Sid},
@@ -14,6 +14,7 @@ use crate::{
 rules![
     a_session_stands_as_the_last_append_left_it,
     a_repetition_leaves_the_standing_as_it_is,
+    a_claim_under_a_condition_fences_nobody_where_that_fails,
     unfinished_sessions_come_in_the_order_of_their_numbers,
 ];
 
@@ -44,6 +45,40 @@ async fn a_session_stands_as_the_last_append_left_it<J: Journal>(journal: &J) ->
         &journal.find(key).await,
         &Ok(Some(known)),
     )
+}
+
+async fn a_claim_under_a_condition_fences_nobody_where_that_fails<J: Journal>(
+    journal: &J,
+) -> Checked {
+    let key = key("default", "conditional")?;
+    let as_new = async |only| journal.claim_if(key.clone(), only).await;
+    let first = as_new(Only::New).await.map_err(said)?;
+    // Without records it is still new, and whoever claims it is its owner.
+    let by = as_new(Only::New).await.map_err(said)?;
+    same("the epoch rises", &(by.epoch > first.epoch), &true)?;
+    for (number, standing, refused) in [
+        (1, Standing::Busy, &[Only::New, Only::AtRest][..]),
+        (2, Standing::Resting, &[Only::New]),
+        (3, Standing::Closed, &[Only::New]),
+        (4, Standing::SetAside, &[Only::New]),
+    ] {
+        let last = Seq(number);
+        let answer = journal.append(left(by, number, standing)).await;
+        same("the owner appends", &answer, &Ok(last))?;
+        for only in refused {
+            let sid = by.sid;
+            let stands = Error::Stands {
+                sid,
+                last,
+                standing,
+            };
+            let what = format!("{only:?} while {standing:?}");
+            same(&what, &as_new(*only).await, &Err(stands))?;
+        }
+    }
+    let again = as_new(Only::AtRest).await.map_err(said)?;
+    same("the epoch rises", &(again.epoch > by.epoch), &true)?;
+    same("the end", &again.last, &Seq(4))
 }
 
 async fn a_repetition_leaves_the_standing_as_it_is<J: Journal>(journal: &J) -> Checked {

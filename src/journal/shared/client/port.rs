@@ -7,7 +7,7 @@ use super::{
     Remote,
 };
 use crate::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 
@@ -22,8 +22,9 @@ macro_rules! taken {
 }
 
 impl Journal for Remote {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.ask(Call::Claim(key), taken!(Answer::Claim)).boxed()
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.ask(Call::Claim { key, only }, taken!(Answer::Claim))
+            .boxed()
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

@@ -13,7 +13,8 @@ use tokio_util::{bytes::Bytes, codec::FramedWrite};
 use super::{key, one, open};
 use crate::{
     journal::{
-        Append, Claim, Delivery, Error, Journal, LETTERS, Memory, Posted, Said, Sqlite, Standing,
+        Append, Claim, Delivery, Error, Journal, LETTERS, Memory, Only, Posted, Said, Sqlite,
+        Standing,
         shared::{
             Server, Shared,
             office::{Line, Office, Party},
@@ -203,7 +204,11 @@ async fn a_process_that_takes_no_answers_is_cut_off_and_what_it_had_is_free() {
         after: Seq(0),
         limit: 1,
     };
-    for (id, call) in (0..).zip([Call::Claim(key("s")), read]) {
+    let claim = Call::Claim {
+        key: key("s"),
+        only: Only::Always,
+    };
+    for (id, call) in (0..).zip([claim, read]) {
         let request = serde_json::to_vec(&Request { id, call }).unwrap();
         asks.send(Bytes::from(request)).await.unwrap();
     }
@@ -233,9 +238,10 @@ async fn a_call_that_outlives_its_line_leaves_nothing_to_the_process_that_is_gon
     let claim = journal.claim(key("s")).await.unwrap();
     office.hold(late, [(key("s"), claim)]);
     assert_eq!(office.holder(&key("s")), None);
-    let refused = office.claim(late, key("s"), &journal).await;
+    let refused = office.claim(late, key("s"), Only::Always, &journal).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
-    office.claim(asks, key("s"), &journal).await.unwrap();
+    let claimed = office.claim(asks, key("s"), Only::Always, &journal);
+    claimed.await.unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{future::Future, path::Path};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use oracle_agent::{
-    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Snapshot, Sqlite},
+    journal::{Append, Claim, Entry, Error, Hit, Journal, Known, Only, Snapshot, Sqlite},
     model::{Epoch, Seq, SessionKey, SessionName, Sid, TenantId},
 };
 use tokio::{runtime::Handle, task::spawn_blocking};
@@ -35,8 +35,8 @@ impl Held {
 }
 
 impl Journal for Held {
-    fn claim(&self, key: SessionKey) -> BoxFuture<'_, Result<Claim, Error>> {
-        self.held(async move |journal| journal.claim(key).await)
+    fn claim_if(&self, key: SessionKey, only: Only) -> BoxFuture<'_, Result<Claim, Error>> {
+        self.held(async move |journal| journal.claim_if(key, only).await)
     }
 
     fn append(&self, append: Append) -> BoxFuture<'_, Result<Seq, Error>> {

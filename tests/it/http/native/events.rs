@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    journal::Memory,
+    journal::{
+        Memory,
+        faulty::{Faulty, Operation, Plan},
+    },
     llm::Scripted,
     model::Event,
     testkit::{Obstacle, Obstructed, TestOracle, let_pass},
@@ -19,11 +22,17 @@ const DONE: &str = "All of it.\n<signal type=\"context_sufficient\"><sources_fou
 
 /// A model that takes so many turns for each of its answers.
 fn long_winded(answers: usize, turns: usize) -> Scripted {
+    slow(answers, turns, Duration::ZERO)
+}
+
+/// The same, and so long for each turn.
+pub(super) fn slow(answers: usize, turns: usize, each: Duration) -> Scripted {
     (0..answers).fold(Scripted::new(), |model, _| {
         let more = (1..turns).fold(model, |model, turn| {
-            model.reply(MORE.replace("REASON", &"even ".repeat(turn)))
+            let reply = MORE.replace("REASON", &"even ".repeat(turn));
+            model.reply(reply).slowly(each)
         });
-        more.reply(DONE)
+        more.reply(DONE).slowly(each)
     })
 }
 
@@ -32,6 +41,13 @@ fn as_json(events: &[Event]) -> Vec<Value> {
         .iter()
         .map(|event| serde_json::to_value(event).unwrap());
     json.collect()
+}
+
+/// So many events of the session's log from its first, or from one after it. A session that has left memory
+/// since has recorded that too.
+async fn logged(api: &Api, from: usize, count: usize) -> Vec<Value> {
+    let log = as_json(&api.log("s").await);
+    log.into_iter().skip(from).take(count).collect()
 }
 
 fn data(told: Vec<Told>) -> Vec<Value> {
@@ -55,7 +71,8 @@ async fn a_stream_tells_what_was_and_what_comes() {
         assert_eq!(event.id, event.data["seq"].as_u64());
         assert_eq!(event.name, event.data["type"].as_str().unwrap());
     }
-    assert_eq!(data(told), as_json(&api.log("s").await));
+    let log = logged(&api, 0, told.len()).await;
+    assert_eq!(data(told), log);
 }
 
 #[tokio::test]
@@ -86,7 +103,7 @@ async fn who_drops_and_comes_back_sees_every_event_once() {
         drop(stream);
         tokio::task::yield_now().await;
     }
-    let log = as_json(&api.log("s").await);
+    let log = logged(&api, 0, told.len()).await;
     assert!(log.len() > 60, "{}", log.len());
     assert_eq!(data(told), log);
 }
@@ -234,7 +251,8 @@ async fn a_hole_that_cannot_be_filled_yet_is_marked_and_filled_later() {
     assert_eq!((gap.id, gap.data), (None, json!({ "from": from })));
     journal.set(Obstacle::None);
     told.extend(stream.until("query.finished").await);
-    assert_eq!(data(told), as_json(&api.log("s").await[1..]));
+    let log = logged(&api, 1, told.len()).await;
+    assert_eq!(data(told), log);
 }
 
 #[tokio::test(start_paused = true)]
@@ -272,4 +290,18 @@ async fn a_long_text_stands_by_reference_and_is_had_on_its_own() {
         (&whole["seq"], &whole["type"]),
         (&event["seq"], &event["type"])
     );
+}
+
+#[tokio::test]
+async fn few_events_among_many_are_found_in_few_looks() {
+    let journal = Arc::new(Faulty::new(Memory::new(), Plan::new()));
+    let oracle = TestOracle::new(long_winded(1, 20)).journal(journal.clone());
+    let api = Api::of(oracle).await;
+    api.session("s").ask("where is it?").await.unwrap();
+    let before = journal.calls(Operation::Read);
+    let (_, page) = api
+        .get("/api/sessions/s/events?limit=1&type=query.finished")
+        .await;
+    assert_eq!(page["events"][0]["type"], "query.finished", "{page}");
+    assert_eq!(journal.calls(Operation::Read) - before, 1);
 }

@@ -1,10 +1,13 @@
 //! Sessions are made, listed, shown, spoken to and deleted.
 
+use std::{sync::Arc, time::Duration};
+
 use axum::body::Body;
 use oracle_agent::{
+    journal::{Journal, Memory},
     llm::Scripted,
     model::{SessionKey, SessionName, Submission, TenantId},
-    testkit::{Silence, TestOracle},
+    testkit::{Obstacle, Obstructed, Silence, TestOracle},
 };
 use serde_json::json;
 
@@ -222,6 +225,21 @@ async fn what_is_foreign_answers_as_what_is_not_there() {
 }
 
 #[tokio::test]
+async fn a_system_that_somebody_has_told_to_drain_takes_nothing_new() {
+    let api = Api::of(greeter()).await;
+    api.session("s").ask("hello").await.unwrap();
+    api.server.oracle().drain();
+    let message = api
+        .post("/api/sessions/s/messages", json!({ "text": "more" }))
+        .await;
+    assert_eq!(refusal(&message), (503, "draining", None));
+    let session = api.post("/api/sessions", json!({})).await;
+    assert_eq!(refusal(&session), (503, "draining", None));
+    let (status, ready) = api.get("/readyz").await;
+    assert_eq!((status, &ready["draining"]), (503, &json!(true)));
+}
+
+#[tokio::test]
 async fn a_server_that_ends_takes_nothing_new() {
     let api = Api::of(greeter()).await;
     api.session("s").ask("hello").await.unwrap();
@@ -243,4 +261,21 @@ async fn a_server_that_ends_takes_nothing_new() {
         200,
         "what is there can be read"
     );
+}
+
+#[tokio::test]
+async fn a_message_that_was_taken_is_answered_so_whatever_can_be_read() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = greeter()
+        .journal(Arc::new(journal.clone()))
+        .settings(|settings| settings.idle_timeout = Duration::from_secs(3_600));
+    let api = Api::of(oracle).await;
+    api.session("s").ask("hello").await.unwrap();
+    let known = journal.find(key("s")).await.unwrap().unwrap();
+    journal.set(Obstacle::Unreadable(known.sid));
+    let (status, taken) = api
+        .post("/api/sessions/s/messages", json!({ "text": "more" }))
+        .await;
+    assert_eq!((status, &taken["query"]), (202, &json!(2)), "{taken}");
+    assert_eq!(taken["seq"], known.last.0 + 1);
 }

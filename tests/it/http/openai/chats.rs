@@ -172,6 +172,35 @@ async fn the_same_question_meanwhile_waits_for_the_same_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_same_words_under_another_key_are_another_question_also_meanwhile() {
+    let script = Scripted::new()
+        .reply(done("There."))
+        .slowly(std::time::Duration::from_secs(5));
+    let served = Served::start(TestOracle::new(script.clone())).await;
+    let headers = |key: &'static str| [S, ("idempotency-key", key)];
+    let (k1, k2) = (headers("1"), headers("2"));
+    let ask = |headers| served.post(headers, chat(&["one"]));
+    let (one, again, other) = tokio::join!(ask(&k1), ask(&k1), ask(&k2));
+    assert_eq!((one.session(), again.session()), ("s".into(), "s".into()));
+    assert_ne!(other.session(), "s");
+    assert_eq!(served.count("s", "query.accepted").await, 1);
+    assert_eq!(served.count(&other.session(), "query.accepted").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_new_and_sent_again_is_asked_once() {
+    let served = echo().await;
+    let tail = ("x-oracle-history", "tail");
+    let again = ("x-stainless-retry-count", "1");
+    let one = served.post(&[S, tail], chat(&["one"])).await;
+    let repeated = served.post(&[S, tail, again], chat(&["one"])).await;
+    assert_eq!(repeated.answer(), one.answer());
+    assert_eq!(served.count("s", "query.accepted").await, 1);
+    served.post(&[S, tail], chat(&["one"])).await;
+    assert_eq!(served.count("s", "query.accepted").await, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_next_question_waits_for_its_turn_unless_it_says_otherwise() {
     let script = Scripted::new()
         .reply(done("1"))
@@ -322,6 +351,32 @@ async fn instructions_are_those_of_the_latest_request() {
         served.sessions().await,
         ["s"],
         "other instructions are no other conversation"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_says_only_what_is_new_keeps_the_instructions() {
+    const TAIL: (&str, &str) = ("x-oracle-history", "tail");
+    let script = Scripted::new().reply(done("1")).reply(done("2"));
+    let served = Served::start(TestOracle::new(script.clone())).await;
+    let system = json!({ "role": "system", "content": "Answer in French." });
+    let mut first = chat(&["one"]);
+    first["messages"].as_array_mut().unwrap().insert(0, system);
+    served.post(&[S, TAIL], first).await;
+    served.post(&[S, TAIL], chat(&["two"])).await;
+    let sent = script.requests();
+    let [first, second] = &sent[..] else {
+        panic!("{} requests", sent.len());
+    };
+    assert!(
+        first.system.ends_with("Answer in French."),
+        "{}",
+        first.system
+    );
+    assert!(
+        second.system.ends_with("Answer in French."),
+        "{}",
+        second.system
     );
 }
 

@@ -1,6 +1,6 @@
 """Oracle and the LiteLLM proxy, both ways in: a peer that nobody here wrote.
 
-    python litellm.py PATH/TO/oracle
+    python litellm_proxy.py PATH/TO/oracle
 
 The proxy answers some models with its own mocks (text, tool calls, rate limits, errors) and passes others on to
 `oracle mock-model`, whose invariants then hold of what LiteLLM made of Oracle's requests. Each check is one `oracle ask`.

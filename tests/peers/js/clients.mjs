@@ -1,23 +1,27 @@
-// `oracle serve` and OpenAI's JavaScript SDK, unmodified: chats, streams, errors, usage.
-//
-//     node clients.mjs http://127.0.0.1:PORT
+// `oracle serve` at ORACLE_URL and OpenAI's JavaScript SDK, unmodified: chats, streams, usage, errors, keys.
 
 import assert from "node:assert/strict";
 import OpenAI from "openai";
+import { VERSION } from "openai/version";
 
-const api = new OpenAI({ baseURL: `${process.argv[2]}/v1`, apiKey: "none" });
+const baseURL = `${process.env.ORACLE_URL}/v1`;
+const api = new OpenAI({ baseURL, apiKey: process.env.ORACLE_KEY });
 const model = "oracle";
 const question = { role: "user", content: "where is parse_invoice?" };
 const named = (session) => ({ headers: { "X-Oracle-Session": session } });
+const ask = (messages, options) => api.chat.completions.create({ model, messages }, options);
 
-const first = await api.chat.completions.create({ model, messages: [question] }, named("js"));
+const first = await ask([question], named("js"));
 const { message, finish_reason } = first.choices[0];
 assert.match(message.content, /src\/parser\.rs:3-4/);
 assert.equal(finish_reason, "stop");
 assert.ok(first.usage.total_tokens > 0);
 const more = { role: "user", content: "and who reads one?" };
-const second = await api.chat.completions.create({ model, messages: [question, message, more] }, named("js"));
+const second = await ask([question, message, more], named("js"));
 assert.deepEqual([second.oracle.session, second.oracle.query], ["js", 2]);
+const edited = await ask([question, message, { role: "user", content: "what is in src?" }], named("js"));
+assert.match(edited.oracle.session, /^js\./);
+console.log("ok  OpenAI's JavaScript SDK: chats");
 
 let text = "";
 let used;
@@ -30,6 +34,10 @@ assert.match(text, /src\/parser\.rs:3-4/);
 assert.ok(used.total_tokens > 0);
 const whole = await api.chat.completions.stream({ model, messages: [question] }).finalContent();
 assert.match(whole, /src\/parser\.rs:3-4/);
+const names = Array.from({ length: 16 }, (_, number) => `js-${number}`);
+const all = await Promise.all(names.map((name) => ask([question], named(name))));
+assert.deepEqual(all.map((answer) => answer.oracle.session), names);
+console.log("ok  OpenAI's JavaScript SDK: streams, and many at a time");
 
 const models = [];
 for await (const { id } of api.models.list()) models.push(id);
@@ -40,4 +48,9 @@ await assert.rejects(api.chat.completions.create({ model, messages: [question], 
     assert.equal(error.param, "n");
     return true;
 });
-console.log("ok  OpenAI's JavaScript SDK");
+await assert.rejects(new OpenAI({ baseURL, apiKey: "none" }).models.list(), (error) => {
+    assert.ok(error instanceof OpenAI.AuthenticationError);
+    assert.equal(error.code, "invalid_api_key");
+    return true;
+});
+console.log(`ok  OpenAI's JavaScript SDK: errors; all of it with ${VERSION} on Node.js ${process.version}`);

@@ -1,0 +1,135 @@
+//! `oracle serve` as a process of its own, and what the machine tells of it.
+
+use std::{
+    error::Error,
+    fs,
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+use super::load::{Client, request};
+
+type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// A server that runs, and ends with this. Its data go too.
+pub(crate) struct Served {
+    process: Child,
+    pub(crate) address: SocketAddr,
+    _data: TempDir,
+}
+
+impl Served {
+    /// Serves with a model at this URL, and with these lines of configuration.
+    pub(crate) fn start(model: &str, config: &str) -> Done<Self> {
+        Self::with(model, config, "")
+    }
+
+    /// The same, with these lines about the model's provider.
+    pub(crate) fn with(model: &str, config: &str, provider: &str) -> Done<Self> {
+        let data = tempfile::tempdir()?;
+        let file = data.path().join("oracle.toml");
+        // A window in which all histories of these measurements fit.
+        let provider = format!(
+            "[[providers]]\nname = \"mock\"\ndialect = \"openai\"\nbase_url = \"{model}/v1\"\n{provider}\
+             [[providers.models]]\nname = \"test\"\ncontext_window = 100000000\ninput = 1\noutput = 2\n"
+        );
+        fs::write(&file, format!("{config}\n{provider}"))?;
+        let mut process = Command::new(env!("CARGO_BIN_EXE_oracle"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--model", "mock/test"])
+            .arg("--config")
+            .arg(&file)
+            .arg("--data-dir")
+            .arg(data.path().join("data"))
+            .current_dir(data.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let err = process.stderr.take().ok_or("it says nothing")?;
+        let mut lines = BufReader::new(err).lines();
+        let address = loop {
+            let line = lines.next().ok_or("it did not start")??;
+            match line.strip_prefix("oracle: listens on http://") {
+                Some(address) => break address.parse()?,
+                None => eprintln!("{line}"),
+            }
+        };
+        // Whatever else it says is taken, so that it never waits for a reader.
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if line.contains("warning") || line.contains("ERROR") {
+                    eprintln!("{line}");
+                }
+            }
+        });
+        Ok(Self {
+            process,
+            address,
+            _data: data,
+        })
+    }
+
+    /// What it has used of processors so far.
+    pub(crate) fn processor_time(&self) -> Done<Duration> {
+        // Linux tells it in hundredths of a second on every machine.
+        const TICK: Duration = Duration::from_millis(10);
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The name before the bracket may have anything in it.
+        let (_, fields) = stat.rsplit_once(')').ok_or("no times of the process")?;
+        let times = fields.split_whitespace().skip(11).take(2);
+        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
+        Ok(TICK * ticks)
+    }
+
+    /// What it has in memory, in bytes.
+    pub(crate) fn resident(&self) -> Done<usize> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        Ok(number.ok_or("no VmRSS")?.parse::<usize>()? << 10)
+    }
+
+    /// A figure of its metrics; 0 if it is not there yet.
+    pub(crate) async fn figure(&self, client: &Client, name: &str) -> Done<u64> {
+        let answer = client.send(&request("GET", "/metrics", "", "")).await?;
+        let text = String::from_utf8(answer.body)?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        Ok(line.map_or(Ok(0), |number| number.trim().parse())?)
+    }
+
+    /// Returns when a figure has come to this; an error if that takes too long.
+    pub(crate) async fn comes_to(&self, client: &Client, name: &str, wanted: u64) -> Done<()> {
+        const LOOK: Duration = Duration::from_millis(20);
+        let mut seen = 0;
+        for _ in 0..6_000 {
+            seen = self.figure(client, name).await?;
+            if seen == wanted {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Err(format!("{name} is {seen} and not {wanted}").into())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What the machine's TCP sockets hold, in bytes.
+pub(crate) fn socket_memory() -> Done<usize> {
+    const PAGE: usize = 4_096;
+    let text = fs::read_to_string("/proc/net/sockstat")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("TCP:"));
+    let mut words = line.ok_or("no TCP")?.split_whitespace();
+    words.find(|word| *word == "mem");
+    Ok(words.next().ok_or("no mem")?.parse::<usize>()? * PAGE)
+}

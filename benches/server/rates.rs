@@ -1,0 +1,144 @@
+//! Turns and queries a second: what is held, what is added, and what goes through when far more comes.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{
+    ANSWERED, Done, at, chat,
+    load::{Client, Pace, request},
+    message,
+    mock::Mock,
+    place::Served,
+};
+
+/// Turns of a query, where it has several.
+const TURNS: u32 = 3;
+
+/// The same question to the model itself.
+fn direct() -> impl Fn(u64) -> Vec<u8> {
+    let body = json!({ "model": "test",
+        "messages": [{ "role": "user", "content": "Where is the function a defined?" }] });
+    let body = body.to_string();
+    move |_| request("POST", "/v1/chat/completions", "", &body)
+}
+
+/// Durable turns a second that are held, and what is added to a turn.
+pub(crate) async fn turns() -> Done<()> {
+    {
+        let mock = Mock::with(&["--turns", "1"])?;
+        let served = Served::start(&mock.url, "")?;
+        let client = Client::new(served.address);
+        let model = Client::new(mock.url.trim_start_matches("http://").parse()?);
+        // What is made once is there before.
+        Pace {
+            rate: 200,
+            time: Duration::from_secs(2),
+        }
+        .send(&client, chat("warm"))
+        .await;
+        let directly = at(1_000).send(&model, direct()).await;
+        let busy = served.processor_time()?;
+        let through = at(1_000).send(&client, chat("one")).await;
+        let busy =
+            (served.processor_time()? - busy).as_secs_f64() * 1e6 / through.taken.0.len() as f64;
+        println!(
+            "1,000 turns/s, each a query in a session of its own, for {:?}:",
+            at(1).time
+        );
+        println!(
+            "  the model directly: {}{}",
+            directly.taken,
+            directly.failures()
+        );
+        println!(
+            "  through the server: {}, {busy:.0} µs of processor time each{}",
+            through.taken,
+            through.failures()
+        );
+        let added = through
+            .taken
+            .share(0.99)
+            .saturating_sub(directly.taken.share(0.99));
+        println!("  added to the p99: {added:.1?}");
+    }
+    let mock = Mock::start(TURNS as usize)?;
+    let served = Served::start(&mock.url, "")?;
+    let client = Client::new(served.address);
+    for rate in (2_000..).step_by(1_000) {
+        let pace = at(rate / TURNS);
+        let name = format!("t{rate}");
+        let (began, busy) = (Instant::now(), served.processor_time()?);
+        let ended = pace.send(&client, chat(&name)).await;
+        let took = began.elapsed();
+        let turns = (ended.taken.0.len() as u32 * TURNS) as f64 / took.as_secs_f64();
+        let busy = (served.processor_time()? - busy).as_secs_f64() * 100.0 / took.as_secs_f64();
+        println!(
+            "queries of {TURNS} turns, {rate} turns/s offered for {:?}: {turns:.0} turns/s, a query {}, \
+             {busy:.0} % of a core{}",
+            pace.time,
+            ended.taken,
+            ended.failures()
+        );
+        // Who is further and further behind does not hold it.
+        if ended.taken.share(0.99) > Duration::from_secs(1) || !ended.failed.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What goes through when far more comes than can.
+pub(crate) async fn overload() -> Done<()> {
+    let mock = Mock::with(&["--turns", "1"])?;
+    let (mut most, mut at_most) = (0.0_f64, 0);
+    for rate in (1_000..).step_by(500) {
+        let through = goodput(&mock, rate).await?;
+        if through > most {
+            (most, at_most) = (through, rate);
+        }
+        // Beyond its maximum by far enough to be sure.
+        if through < f64::from(rate) * 0.8 {
+            break;
+        }
+    }
+    println!("most that goes through: {most:.0} queries/s, where {at_most} are offered");
+    let through = goodput(&mock, (4.0 * most) as u32).await?;
+    println!(
+        "of it, at four times as many: {:.0} %",
+        100.0 * through / most
+    );
+    Ok(())
+}
+
+/// Answered queries a second while so many are handed in.
+async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
+    let served = Served::start(&mock.url, "")?;
+    let client = Client::new(served.address);
+    let looker = Client::new(served.address);
+    let pace = at(rate);
+    let begin = Instant::now();
+    let name = format!("o{rate}");
+    let watched = async {
+        // Not while it starts.
+        tokio::time::sleep(pace.time / 4).await;
+        let (before, since) = (served.figure(&looker, ANSWERED).await?, Instant::now());
+        tokio::time::sleep_until(begin + pace.time).await;
+        let answered = served.figure(&looker, ANSWERED).await? - before;
+        Done::Ok(answered as f64 / since.elapsed().as_secs_f64())
+    };
+    let (ended, through) = tokio::join!(pace.send(&client, message(&name)), watched);
+    let through = through?;
+    let (taken, refused) = (ended.taken.0.len(), ended.refused.0.len());
+    println!(
+        "{rate} queries/s offered for {:?}: {through:.0} answered a second, {} MiB; {taken} taken: {}; {refused} \
+         refused: {}{}",
+        pace.time,
+        served.resident()? >> 20,
+        ended.taken,
+        ended.refused,
+        ended.failures()
+    );
+    Ok(through)
+}

@@ -1,0 +1,111 @@
+//! Ten thousand conversations at the same time in one process, with live figures.
+//!
+//! `cargo run --release --example host_many -- 50000`
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
+
+use std::{
+    fs,
+    io::{self, IsTerminal as _, Write as _},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use oracle_agent::{
+    actor::{Count, Oracle},
+    config,
+    llm::Scripted,
+    model::{SessionName, Submission},
+};
+use tokio::time::Instant;
+
+const FOUND: &str = r#"It is in the attic.
+<signal type="context_sufficient"><sources_found>1</sources_found><confidence>0.9</confidence></signal>"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let count = std::env::args().nth(1);
+    let count: usize = count.map_or(Ok(10_000), |count| count.parse())?;
+
+    // As slow as a model can be, so that all wait for it at the same time.
+    let model = Scripted::new().reply(FOUND).slowly(Duration::from_secs(8));
+    let mut config = config::Config::default();
+    config.actors.model_concurrency = config::Count::of::<10_000>();
+    config.actors.model_queue = config::Count::of::<1_000_000>();
+    let system = Oracle::builder()
+        .config(config)
+        .backend(model)
+        .model("scripted/any")
+        .start()
+        .await?;
+
+    let start = Instant::now();
+    let oracle = system.oracle();
+    // A message is handed in when it is durable: so many at a time is as fast as the journal.
+    let hand_in = stream::iter(0..count)
+        .map(async |n| {
+            let session = oracle.session(SessionName::new(&format!("conversation-{n}"))?);
+            session
+                .submit(Submission::new("Where are the letters?"))
+                .await
+        })
+        .buffer_unordered(64)
+        .try_for_each(async |_| Ok(()));
+    let show = async {
+        show(oracle, count, start).await;
+        Ok(())
+    };
+    tokio::try_join!(hand_in, show)?;
+
+    println!(
+        "\n{count} conversations in {:.1} s",
+        start.elapsed().as_secs_f64()
+    );
+    system.shut_down(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+/// Shows how it goes until all are answered.
+async fn show(oracle: &Oracle, count: usize, start: Instant) {
+    let on_terminal = io::stdout().is_terminal();
+    let often = Duration::from_millis(if on_terminal { 100 } else { 1_000 });
+    let mut ticks = tokio::time::interval(often);
+    loop {
+        ticks.tick().await;
+        let figures = oracle.figures();
+        let ended: u64 = figures.queries.iter().map(|ended| ended.count).sum();
+        let own = figures.own.within(0.99).unwrap_or_default();
+        let line = format!(
+            "{:5.1} s {:7} begun {:7} wait for the model {:7} answered   own time p99 {own:?}   {} MB",
+            start.elapsed().as_secs_f64(),
+            figures.accepted,
+            named(&figures.live, "calling"),
+            named(&figures.queries, "answered"),
+            megabytes(),
+        );
+        if on_terminal {
+            print!("\r{line}\x1b[K");
+        } else {
+            println!("{line}");
+        }
+        // A figure that is not seen is no loss.
+        let _ = io::stdout().flush();
+        if ended >= count as u64 {
+            return;
+        }
+    }
+}
+
+fn named(counts: &[Count], name: &str) -> u64 {
+    let mut counts = counts.iter();
+    counts
+        .find(|count| count.name == name)
+        .map_or(0, |found| found.count)
+}
+
+/// What the process has in memory, where the machine says so.
+fn megabytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default() / 1024
+}

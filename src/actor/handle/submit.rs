@@ -1,0 +1,126 @@
+//! Messages on their way to a session, and following what comes of them.
+
+use std::time::Duration;
+
+use super::{Answer, AskError, Detail, SessionHandle, Submitted, Watch};
+use crate::{
+    actor::letters::Where,
+    kernel::{Command, Reply},
+    model::{
+        QueryId, Submission,
+        command::{MAX_KEY, MAX_QUESTION},
+    },
+};
+
+impl SessionHandle {
+    /// Hands in a message. Returns once it is durable, not once it is answered.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn submit(&self, submission: Submission) -> Result<QueryId, AskError> {
+        Ok(self.submit_and_tell(submission).await?.query)
+    }
+
+    /// The same, and says where its acceptance was recorded.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn submit_and_tell(&self, submission: Submission) -> Result<Submitted, AskError> {
+        let (submitted, _) = self.submit_anywhere(submission).await?;
+        Ok(submitted)
+    }
+
+    async fn submit_anywhere(
+        &self,
+        submission: Submission,
+    ) -> Result<(Submitted, Where), AskError> {
+        // What runs may still need its sub-agents.
+        if self.opening.parent.is_none() {
+            self.router.takes_new()?;
+        }
+        if submission.text.trim().is_empty() {
+            return Err(AskError::EmptyQuestion);
+        }
+        if submission.text.len() > MAX_QUESTION {
+            return Err(AskError::QuestionTooLong {
+                bytes: submission.text.len(),
+            });
+        }
+        if let Some(bytes) = submission.idempotency_key.as_ref().map(String::len)
+            && !(1..=MAX_KEY).contains(&bytes)
+        {
+            return Err(AskError::Key { bytes });
+        }
+        match self.command_anywhere(Command::Submit(submission)).await? {
+            (Reply::Query { query, at: seq }, at) => Ok((Submitted { query, seq }, at)),
+            (Reply::Done, _) => Err(AskError::Stopped),
+        }
+    }
+
+    /// Hands in a message and follows it to its end.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn ask(&self, submission: Submission) -> Result<Watch, AskError> {
+        self.ask_for(submission, Detail::All).await
+    }
+
+    /// Follows a query that was handed in before, from its beginning; it may have ended.
+    ///
+    /// # Errors
+    /// See [`AskError`]; a query that there never was counts as deleted.
+    pub async fn watch(&self, query: QueryId) -> Result<Watch, AskError> {
+        self.watch_for(query, Detail::All).await
+    }
+
+    /// As [`Self::ask`], with no more told than this: the less, the cheaper.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn ask_for(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
+        let events = detail.listen(self);
+        let maybe_repeated = submission.idempotency_key.is_some();
+        let (Submitted { query, .. }, at) = self.hand_in(submission).await?;
+        if maybe_repeated || at == Where::Elsewhere {
+            return Watch::from_the_journal(self.clone(), (query, at), detail, events).await;
+        }
+        Ok(Watch::new(self.clone(), query, detail, events))
+    }
+
+    /// As [`Self::watch`], with no more told than this.
+    ///
+    /// # Errors
+    /// See [`AskError`]; a query that there never was counts as deleted.
+    pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
+        let events = detail.listen(self);
+        Watch::from_the_journal(self.clone(), (query, Where::Here), detail, events).await
+    }
+
+    /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens
+    /// on the way.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn answer(&self, submission: Submission) -> Result<Answer, AskError> {
+        let watch = self.ask_for(submission, Detail::End).await?;
+        watch.answer().await
+    }
+
+    /// Hands in a message, again where whether it was heard is not known and its key makes that safe.
+    async fn hand_in(&self, submission: Submission) -> Result<(Submitted, Where), AskError> {
+        const TRIES: u32 = 4;
+        const PAUSE: Duration = Duration::from_millis(250);
+        let mut tries = 1;
+        loop {
+            match self.submit_anywhere(submission.clone()).await {
+                Err(AskError::Stopped)
+                    if submission.idempotency_key.is_some()
+                        && tries < TRIES
+                        && !self.router.is_draining() => {}
+                handed_in => return handed_in,
+            }
+            tries += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A session as an actor, for a larger system of actors that has conversations among its children.
+//!
+//! Supervised by the host. It hands on what it is asked, in order, and tells its parent what the session records:
+//! every event once and in order, as a message of the parent's own type.
+//!
+//! It is not the session, which lives in its system, leaves memory when it is idle and is brought back by its
+//! own supervisor: when this actor is stopped the session stays as it is, and a crash of the session is none of
+//! this actor. It ends by itself, and its parent hears why, when the session is deleted or the system ends.
+//!
+//! **Invariant:** at most [`UNHEARD`] events wait in the parent's mailbox, and at most [`UNASKED`] requests
+//! here: what a parent is too slow for waits in the journal.
+//!
+//! ```
+//! use oracle_agent::{actor::{Frames, Oracle, Progress, port::{Heard, SessionMsg}}, model::{Seq, SessionName, Submission}};
+//! use ractor::{Actor, ActorProcessingErr, ActorRef, cast};
+//!
+//! struct Desk;
+//!
+//! impl Actor for Desk {
+//!     type Msg = Heard;
+//!     type State = ();
+//!     type Arguments = Oracle;
+//!
+//!     async fn pre_start(&self, me: ActorRef<Heard>, oracle: Oracle) -> Result<(), ActorProcessingErr> {
+//!         let session = oracle.session(SessionName::new("desk")?);
+//!         let tell = |heard| heard;
+//!         let (session, _) = session.start_under(&me, Seq(0), Frames::No, tell).await?;
+//!         cast!(session, SessionMsg::Tell(Submission::new("hello")))?;
+//!         Ok(())
+//!     }
+//!
+//!     async fn handle(&self, me: ActorRef<Heard>, heard: Heard, (): &mut ()) -> Result<(), ActorProcessingErr> {
+//!         if let Progress::Event(event) = &heard.progress && event.kind == "query.finished" {
+//!             me.stop(None);
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let system = Oracle::builder().start().await?;
+//! let (_, ended) = Actor::spawn(None, Desk, system.oracle().clone()).await?;
+//! ended.await?;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::{sync::Arc, time::Duration};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, Message, RpcReplyPort, SpawnErr};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::{JoinHandle, JoinSet},
+};
+
+use super::{
+    Answer, AskError, Follow, Frames, Progress, SessionHandle, message::local_messages, task::Task,
+};
+use crate::{
+    kernel::{Command, Reply},
+    model::{QueryId, Seq, SessionKey, Submission},
+};
+
+/// Events that may wait in the parent's mailbox.
+pub const UNHEARD: usize = 64;
+/// Requests that may wait for their turn.
+pub const UNASKED: usize = 32;
+/// Pause before a journal that could not be read is read again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// What a session is asked through its port.
+pub enum SessionMsg {
+    /// Hand in a message. Whether it was taken is told by the session's events, and not at all where too many
+    /// requests wait.
+    Tell(Submission),
+    /// Hand in a message; answered when it is durable.
+    Submit(Submission, RpcReplyPort<Result<QueryId, AskError>>),
+    /// Hand in a message; answered when its query has ended.
+    Ask(Submission, RpcReplyPort<Result<Answer, AskError>>),
+    /// Anything else.
+    Do(Command, RpcReplyPort<Result<Reply, AskError>>),
+}
+local_messages!(SessionMsg);
+
+/// What a parent hears of a session.
+#[derive(Debug)]
+pub struct Heard {
+    /// Of which.
+    pub session: SessionKey,
+    /// What.
+    pub progress: Progress,
+    /// Makes room for the next one when it is dropped.
+    _room: OwnedSemaphorePermit,
+}
+local_messages!(Heard);
+
+impl SessionHandle {
+    /// Starts an actor for this session, linked under one of the host's, which is told of every event after
+    /// `after` by the message that `tell` makes. See [`port`](self).
+    ///
+    /// # Errors
+    /// When the parent is about to end.
+    pub async fn start_under<M: Message>(
+        &self,
+        parent: &ActorRef<M>,
+        after: Seq,
+        frames: Frames,
+        tell: impl Fn(Heard) -> M + Send + Sync + 'static,
+    ) -> Result<(ActorRef<SessionMsg>, JoinHandle<()>), SpawnErr> {
+        let session = self.clone();
+        let parent_of = parent.clone();
+        let told = Told {
+            session: session.clone(),
+            after,
+            frames,
+            // A parent that has gone takes this actor with it.
+            tell: Box::new(move |heard| parent_of.cast(tell(heard)).is_ok()),
+        };
+        Actor::spawn_linked(None, PortActor, (session, told), parent.get_cell()).await
+    }
+}
+
+/// What is told to whom.
+struct Told {
+    session: SessionHandle,
+    after: Seq,
+    frames: Frames,
+    tell: Box<dyn Fn(Heard) -> bool + Send + Sync>,
+}
+
+struct PortActor;
+
+struct PortState {
+    requests: mpsc::Sender<SessionMsg>,
+    /// Hand on requests, and tell what happens; they end with the actor.
+    _tasks: [Task; 2],
+}
+
+impl Actor for PortActor {
+    type Msg = SessionMsg;
+    type State = PortState;
+    type Arguments = (SessionHandle, Told);
+
+    async fn pre_start(
+        &self,
+        me: ActorRef<SessionMsg>,
+        (session, told): Self::Arguments,
+    ) -> Result<PortState, ActorProcessingErr> {
+        let (requests, taken) = mpsc::channel(UNASKED);
+        let telling = async move {
+            let why = told.tell_all().await;
+            me.stop(why.map(|error| error.to_string()));
+        };
+        Ok(PortState {
+            requests,
+            _tasks: [Task::spawn(hand_on(session, taken)), Task::spawn(telling)],
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<SessionMsg>,
+        message: SessionMsg,
+        state: &mut PortState,
+    ) -> Result<(), ActorProcessingErr> {
+        // Whoever asked may have given up; that is their right.
+        match state
+            .requests
+            .try_send(message)
+            .map_err(mpsc::error::TrySendError::into_inner)
+        {
+            Ok(()) | Err(SessionMsg::Tell(_)) => {}
+            Err(SessionMsg::Submit(_, reply)) => drop(reply.send(Err(full()))),
+            Err(SessionMsg::Ask(_, reply)) => drop(reply.send(Err(full()))),
+            Err(SessionMsg::Do(_, reply)) => drop(reply.send(Err(full()))),
+        }
+        Ok(())
+    }
+}
+
+fn full() -> AskError {
+    AskError::full(UNASKED)
+}
+
+/// One request after the other; only who waits for an answer does so beside. A session bounds how many those
+/// can be.
+async fn hand_on(session: SessionHandle, mut requests: mpsc::Receiver<SessionMsg>) {
+    let mut waiting = JoinSet::new();
+    while let Some(request) = requests.recv().await {
+        while waiting.try_join_next().is_some() {}
+        match request {
+            SessionMsg::Tell(submission) => drop(session.submit(submission).await),
+            SessionMsg::Submit(submission, reply) => {
+                drop(reply.send(session.submit(submission).await));
+            }
+            SessionMsg::Ask(submission, reply) => match session.ask(submission).await {
+                Ok(watch) => {
+                    waiting.spawn(async move { drop(reply.send(watch.answer().await)) });
+                }
+                Err(error) => drop(reply.send(Err(error))),
+            },
+            SessionMsg::Do(command, reply) => drop(reply.send(session.command(command).await)),
+        }
+    }
+}
+
+impl Told {
+    /// Returns when there is nothing more to be told, with the reason, unless nobody is there to hear it.
+    async fn tell_all(self) -> Option<AskError> {
+        let room = Arc::new(Semaphore::new(UNHEARD));
+        let mut follow = match self.follow().await {
+            Ok(follow) => follow,
+            Err(error) => return Some(error),
+        };
+        loop {
+            let Ok(room) = Arc::clone(&room).acquire_owned().await else {
+                return None;
+            };
+            let progress = match follow.next().await {
+                Ok(progress) => progress,
+                Err(AskError::Journal(_)) => {
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                }
+                Err(error) => return Some(error),
+            };
+            let heard = Heard {
+                session: self.session.key().clone(),
+                progress,
+                _room: room,
+            };
+            if !(self.tell)(heard) {
+                return None;
+            }
+        }
+    }
+
+    /// A session that is not there yet is waited for.
+    async fn follow(&self) -> Result<Follow, AskError> {
+        loop {
+            let mut notices = self.session.subscribe();
+            match self.session.follow(self.after, self.frames).await {
+                Err(AskError::NoSession { .. }) => {
+                    if notices.next().await.is_none() {
+                        self.session.is_reachable()?;
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                }
+                Err(AskError::Journal(_)) => tokio::time::sleep(AGAIN).await,
+                followed => return followed,
+            }
+        }
+    }
+}

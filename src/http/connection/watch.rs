@@ -1,0 +1,367 @@
+//! The watch over a connection: when its bytes come and go, how many requests are worked on, and what is to be
+//! done about that. Decides only; the connection itself is ended elsewhere.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::http::Version;
+use tokio::time::Instant;
+
+use crate::http::settings::Settings;
+
+/// How long a connection that is to end gets for its last words.
+const GRACE: Duration = Duration::from_secs(1);
+/// How often it is looked whether the client of a busy connection takes what it is sent.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What is going on on a connection: written by its socket and its requests, read by its watch. Times are
+/// milliseconds since it was accepted, from 1; 0 is none.
+#[derive(Debug)]
+pub(in crate::http) struct Doings {
+    accepted: Instant,
+    in_work: AtomicUsize,
+    /// Whether it has shown that it can make requests by HTTP/2, where bytes come that belong to none.
+    many: AtomicBool,
+    /// When the first byte came that no request has been made of.
+    head: AtomicU64,
+    /// Since when nothing is worked on.
+    rests: AtomicU64,
+    /// Since when the client takes nothing.
+    stuck: AtomicU64,
+    /// Streams of HTTP/2 that gave something and were not asked for more, since when: the socket may have room
+    /// and they none. A lock, because each is another task's; held for one step in a small map.
+    waiting: Mutex<BTreeMap<u64, u64>>,
+    next: AtomicU64,
+}
+
+impl Doings {
+    pub(super) fn new() -> Self {
+        Self {
+            accepted: Instant::now(),
+            in_work: AtomicUsize::new(0),
+            many: AtomicBool::new(false),
+            // Whoever connects has something to say.
+            head: AtomicU64::new(1),
+            rests: AtomicU64::new(1),
+            stuck: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            next: AtomicU64::new(0),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        let millis = self.accepted.elapsed().as_millis();
+        u64::try_from(millis).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    /// Bytes have come.
+    pub(in crate::http) fn received(&self) {
+        let may_be_a_head = !self.is_busy() && !self.many.load(Ordering::Relaxed);
+        if may_be_a_head && self.head.load(Ordering::Relaxed) == 0 {
+            self.head.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// The client has taken something, or there is no room for more.
+    pub(in crate::http) fn sent(&self, something: bool) {
+        if something {
+            self.stuck.store(0, Ordering::Relaxed);
+        } else if self.stuck.load(Ordering::Relaxed) == 0 {
+            self.stuck.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn begin(self: &Arc<Self>, version: Version) -> InWork {
+        if version == Version::HTTP_2 {
+            self.many.store(true, Ordering::Relaxed);
+        }
+        self.in_work.fetch_add(1, Ordering::Relaxed);
+        self.head.store(0, Ordering::Relaxed);
+        InWork {
+            doings: Arc::clone(self),
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.in_work.load(Ordering::Relaxed) > 0
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+        // Nothing in it can be left half done.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be done about it, and else when to look again.
+    fn judge(&self, limits: &Limits) -> Verdict {
+        let passed = |at: u64| Duration::from_millis(self.now().saturating_sub(at));
+        let since = |mark: &AtomicU64| match mark.load(Ordering::Relaxed) {
+            0 => None,
+            at => Some(passed(at)),
+        };
+        let rest = |limit: Duration, passed: Duration| limit.saturating_sub(passed);
+        let longest = self.waiting().values().copied().min();
+        let stuck = since(&self.stuck).max(longest.map(passed));
+        let stuck = stuck.map(|passed| rest(limits.write, passed));
+        if stuck.is_some_and(|rest| rest.is_zero()) {
+            return Verdict::Cut;
+        }
+        if self.is_busy() {
+            return Verdict::Look(stuck.unwrap_or(limits.write).min(LOOK));
+        }
+        let head = since(&self.head).map(|passed| rest(limits.head, passed));
+        let idle = since(&self.rests).map(|passed| rest(limits.idle, passed));
+        let next = head.into_iter().chain(idle).chain(stuck).min();
+        match next.unwrap_or(limits.idle) {
+            Duration::ZERO => Verdict::Close,
+            next => Verdict::Look(next.max(Duration::from_millis(1))),
+        }
+    }
+}
+
+/// A request that is worked on, until all of its answer is sent.
+#[derive(Debug)]
+pub(in crate::http) struct InWork {
+    doings: Arc<Doings>,
+    number: u64,
+}
+
+impl InWork {
+    /// Its stream is asked for more.
+    pub(super) fn asked(&self) {
+        self.doings.waiting().remove(&self.number);
+    }
+
+    /// Its stream has given something.
+    pub(super) fn gave(&self) {
+        let now = self.doings.now();
+        self.doings.waiting().insert(self.number, now);
+    }
+}
+
+impl Drop for InWork {
+    fn drop(&mut self) {
+        let doings = &self.doings;
+        doings.waiting().remove(&self.number);
+        doings.rests.store(doings.now(), Ordering::Relaxed);
+        doings.in_work.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// All is well; look again after this.
+    Look(Duration),
+    /// It has nothing to do here.
+    Close,
+    /// Nobody takes what is sent.
+    Cut,
+}
+
+/// How patient a connection is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct Limits {
+    head: Duration,
+    idle: Duration,
+    write: Duration,
+}
+
+impl From<&Settings> for Limits {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            head: settings.header_timeout,
+            idle: settings.idle_timeout,
+            write: settings.write_timeout,
+        }
+    }
+}
+
+/// What its owner does next with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Watches again at this time.
+    Wait(Instant),
+    /// Tells it to end, and watches again at this time.
+    Close(Instant),
+    /// Lets go of it: all is said, or there was time enough for it.
+    End,
+    /// Lets go of it: nobody takes what is sent.
+    Cut,
+}
+
+/// Brings a connection to its end.
+#[derive(Debug)]
+pub(super) struct Watch {
+    doings: Arc<Doings>,
+    limits: Limits,
+    /// Until when it has time for its last words, once it was told to end.
+    last_words: Option<Instant>,
+}
+
+impl Watch {
+    pub(super) const fn new(doings: Arc<Doings>, limits: Limits) -> Self {
+        Self {
+            doings,
+            limits,
+            last_words: None,
+        }
+    }
+
+    pub(super) fn step(&mut self) -> Step {
+        let now = Instant::now();
+        match (self.doings.judge(&self.limits), &mut self.last_words) {
+            (Verdict::Cut, _) => Step::Cut,
+            // What came in before its client knew is answered as any other.
+            (_, Some(until)) if self.doings.is_busy() => {
+                *until = now + GRACE;
+                Step::Wait(*until)
+            }
+            (_, Some(until)) if *until <= now => Step::End,
+            (_, Some(until)) => Step::Wait(*until),
+            (Verdict::Look(next), None) => Step::Wait(now + next),
+            (Verdict::Close, None) => Step::Close(*self.last_words.insert(now + GRACE)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        head: Duration::from_secs(10),
+        idle: Duration::from_secs(120),
+        write: Duration::from_secs(30),
+    };
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    fn look(seconds: u64) -> Verdict {
+        Verdict::Look(Duration::from_secs(seconds))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_to_come_in_time_whether_it_is_the_first_or_not() {
+        let doings = Arc::new(Doings::new());
+        assert_eq!(doings.judge(&LIMITS), look(10), "nothing has come yet");
+        pass(9).await;
+        doings.received();
+        assert_eq!(doings.judge(&LIMITS), look(1), "a byte does not help");
+        drop(doings.begin(Version::HTTP_11));
+        assert_eq!(doings.judge(&LIMITS), look(120), "answered");
+        pass(100).await;
+        doings.received();
+        assert_eq!(doings.judge(&LIMITS), look(10));
+        pass(5).await;
+        doings.received();
+        pass(5).await;
+        assert_eq!(doings.judge(&LIMITS), Verdict::Close);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_rests_is_closed_and_one_that_works_is_not() {
+        let doings = Arc::new(Doings::new());
+        let (one, other) = (
+            doings.begin(Version::HTTP_11),
+            doings.begin(Version::HTTP_11),
+        );
+        pass(1_000).await;
+        assert_eq!(doings.judge(&LIMITS), look(5));
+        drop(one);
+        assert_eq!(doings.judge(&LIMITS), look(5), "the other one is worked on");
+        drop(other);
+        pass(119).await;
+        assert_eq!(doings.judge(&LIMITS), look(1));
+        pass(1).await;
+        assert_eq!(doings.judge(&LIMITS), Verdict::Close);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_is_cut_off_and_who_takes_something_is_not() {
+        let doings = Arc::new(Doings::new());
+        let _in_work = doings.begin(Version::HTTP_11);
+        doings.sent(false);
+        pass(28).await;
+        doings.sent(false);
+        assert_eq!(doings.judge(&LIMITS), look(2), "still the same stop");
+        doings.sent(true);
+        assert_eq!(doings.judge(&LIMITS), look(5));
+        doings.sent(false);
+        pass(30).await;
+        assert_eq!(doings.judge(&LIMITS), Verdict::Cut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_streams_on_a_connection_the_one_that_waits_longest_counts() {
+        let doings = Arc::new(Doings::new());
+        let (one, other) = (
+            doings.begin(Version::HTTP_11),
+            doings.begin(Version::HTTP_11),
+        );
+        one.gave();
+        pass(20).await;
+        other.gave();
+        pass(6).await;
+        assert_eq!(doings.judge(&LIMITS), look(4));
+        one.asked();
+        assert_eq!(doings.judge(&LIMITS), look(5));
+        pass(24).await;
+        assert_eq!(doings.judge(&LIMITS), Verdict::Cut);
+        drop(other);
+        assert_eq!(doings.judge(&LIMITS), look(5), "it has gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_between_requests_of_http_2_are_no_head() {
+        let doings = Arc::new(Doings::new());
+        assert_eq!(doings.judge(&LIMITS), look(10), "before the first one");
+        drop(doings.begin(Version::HTTP_2));
+        pass(60).await;
+        // An answer to a ping, or room for what is sent.
+        doings.received();
+        assert_eq!(doings.judge(&LIMITS), look(60), "it only rests");
+        pass(60).await;
+        assert_eq!(doings.judge(&LIMITS), Verdict::Close);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_while_a_connection_is_told_to_end_is_answered() {
+        let doings = Arc::new(Doings::new());
+        let mut watch = Watch::new(Arc::clone(&doings), LIMITS);
+        drop(doings.begin(Version::HTTP_2));
+        pass(120).await;
+        assert_eq!(watch.step(), Step::Close(Instant::now() + GRACE));
+        let late = doings.begin(Version::HTTP_2);
+        for _ in 0..5 {
+            pass(1).await;
+            assert_eq!(watch.step(), Step::Wait(Instant::now() + GRACE));
+        }
+        drop(late);
+        assert!(
+            matches!(watch.step(), Step::Wait(_)),
+            "it may be on its way"
+        );
+        pass(1).await;
+        assert_eq!(watch.step(), Step::End);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_nothing_is_cut_off_also_while_it_is_told_to_end() {
+        let doings = Arc::new(Doings::new());
+        let mut watch = Watch::new(Arc::clone(&doings), LIMITS);
+        pass(10).await;
+        assert!(matches!(watch.step(), Step::Close(_)));
+        let _late = doings.begin(Version::HTTP_11);
+        doings.sent(false);
+        pass(30).await;
+        assert_eq!(watch.step(), Step::Cut);
+    }
+}

@@ -1,0 +1,39 @@
+//! A count of what goes on at the moment.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// How many there are. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Several(Arc<AtomicUsize>);
+
+/// One of them, as long as it is held.
+#[derive(Debug)]
+#[must_use = "it counts as long as it is held"]
+pub struct OneMore {
+    of: Several,
+    before: usize,
+}
+
+impl Several {
+    pub(super) fn one_more(&self) -> OneMore {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        let of = self.clone();
+        OneMore { of, before }
+    }
+}
+
+impl OneMore {
+    /// How many there were when it came.
+    pub(super) const fn before(&self) -> usize {
+        self.before
+    }
+}
+
+impl Drop for OneMore {
+    fn drop(&mut self) {
+        self.of.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,71 @@
+//! `oracle serve` where the process may have few files and sockets open.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+use serde_json::json;
+
+use super::{
+    Place,
+    serve::{DONE, Served, place},
+};
+
+/// What is needed for 1,000 connections, 64 model calls and the rest.
+const NEEDED: u64 = 1_128;
+const CONFIG: &str = "[server]\nmax_connections = 1000\n[actors]\nmodel_concurrency = 64\n";
+const SERVE: &str = "serve --listen 127.0.0.1:0 --model scripted/script.json --config oracle.toml";
+
+/// The command in a shell that has set these limits before.
+fn within(place: &Place, limits: &str) -> Command {
+    let whole = place.oracle(SERVE).command();
+    let mut limited = Command::new("/bin/sh");
+    let exec = format!("{limits}; exec \"$0\" \"$@\"");
+    limited.args(["-c", &exec]).arg(whole.get_program());
+    limited
+        .args(whole.get_args())
+        .current_dir(place.here.path());
+    place.isolate(&mut limited);
+    limited
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    limited
+}
+
+/// The soft limit of a process.
+fn limit_of(process: u32) -> u64 {
+    let limits = fs::read_to_string(format!("/proc/{process}/limits")).unwrap();
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next());
+    soft.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_limit_that_is_too_small_is_raised_and_where_that_cannot_be_it_says_so_and_serves() {
+    let place = place(&json!([{ "reply": DONE }]));
+    fs::write(place.path("oracle.toml"), CONFIG).unwrap();
+    for (limits, warns, limit) in [
+        ("ulimit -S -n 300", false, NEEDED),
+        ("ulimit -n 300", true, 300),
+    ] {
+        let (server, said) = Served::of(within(&place, limits));
+        let warning = said.iter().find(|line| line.contains("descriptors"));
+        assert_eq!(warning.is_some(), warns, "{limits}: {said:?}");
+        if let Some(warning) = warning {
+            let whole = [
+                NEEDED.to_string(),
+                "300".into(),
+                "server.max_connections".into(),
+            ];
+            assert!(whole.iter().all(|part| warning.contains(part)), "{warning}");
+        }
+        assert_eq!(limit_of(server.process()), limit, "{limits}");
+        assert!(server.get("/readyz").starts_with("HTTP/1.1 200"));
+        server.signal("TERM");
+        assert_eq!(server.end().1, Some(0), "{limits}");
+    }
+}

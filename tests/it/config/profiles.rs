@@ -1,0 +1,138 @@
+//! `[[profiles]]`: what is read, what is said about mistakes, and what becomes of it.
+
+use oracle_agent::config::Origin;
+
+use super::{from_file, problems, sources};
+
+const TWO: &str = "[oracle]\nmax_turns = 20\n\
+                   [[profiles]]\nname = 'quick'\nmax_turns = 3\ninstructions = 'Be brief.'\n\
+                   [[profiles]]\nname = 'cheap'\nchain = 'offline'\ntools = []\nattachable = ['file_read']\n";
+
+#[test]
+fn a_profile_says_only_what_is_different() {
+    let loaded = from_file(TWO);
+    let [quick, cheap] = &loaded.config.profiles[..] else {
+        panic!("two profiles: {:?}", loaded.config.profiles);
+    };
+    let (quick, cheap) = (quick.over(&loaded.config), cheap.over(&loaded.config));
+    assert_eq!(quick.oracle.max_turns.get(), 3);
+    assert_eq!(quick.prompt.instructions.unwrap().as_str(), "Be brief.");
+    assert_eq!(quick.model.chain, None);
+    assert_eq!(cheap.oracle.max_turns.get(), 20);
+    assert_eq!(cheap.prompt.instructions, None);
+    assert_eq!(cheap.model.chain.unwrap().models(), ["offline/offline"]);
+    assert_eq!(cheap.tools.only.unwrap(), []);
+    assert_eq!(cheap.tools.attachable[0].as_str(), "file_read");
+    let line = Origin::File {
+        path: "oracle.toml".into(),
+        line: 5,
+    };
+    assert_eq!(loaded.origin("profiles.0.max_turns"), line);
+    assert_eq!(loaded.origin("profiles.0.chain"), Origin::Default);
+}
+
+#[test]
+fn every_key_of_a_profile_takes_the_place_of_one_of_the_sections() {
+    let documented = include_str!("../../../config/oracle.toml");
+    let (_, body) = documented.split_once("#[[profiles]]\n").unwrap();
+    let (body, _) = body.split_once("# Servers of models").unwrap();
+    let lines = body.lines().filter_map(|line| line.strip_prefix('#'));
+    let settings: Vec<&str> = lines.filter(|line| !line.starts_with(' ')).collect();
+    for setting in settings {
+        if ["name = ", "description = "]
+            .iter()
+            .any(|key| setting.starts_with(key))
+        {
+            continue;
+        }
+        let file = format!("[[profiles]]\nname = 'x'\n{setting}\n");
+        let config = from_file(&file).config;
+        let over = config.profiles[0].over(&config);
+        assert_ne!(over, config, "{setting} is without effect");
+    }
+}
+
+#[test]
+fn what_the_command_line_sets_holds_for_all() {
+    let file = "[[profiles]]\nname = 'quick'\nmax_turns = 3\nchain = 'a/b'\n";
+    let options = [
+        ("--max-turns", "oracle.max_turns", "7"),
+        ("--model", "model.chain", "c/d"),
+    ];
+    let environment = [("ORACLE_MAX_TURNS", "9")];
+    let of = |options: &[(&str, &str, &str)]| {
+        let loaded = oracle_agent::config::load(&sources(file, &environment, options)).unwrap();
+        let quick = loaded.config.profiles[0].over(&loaded.config);
+        let chain = quick.model.chain.unwrap();
+        (quick.oracle.max_turns.get(), chain.models()[0].clone())
+    };
+    assert_eq!(of(&[]), (3, "a/b".to_owned()));
+    assert_eq!(of(&options), (7, "c/d".to_owned()));
+}
+
+#[test]
+fn mistakes_in_profiles_are_told_in_one_line_each_and_all_at_once() {
+    let table = [
+        (
+            "no name",
+            "[[profiles]]\n",
+            "oracle.toml:1: [[profiles]] has no `name`, which it needs",
+        ),
+        (
+            "a name that is taken",
+            "[[profiles]]\nname = 'oracle'\n",
+            "oracle.toml:2: `profiles.name` is `'oracle'`, allowed is 1 to 128 characters from A-Z a-z 0-9 . _ : -, but not \"oracle\", which is what the sections describe",
+        ),
+        (
+            "no list",
+            "[profiles]\nname = 'x'\n",
+            "oracle.toml:1: `profiles` is `…`, allowed is only a list: the line `[[profiles]]` and keys below it",
+        ),
+        (
+            "twice the same, a wrong key and a wrong value",
+            "[[profiles]]\nname = 'x'\nmax_turn = 1\n[[profiles]]\nname = 'x'\nmax_turns = 0\ntools = 'a b'\n",
+            "oracle.toml:3: `profiles.max_turn` is `1`, but there is no such key; the nearest is `profiles.max_turns`\n\
+             oracle.toml:6: `profiles.max_turns` is `0`, allowed is a whole number from 1 to 100\n\
+             oracle.toml:7: `profiles.tools` is `'a b'`, allowed is a list of names of tools, each 1 to 64 characters from A-Z a-z 0-9 _ -, none twice\n\
+             oracle.toml:5: `profiles.name` is `x`, allowed is a name that no other profile has",
+        ),
+        (
+            "a tool in both lists",
+            "[tools]\nattachable = ['b']\n[[profiles]]\nname = 'x'\ntools = ['a', 'b']\n",
+            "oracle.toml:5: `profiles.tools` is `b`, allowed is a tool in only one of the two lists: of those that are there from the start, and `attachable`",
+        ),
+        (
+            "the same in a section",
+            "[tools]\nonly = ['a']\nattachable = ['a']\n",
+            "oracle.toml:3: `tools.attachable` is `a`, allowed is a tool in only one of the two lists: of those that are there from the start, and `attachable`",
+        ),
+        (
+            "a blank instruction",
+            "[[profiles]]\nname = 'x'\ninstructions = ' '\ndescription = \"\"\"a\nb\"\"\"\n",
+            "oracle.toml:3: `profiles.instructions` is `…`, allowed is a text of 1 to 20000 characters that is not blank\n\
+             oracle.toml:4: `profiles.description` is `\"\"\"a\\nb\"\"\"`, allowed is 1 to 200 characters on one line",
+        ),
+    ];
+    for (name, file, says) in table {
+        assert_eq!(
+            problems(&sources(file, &[], &[])).join("\n"),
+            says,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn profiles_are_shown_as_they_can_be_written() {
+    let loaded = from_file(TWO);
+    let shown = loaded.show().unwrap();
+    assert_eq!(from_file(&shown).config, loaded.config);
+    assert!(
+        shown.contains("\n[[profiles]]\nname = \"quick\" # oracle.toml:4\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("# chain is not set\nmax_turns = 3 # oracle.toml:5\n"),
+        "{shown}"
+    );
+}

@@ -1,0 +1,221 @@
+//! The verb `reload`: what counts at once, what waits for a start, and what leaves everything as it was.
+
+use std::sync::{Arc, Mutex};
+
+use oracle_agent::{
+    actor::{Oracle, System},
+    config::{Config, File, Sources, load},
+    control::{Answer, Code, Controller, Verb},
+    kernel::Command,
+    llm::Scripted,
+    model::{Principal, ProfileName, SessionKey, SessionName, Submission, TenantId, access::Role},
+    testkit::{TestTool, let_pass},
+};
+use serde_json::json;
+
+use super::done;
+
+/// What stands in the configuration file.
+type Text = Arc<Mutex<String>>;
+
+fn read(text: &str) -> Result<Config, Vec<String>> {
+    let sources = Sources {
+        file: Some(File {
+            path: "oracle.toml".into(),
+            text: text.to_owned(),
+        }),
+        ..Sources::default()
+    };
+    let loaded = load(&sources).map(|loaded| loaded.config);
+    loaded.map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+async fn start(model: &Scripted, first: &str) -> (System, Text) {
+    let text: Text = Arc::new(Mutex::new(first.to_owned()));
+    let file = Arc::clone(&text);
+    let system = Oracle::builder()
+        .config(read(first).unwrap())
+        .backend(model.clone())
+        .tool(TestTool::new("look"))
+        .reads(move || read(&file.lock().unwrap()))
+        .start()
+        .await
+        .unwrap();
+    (system, text)
+}
+
+const FIRST: &str = "[model]\nchain = 'scripted/one'\n";
+
+fn admin() -> Principal {
+    Principal {
+        name: "anna".into(),
+        tenant: TenantId::local(),
+        role: Role::Admin,
+    }
+}
+
+async fn reload(system: &System) -> Result<(Vec<String>, Vec<String>), (Code, String)> {
+    let controller = Controller::new(system.oracle().clone());
+    match controller.carry_out(&admin(), Verb::Reload {}).await {
+        Ok(Answer::Reloaded { changed, waiting }) => Ok((changed, waiting)),
+        Ok(other) => panic!("{other:?}"),
+        Err(refused) => Err((refused.code, refused.message)),
+    }
+}
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(name).unwrap())
+}
+
+fn names(oracle: &Oracle) -> Vec<String> {
+    let profiles = oracle.profiles();
+    profiles.all().map(|(name, _)| name.to_string()).collect()
+}
+
+/// What the system has recorded of reloads.
+async fn recorded(system: &System) -> Vec<serde_json::Value> {
+    // It is written behind what it tells of.
+    let_pass(std::time::Duration::from_secs(1)).await;
+    let log = system.oracle().session(key("system"));
+    let events = log.events(oracle_agent::model::Seq(0)).await.unwrap();
+    let reloads = events
+        .into_iter()
+        .filter(|event| event.kind == "control.reloaded");
+    reloads.map(|event| event.payload).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_change_counts_for_the_next_query_and_the_rest_waits() {
+    let replies = (0..9).map(|_| done("Fine."));
+    let model = replies.fold(Scripted::new(), Scripted::reply);
+    let (system, text) = start(&model, FIRST).await;
+    let oracle = system.oracle();
+    let session = oracle.session(key("s"));
+    session.answer(Submission::new("one")).await.unwrap();
+    *text.lock().unwrap() = format!(
+        "[oracle]\nmax_turns = 7\n[prompt]\ninstructions = 'Be brief.'\n[server]\nprogress = true\n\
+         {}[[profiles]]\nname = 'bare'\ntools = []\n[tenants]\nmax_queued = 3\n",
+        FIRST.replace("one", "two")
+    );
+    let want = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+    let changed = want(&[
+        "model.chain",
+        "oracle.max_turns",
+        "profiles",
+        "prompt.instructions",
+        "tenants.max_queued",
+    ]);
+    let waiting = want(&["server.progress"]);
+    assert_eq!(
+        reload(&system).await,
+        Ok((changed.clone(), waiting.clone()))
+    );
+    // A session that lives goes by it, and a new one, and one of the new profile.
+    session.answer(Submission::new("two")).await.unwrap();
+    let bare = oracle.session_of(key("bare"), ProfileName::new("bare").unwrap());
+    bare.answer(Submission::new("three")).await.unwrap();
+    let [before, after, bare] = &model.requests()[..] else {
+        panic!("three calls")
+    };
+    assert_eq!((&*before.model, &*after.model), ("one", "two"));
+    assert!(before.system.contains("at most 30 turns") && !before.system.contains("Be brief."));
+    assert!(after.system.contains("at most 7 turns") && after.system.contains("Be brief."));
+    assert_eq!((after.tools.len(), bare.tools.len()), (1, 0));
+    assert_eq!(names(oracle), ["oracle", "bare"]);
+    let account = oracle.tenants().account(&TenantId::local());
+    assert!(account.is_some(), "there were no limits before");
+
+    // Once more: what waits waits on, and is told of again.
+    assert_eq!(reload(&system).await, Ok((Vec::new(), waiting.clone())));
+    let record =
+        |changed: &[String]| json!({ "changed": changed, "waiting": waiting, "by": "anna" });
+    assert_eq!(recorded(&system).await, [record(&changed), record(&[])]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_in_order_changes_nothing_and_is_told_all_at_once() {
+    let model = Scripted::new().reply(done("Fine.")).reply(done("Fine."));
+    let (system, text) = start(&model, FIRST).await;
+    let oracle = system.oracle();
+    for (file, says) in [
+        (
+            "[oracle]\nmax_turns = 0\n[prompt]\ndri = 'x'\n",
+            "oracle.toml:2: `oracle.max_turns` is `0`, allowed is a whole number from 1 to 100\n\
+             oracle.toml:4: `prompt.dri` is `'x'`, but there is no such key; `[prompt]` has dir, context, instructions, token_budget",
+        ),
+        (
+            "[oracle]\nmax_turns = 3\n[prompt]\ncontext = '/nowhere/x'\n[[profiles]]\nname = 'p'\ntools = ['fly']\n",
+            "the project's context `/nowhere/x` cannot be read: No such file or directory (os error 2); check `prompt.context`\n\
+             the profile `p` names the tool `fly`, and there is none: there is `look`; check its tools and `attachable`",
+        ),
+    ] {
+        *text.lock().unwrap() = file.to_owned();
+        let (code, message) = reload(&system).await.unwrap_err();
+        assert_eq!(code, Code::Configuration);
+        let (head, problems) = message.split_once('\n').unwrap();
+        assert_eq!(
+            head,
+            "nothing was changed, because the configuration is not in order:"
+        );
+        assert_eq!(problems, says);
+    }
+    let session = oracle.session(key("s"));
+    session.answer(Submission::new("one")).await.unwrap();
+    assert!(model.requests()[0].system.contains("at most 30 turns"));
+    assert_eq!(names(oracle), ["oracle"]);
+    assert_eq!(recorded(&system).await, [json!(null); 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_was_not_connected_at_the_start_waits_for_the_next_one() {
+    let model = Scripted::new().reply(done("Fine."));
+    let (system, text) = start(&model, FIRST).await;
+    *text.lock().unwrap() = "[oracle]\nmax_turns = 7\n[model]\nchain = 'ollama/x'\n\
+                             [[profiles]]\nname = 'p'\nchain = ['offline', 'ollama/y']\n"
+        .to_owned();
+    let want = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+    let told = (
+        want(&["oracle.max_turns"]),
+        want(&["model.chain", "profiles"]),
+    );
+    assert_eq!(reload(&system).await, Ok(told));
+    let session = system.oracle().session(key("s"));
+    session.answer(Submission::new("one")).await.unwrap();
+    assert_eq!(&*model.requests()[0].model, "one");
+    assert!(model.requests()[0].system.contains("at most 7 turns"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_a_session_was_given_stays_given() {
+    let model = Scripted::new().reply(done("Fine."));
+    let first = format!("{FIRST}[tools]\nattachable = ['look']\n");
+    let (system, text) = start(&model, &first).await;
+    let session = system
+        .oracle()
+        .create(key("s"), ProfileName::oracle(), None);
+    let session = session.await.unwrap();
+    let attach = Command::AttachTool {
+        tool: "look".into(),
+    };
+    session.command(attach).await.unwrap();
+    *text.lock().unwrap() = format!("{first}[oracle]\nmax_turns = 7\n");
+    reload(&system).await.unwrap();
+    session.answer(Submission::new("one")).await.unwrap();
+    let request = &model.requests()[0];
+    let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(tools, ["look"]);
+    assert!(request.system.contains("at most 7 turns"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_a_tenants_key_reloads_nothing() {
+    let (system, _) = start(&Scripted::new(), FIRST).await;
+    let controller = Controller::new(system.oracle().clone());
+    let user = Principal {
+        role: Role::User,
+        ..admin()
+    };
+    let refused = controller.carry_out(&user, Verb::Reload {}).await;
+    assert_eq!(refused.unwrap_err().code, Code::AdminOnly);
+    assert_eq!(recorded(&system).await, [json!(null); 0]);
+}

@@ -1,0 +1,117 @@
+//! Two systems in one process, both at work.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, future::join_all};
+use oracle_agent::{
+    actor::{Count, Filter, Notice},
+    journal::{Journal, Memory},
+    llm::Scripted,
+    model::{Fault, SessionKey, SessionName, TenantId},
+    testkit::{Probe, TestOracle, TestSystem},
+};
+
+use super::done;
+
+const CONVERSATIONS: usize = 40;
+
+fn count(counts: &[Count], name: &str) -> u64 {
+    counts
+        .iter()
+        .find(|count| count.name == name)
+        .unwrap()
+        .count
+}
+
+/// The answers of as many conversations at a time, of the same names in each system.
+async fn all_ask(system: &TestSystem) -> Vec<String> {
+    let ask = |n| async move {
+        let session = system.session(&format!("s{n}")).unwrap();
+        session.ask("how is the code?").await.unwrap().text
+    };
+    join_all((0..CONVERSATIONS).map(ask)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_work_at_the_same_time_over_journals_limits_and_figures_of_their_own() {
+    let journals: [Arc<dyn Journal>; 2] = [Arc::new(Memory::new()), Arc::new(Memory::new())];
+    let models = ["From a.", "From b."].map(|text| {
+        let second = std::time::Duration::from_secs(1);
+        Probe::new(Scripted::new().reply(done(text)).slowly(second))
+    });
+    let start = |at: usize, concurrency| {
+        TestOracle::new(models[at].clone())
+            .journal(Arc::clone(&journals[at]))
+            .settings(move |settings| settings.gateway.concurrency = concurrency)
+            .start()
+    };
+    let (a, b) = (start(0, 3).await.unwrap(), start(1, 30).await.unwrap());
+    let ends = || Filter {
+        kinds: vec!["query.finished".into()],
+        ..Filter::default()
+    };
+    let heard = [a.oracle().subscribe(ends()), b.oracle().subscribe(ends())];
+
+    let (from_a, from_b) = tokio::join!(all_ask(&a), all_ask(&b));
+
+    assert_eq!(from_a, vec!["From a."; CONVERSATIONS]);
+    assert_eq!(from_b, vec!["From b."; CONVERSATIONS]);
+    assert_eq!(
+        models.each_ref().map(Probe::most),
+        [3, 30],
+        "each its own limit"
+    );
+    for (system, text) in [(&a, "From a."), (&b, "From b.")] {
+        let figures = system.oracle().figures();
+        assert_eq!(figures.accepted, CONVERSATIONS as u64, "{text}");
+        assert_eq!(
+            count(&figures.queries, "answered"),
+            CONVERSATIONS as u64,
+            "{text}"
+        );
+    }
+    for (heard, text) in heard.into_iter().zip(["From a.", "From b."]) {
+        let notices: Vec<_> = heard.take(CONVERSATIONS).collect().await;
+        for (_, notice) in notices {
+            let Notice::Event(event) = notice else {
+                panic!("nothing was dropped: {notice:?}")
+            };
+            assert_eq!(event.payload["answer"], text);
+        }
+    }
+    for journal in &journals {
+        let sessions = journal.list(TenantId::local(), None, 1_000).await.unwrap();
+        let names = sessions
+            .iter()
+            .filter(|known| known.key.name.as_str().starts_with('s'));
+        assert_eq!(names.count(), CONVERSATIONS);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_with_one_is_none_of_the_other() {
+    let broken = Scripted::new().fault(Fault::permanent("bad_request", "never"));
+    let a = TestOracle::new(broken).start().await.unwrap();
+    let b = TestOracle::new(Scripted::new().reply(done("Fine.")))
+        .start()
+        .await
+        .unwrap();
+    let of_b = async {
+        let answers = all_ask(&b).await;
+        b.oracle().drain();
+        answers
+    };
+    let (_, answers) = tokio::join!(all_ask(&a), of_b);
+    assert_eq!(answers, vec!["Fine."; CONVERSATIONS]);
+    let figures = [a.oracle().figures(), b.oracle().figures()];
+    let failed = figures
+        .each_ref()
+        .map(|figures| count(&figures.queries, "failed"));
+    assert_eq!(failed, [CONVERSATIONS as u64, 0]);
+
+    // One that ends, or takes nothing more, leaves the other as it is.
+    assert!(a.session("more").unwrap().ask("still there?").await.is_ok());
+    a.die().await;
+    let key = SessionKey::local(SessionName::new("s1").unwrap());
+    assert_eq!(b.oracle().session(key).view().await.unwrap().state, "idle");
+}

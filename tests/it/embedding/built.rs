@@ -1,0 +1,153 @@
+//! What the builder takes from a host.
+
+use std::{sync::Arc, time::Duration};
+
+use oracle_agent::{
+    actor::{Clock, Oracle, Progress, System},
+    app::BuildError,
+    journal::{Journal, Memory},
+    kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
+    llm::Scripted,
+    model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
+    query::{Context, QueryClassifier},
+};
+
+use super::done;
+
+/// Says what it is told to.
+struct Always(QueryType, f64);
+
+impl QueryClassifier for Always {
+    fn classify(&self, _: &str, _: Context<'_>) -> QueryClassification {
+        let keywords = ["own", "and", "own"].map(str::to_owned).into();
+        QueryClassification {
+            query_type: self.0,
+            needs: QueryType::Code.needs(),
+            confidence: self.1,
+            keywords_matched: keywords,
+        }
+    }
+}
+
+/// Cannot say anything.
+struct Broken;
+
+impl QueryClassifier for Broken {
+    fn classify(&self, _: &str, _: Context<'_>) -> QueryClassification {
+        panic!("a host's mistake")
+    }
+}
+
+fn name() -> SessionName {
+    SessionName::new("s").unwrap()
+}
+
+/// The payload of the first event of this type.
+async fn event(system: &System, kind: &str) -> serde_json::Value {
+    let session = system.oracle().session(name());
+    let events = session.events(Seq(0)).await.unwrap();
+    events
+        .into_iter()
+        .find(|event| event.kind == kind)
+        .unwrap()
+        .payload
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_classifier_of_the_host_is_asked_and_its_word_is_in_the_records() {
+    for (confidence, recorded) in [(0.75, 0.75), (7.0, 1.0), (f64::NAN, 0.0)] {
+        let builder = Oracle::builder().classifier(Always(QueryType::Research, confidence));
+        let system = builder.start().await.unwrap();
+        let session = system.oracle().session(name());
+        session
+            .answer(Submission::new("how is the code?"))
+            .await
+            .unwrap();
+        let classified = event(&system, "query.classified").await;
+        let found = &classified["classification"];
+        assert_eq!(found["query_type"], "research", "{classified}");
+        assert_eq!(found["needs_web"], true, "the needs are those of the type");
+        assert_eq!(found["confidence"], recorded);
+        assert_eq!(found["keywords_matched"], serde_json::json!(["and", "own"]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_classifier_that_panics_fails_its_query_and_nothing_else() {
+    let system = Oracle::builder().classifier(Broken).start().await.unwrap();
+    let session = system.oracle().session(name());
+    for _ in 0..300 {
+        let answer = session
+            .answer(Submission::new("how is the code?"))
+            .await
+            .unwrap();
+        assert_eq!(answer.outcome.reason(), Some("classifier"), "{answer:?}");
+    }
+    assert!(!system.oracle().has_ended(), "the actors live on");
+}
+
+/// Every query has at least two turns.
+struct Twice;
+
+impl TurnPolicy for Twice {
+    fn verdict(&self, turn: &TurnEnd<'_>) -> Verdict {
+        match DecisionTable.verdict(turn) {
+            Verdict::Answered if turn.turns < 2 => Verdict::Next,
+            verdict => verdict,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clone_is_the_next_system_over_the_same_journal_whatever_its_policy() {
+    let journal: Arc<dyn Journal> = Arc::new(Memory::new());
+    let builder = Oracle::builder()
+        .backend(Scripted::new().reply(done("First.")).reply(done("Second.")))
+        .model("scripted/any")
+        .clock(Clock::from(Timestamp::from_millis(1_000)))
+        .journal(Arc::clone(&journal));
+    let first = builder.clone().turn_policy(Twice).start().await.unwrap();
+    let session = first.oracle().session(name());
+    let answer = session
+        .answer(Submission::new("how is the code?"))
+        .await
+        .unwrap();
+    assert_eq!((answer.text.as_str(), answer.turns), ("Second.", 2));
+    let log = session.events(Seq(0)).await.unwrap();
+    assert_eq!(
+        log[0].at,
+        Timestamp::from_millis(1_000),
+        "by the host's clock"
+    );
+    first.shut_down(Duration::ZERO).await;
+
+    let second = builder.start().await.unwrap();
+    let session = second.oracle().session(name());
+    let mut watch = session.watch(answer.query).await.unwrap();
+    let mut told = 0;
+    while let Some(progress) = watch.next().await.unwrap() {
+        told += u32::from(matches!(progress, Progress::Event(_)));
+    }
+    assert!(told > 0);
+    assert_eq!(
+        watch.answer().await.unwrap(),
+        answer,
+        "the records say it all"
+    );
+    assert!(journal.find(name().into()).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn models_that_are_not_there_are_refused_before_anything_starts() {
+    for (model, says) in [
+        ("nobody/any", "nobody here serves the model `nobody/any`"),
+        ("any", "written provider/model"),
+    ] {
+        let started = Oracle::builder().model(model).start().await;
+        let error = started.err().map(|error: BuildError| error.to_string());
+        assert!(
+            error.as_ref().is_some_and(|error| error.contains(says)),
+            "{error:?}"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What becomes of what a key has open when it opens nothing any more.
+
+use std::time::Duration;
+
+use oracle_agent::{
+    llm::Scripted,
+    model::{SessionKey, SessionName, Timestamp, access::Role},
+    testkit::{Silence, TestOracle, TestServer},
+};
+use serde_json::json;
+
+use super::{
+    client,
+    door::{Holder, change, key, ring},
+    with,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_of_a_key_that_is_taken_back_end_and_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let ops = key(folder.path(), &Holder::of("ops", "default", Role::Admin));
+    let model = Silence::new(1, Scripted::new().reply("Hello."));
+    let server = TestServer::guarded(TestOracle::new(model), ring(folder.path()), |_| ());
+    let server = server.await.unwrap();
+    let asked = json!({"model": "oracle", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+    let chat = client().post(server.url("/v1/chat/completions"));
+    let chat = with(chat.header("x-oracle-session", "s"), &asked);
+    let get = |path| client().get(server.url(path));
+    let mut streams = Vec::new();
+    for (name, request) in [
+        ("chat", chat),
+        (
+            "events",
+            get("/api/sessions/s/events").header("accept", "text/event-stream"),
+        ),
+        ("watch", get("/api/control/watch")),
+    ] {
+        let stream = request.bearer_auth(&ops).send().await.unwrap();
+        assert_eq!(stream.status(), 200, "{name}");
+        streams.push((name, stream));
+    }
+    change(folder.path(), |book| {
+        book.revoke("ops", Timestamp::from_millis(1))
+    });
+    server.host().keys.refresh(Duration::ZERO);
+    // Something that all of them would tell.
+    let session = SessionKey::local(SessionName::new("s").unwrap());
+    server.oracle().session(session).cancel(None).await.unwrap();
+    for (name, stream) in streams {
+        let told = tokio::time::timeout(Duration::from_secs(60), stream.text());
+        let told = told.await.unwrap().unwrap();
+        assert!(told.contains("no valid key was given"), "{name}: {told}");
+        assert!(!told.contains("query.finished"), "{name}: {told}");
+        assert!(!told.contains("[DONE]"), "{name}: {told}");
+    }
+}
