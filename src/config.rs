@@ -46,8 +46,8 @@ pub use server::Server;
 pub use tenants::{Named, OfTenant, Tenants};
 pub use value::{
     Address, BaseUrl, Count, FilePath, Form, HeaderName, HeaderValue, HostName, Instructions,
-    ModelChain, ModelName, NotAllowed, OneLine, ProviderName, Rate, Share, Span, Text, ToolName,
-    Usd, VariableName, WebOrigin,
+    ModelChain, ModelName, NotAllowed, OneLine, OneModel, ProviderName, Rate, Share, Span, Text,
+    ToolName, Usd, VariableName, WebOrigin,
 };
 
 /// All that can be set, by section.

@@ -24,6 +24,7 @@ mod context;
 mod control;
 mod conversation;
 mod delegation;
+mod doubt;
 mod draft;
 mod effect;
 mod fallback;
@@ -49,6 +50,7 @@ mod verdict;
 
 pub use budget::BasisPoints;
 pub use conversation::{Conversation, Said};
+pub use doubt::{Opinion, named};
 pub use effect::{CallToken, Decision, Effect, Reply, Trial};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
@@ -56,7 +58,7 @@ pub use input::{Command, InFlight, Moment, Order, Refusal, Report};
 pub use phase::{CallState, Pause, Step, ToolSlot};
 pub use policy::{
     DelegationPolicy, FallbackPolicy, ModelChoice, OnMissingSignal, Policy, RestartPolicy,
-    RetryPolicy, Thresholds,
+    RetryPolicy, SecondOpinionPolicy, Thresholds,
 };
 pub use query::Query;
 pub use repetition::{Repetition, TurnDigest};

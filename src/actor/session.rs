@@ -17,7 +17,7 @@ use super::{
     view::SessionView,
 };
 use crate::{
-    kernel::{self, Command, Order, Refusal, Report},
+    kernel::{self, CallToken, Command, Opinion, Order, Refusal, Report},
     model::{
         Fault, ProfileName, QueryClassification, QueryId, Seq, SessionKey,
         record::{Parent, RestartCause},
@@ -29,6 +29,7 @@ mod activate;
 mod call;
 mod count;
 mod keep;
+mod opinion;
 mod perform;
 mod renew;
 mod standing;
@@ -121,6 +122,12 @@ pub(super) enum SessionMsg {
         query: QueryId,
         result: Result<(QueryClassification, Arc<ComposedPrompt>), Fault>,
     },
+    /// A second opinion, from the task that asked for it, with the prompt of what it names.
+    Opined {
+        token: CallToken,
+        opinion: Opinion,
+        prompt: Option<Arc<ComposedPrompt>>,
+    },
     /// How does it stand?
     GetView { reply: RpcReplyPort<Viewed> },
     /// Leave memory if nothing is in flight.
@@ -178,6 +185,11 @@ impl Actor for SessionActor {
                 SessionMsg::Prepared { query, result } => {
                     state.prepared(&me, query, result).await?;
                 }
+                SessionMsg::Opined {
+                    token,
+                    opinion,
+                    prompt,
+                } => state.opined(&me, token, opinion, prompt).await?,
                 SessionMsg::GetView { reply } => {
                     state.pulse.take();
                     state.view(reply);

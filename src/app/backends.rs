@@ -8,7 +8,7 @@ use super::{BuildError, Builder, prices, providers::Providers};
 use crate::{
     cli::Environment,
     config::{Config, ModelChain, Prices},
-    kernel::ModelChoice,
+    kernel::{BasisPoints, ModelChoice, SecondOpinionPolicy},
     llm::{Backend, Remote, scripted::Scripts},
 };
 
@@ -49,11 +49,18 @@ impl Chains<'_> {
         self.config.choice(self.environment.pairs()).chain
     }
 
+    /// Whoever is asked what a query is, where that is somebody else.
+    fn opinion(&self) -> Option<ModelChain> {
+        let model = self.config.query.second_opinion_model.as_ref()?;
+        Some(model.chain())
+    }
+
     /// Back ends that the chains name and that are not there yet, each by itself.
     pub(super) fn backends(&self) -> Vec<Result<Arc<dyn Backend>, BuildError>> {
         let of_profiles = self.config.profiles.iter();
         let of_profiles = of_profiles.filter_map(|profile| profile.chain.clone());
-        let chains: Vec<ModelChain> = std::iter::once(self.chain()).chain(of_profiles).collect();
+        let all = std::iter::once(self.chain()).chain(of_profiles);
+        let chains: Vec<ModelChain> = all.chain(self.opinion()).collect();
         let mut missing: Vec<&str> = Vec::new();
         for provider in chains.iter().flat_map(ModelChain::providers) {
             if !serves(self.own, provider) && !missing.contains(&provider) {
@@ -92,7 +99,30 @@ impl Chains<'_> {
         &self,
         backends: &[Arc<dyn Backend>],
     ) -> Result<Vec<ModelChoice>, BuildError> {
-        let (chain, prices) = (self.chain(), prices(self.config)?);
+        self.choices(&self.chain(), backends)
+    }
+
+    /// When and of whom a second opinion is asked for.
+    pub(super) fn second_opinion(
+        &self,
+        backends: &[Arc<dyn Backend>],
+    ) -> Result<Option<SecondOpinionPolicy>, BuildError> {
+        let chain = self.opinion().unwrap_or_else(|| self.chain());
+        let mut models = self.choices(&chain, backends)?.into_iter();
+        let asked = self.config.query.second_opinion_below.zip(models.next());
+        Ok(asked.map(|(below, model)| SecondOpinionPolicy {
+            below: BasisPoints::new(below.get()),
+            model,
+            within: self.config.query.second_opinion_deadline.get(),
+        }))
+    }
+
+    fn choices(
+        &self,
+        chain: &ModelChain,
+        backends: &[Arc<dyn Backend>],
+    ) -> Result<Vec<ModelChoice>, BuildError> {
+        let prices = prices(self.config)?;
         let providers = Providers::new(self.config, self.environment, &prices);
         let choice = |full: &String| {
             let (provider, model) = full.split_once('/').unwrap_or((full, ""));

@@ -188,7 +188,7 @@ impl Builder {
         self
     }
 
-    /// Says what kind of question one is, instead of the lexicon (spec 4).
+    /// Says what kind of question one is, instead of lexicon and weights (spec 4).
     #[must_use]
     pub fn classifier(mut self, classifier: impl QueryClassifier) -> Self {
         self.classifier = Some(Arc::new(classifier));

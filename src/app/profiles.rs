@@ -80,6 +80,7 @@ impl Workshop {
     fn profile(&self, name: &ProfileName, config: &Config) -> Result<Profile, BuildError> {
         let mut policy = Policy::new(self.chains(config).models(&self.backends)?, Arc::default());
         settings::apply(config, &mut policy);
+        policy.second_opinion = self.chains(config).second_opinion(&self.backends)?;
         (policy.tools, policy.attachable) = self.tools(name, config)?;
         if let Some(classifier) = &self.fallback {
             policy.classifier = Arc::clone(classifier);
@@ -105,6 +106,16 @@ impl Workshop {
         let chain = self.chains(config).chain();
         let mut providers = chain.providers().into_iter();
         providers.all(|provider| serves(&self.backends, provider))
+    }
+
+    /// The same for whoever is asked what a query is.
+    pub(super) fn serves_opinion(&self, config: &Config) -> bool {
+        let model = config.query.second_opinion_model.as_ref();
+        model.is_none_or(|model| {
+            let chain = model.chain();
+            let mut providers = chain.providers().into_iter();
+            providers.all(|provider| serves(&self.backends, provider))
+        })
     }
 
     /// The same for those of the profiles.
@@ -141,9 +152,12 @@ impl Workshop {
         for (name, config) in all {
             // Where a provider cannot be called, that is told already.
             let models = all_there.then(|| self.chains(&config).models(&backends).map(drop));
+            let opinion =
+                all_there.then(|| self.chains(&config).second_opinion(&backends).map(drop));
             let tools = tools_known.then(|| self.tools(&name, &config).map(drop));
             let found = [
                 models,
+                opinion,
                 tools,
                 Some(project_context(&config).map(drop)),
                 Some(prices(&config).map(drop)),

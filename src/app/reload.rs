@@ -17,13 +17,15 @@ use crate::{
 
 /// Keys, and beginnings of keys, whose values may change while the system runs; the others count after the
 /// next start.
-const LIVE: [&str; 13] = [
+const LIVE: [&str; 15] = [
     "oracle.",
     "budget.",
     "fallback.",
     "turn.",
     "delegation.",
     "prompt.",
+    "query.second_opinion_below",
+    "query.second_opinion_deadline",
     "tools.max_parallel",
     "tools.only",
     "tools.attachable",
@@ -34,6 +36,8 @@ const LIVE: [&str; 13] = [
 ];
 /// The models that are asked where no profile says otherwise.
 const CHAIN: &str = "model.chain";
+/// Who is asked what a query is.
+const OPINION: &str = "query.second_opinion_model";
 
 /// Reads a configuration, wherever it is.
 pub(super) type Read = Arc<dyn Fn() -> Result<Config, Vec<String>> + Send + Sync>;
@@ -84,6 +88,7 @@ impl Reloader {
         let live = |key: &str| LIVE.iter().any(|known| is_in(key, known));
         match key {
             CHAIN => self.workshop.serves_chain(wanted),
+            OPINION => self.workshop.serves_opinion(wanted),
             "profiles" => self.workshop.serves_profiles(wanted),
             key => live(key),
         }
@@ -174,7 +179,7 @@ mod tests {
     #[test]
     fn what_is_live_is_there() {
         let there = keys(&whole()).unwrap();
-        for known in LIVE.into_iter().chain([CHAIN]) {
+        for known in LIVE.into_iter().chain([CHAIN, OPINION]) {
             assert!(there.keys().any(|key| is_in(key, known)), "{known}");
         }
     }

@@ -280,6 +280,7 @@ fn status(event: &Event) -> Option<String> {
     let field = |name: &str| event.payload[name].as_str().unwrap_or_default().to_owned();
     match event.kind.as_str() {
         "query.accepted" => Some("classifying".into()),
+        "query.doubted" => Some(format!("classifying · asking {}", field("model"))),
         "query.classified" => {
             let kind = event.payload["classification"]["query_type"]
                 .as_str()

@@ -14,7 +14,7 @@ use crate::{
     journal::{self, Journal, Known},
     model::{
         Record, Seq, TenantId, Usage,
-        record::{BudgetFact, Fact, LlmFact, SessionFact, TurnFact},
+        record::{BudgetFact, Fact, LlmFact, QueryFact, SessionFact, TurnFact},
     },
 };
 
@@ -226,6 +226,10 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
         Fact::Turn(TurnFact::Restarted(restarted)) => asked.clone_from(&restarted.model),
         Fact::Budget(BudgetFact::ContextCompacting(what)) => asked.clone_from(&what.model),
         Fact::Turn(TurnFact::Replied(replied)) => return of(&replied.model, 1, 0, replied.usage),
+        Fact::Query(QueryFact::Classified(classified)) => {
+            let opinion = classified.second_opinion.as_ref()?;
+            return of(&opinion.model, 0, 0, opinion.usage);
+        }
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
             return of(&compacted.model, 0, 1, compacted.usage);
         }

@@ -41,6 +41,8 @@ pub(super) fn clashes(config: &Config, origin: impl Fn(&str) -> Option<Origin>) 
     problems
 }
 
+const OPINION: &str = "query.second_opinion_deadline";
+
 const NOT_BOTH: &str =
     "a tool in only one of the two lists: of those that are there from the start, and `attachable`";
 
@@ -145,12 +147,13 @@ fn providers(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Pr
     problems
 }
 
-fn deadlines(config: &Config) -> [(&'static str, Duration, String); 7] {
+fn deadlines(config: &Config) -> [(&'static str, Duration, String); 8] {
     let (model, tools) = (&config.model, &config.tools);
     let (connect, headers) = (model.connect_deadline, model.headers_deadline);
     let first = model.first_token_deadline;
     let (idle, total) = (model.idle_deadline, model.total_deadline);
     let (call, search) = (tools.call_deadline, tools.search_deadline);
+    let opinion = config.query.second_opinion_deadline;
     [
         ("model.connect_deadline", connect.get(), connect.to_string()),
         ("model.headers_deadline", headers.get(), headers.to_string()),
@@ -159,6 +162,7 @@ fn deadlines(config: &Config) -> [(&'static str, Duration, String); 7] {
         ("model.total_deadline", total.get(), total.to_string()),
         ("tools.call_deadline", call.get(), call.to_string()),
         ("tools.search_deadline", search.get(), search.to_string()),
+        (OPINION, opinion.get(), opinion.to_string()),
     ]
 }
 

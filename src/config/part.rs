@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     profile,
-    value::{Count, FilePath, Instructions, ModelChain, SECOND, Span, ToolName},
+    value::{Count, FilePath, Instructions, ModelChain, OneModel, SECOND, Share, Span, ToolName},
 };
 
 /// `[prompt]`: what the model is told.
@@ -33,13 +33,31 @@ impl Default for Prompt {
 }
 
 /// `[query]`: what a query is taken for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Query {
     /// A file with words and phrases that replaces the built-in one.
     pub lexicon: Option<FilePath>,
     /// A file with what was learned from labelled queries, in place of the built-in one.
     pub weights: Option<FilePath>,
+    /// Where the classifier is less sure than this, a model is asked; none is, if it is not set.
+    pub second_opinion_below: Option<Share>,
+    /// Which model; the first of the chain, if it is not set.
+    pub second_opinion_model: Option<OneModel>,
+    /// How long is waited for it; then the classifier's word stands.
+    pub second_opinion_deadline: Span<100, { 60 * SECOND }>,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            lexicon: None,
+            weights: None,
+            second_opinion_below: None,
+            second_opinion_model: None,
+            second_opinion_deadline: Span::of::<{ 5 * SECOND }>(),
+        }
+    }
 }
 
 /// `[tools]`: what tools may use.

@@ -10,7 +10,7 @@ mod span;
 mod text;
 
 pub use address::Address;
-pub use chain::ModelChain;
+pub use chain::{ModelChain, OneModel};
 pub use count::Count;
 pub(in crate::config) use decimal::money;
 pub use decimal::{Rate, Share, Usd};

@@ -253,6 +253,7 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
             .cloned()
             .collect(),
         Step::Preparing
+        | Step::Doubting { .. }
         | Step::Ready
         | Step::Calling { .. }
         | Step::BackingOff { .. }

@@ -31,6 +31,7 @@ mod choice;
 mod rendering;
 
 use choice::{Choice, Sizes};
+pub(super) use rendering::quoted_as_data;
 
 /// Compactions of one query.
 const MOST: u32 = 2;
@@ -178,6 +179,7 @@ fn current(draft: &Draft<'_>) -> Option<(Arc<Compacting>, u32)> {
     match &draft.query.step {
         Step::Compacting { what, tries, .. } => Some((Arc::clone(what), *tries)),
         Step::Preparing
+        | Step::Doubting { .. }
         | Step::Ready
         | Step::Calling { .. }
         | Step::BackingOff { .. }

@@ -1,7 +1,7 @@
 //! What people do to a running query (spec 8, "Commands while a query runs").
 
 use super::{
-    calls, compaction,
+    calls, compaction, doubt,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Reply},
     inbox,
@@ -79,6 +79,13 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
                 draft.emit(used);
             }
         }
+        Step::Doubting { what } => {
+            let token = doubt::token(&draft);
+            draft.effect(Effect::AbortModel { token });
+            if let Some(used) = retry::dropped(&draft, token.attempt, what.model.clone()) {
+                draft.emit_ahead(used);
+            }
+        }
         Step::Compacting {
             what, pause: None, ..
         } => {
@@ -141,15 +148,16 @@ pub(super) fn steer(mut draft: Draft<'_>, steered: Steered) -> Result<Decision, 
 pub(super) fn resume(draft: Draft<'_>) -> Decision {
     match draft.query.step.clone() {
         // What these wait for was not stopped by the pause.
-        Step::Preparing
+        Step::Doubting { .. }
         | Step::Calling { .. }
         | Step::Compacting { pause: None, .. }
         | Step::Delegating { .. }
         | Step::Ending { .. } => draft.wait(),
         // Its end may have come during the pause, and then nothing was asked.
-        Step::Ready | Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => {
-            restart::owed(draft)
-        }
+        Step::Preparing
+        | Step::Ready
+        | Step::BackingOff { .. }
+        | Step::Compacting { pause: Some(_), .. } => restart::owed(draft),
         Step::Tools { .. } => calls::go_on(draft),
     }
 }

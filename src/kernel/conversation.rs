@@ -77,7 +77,7 @@ impl Conversation {
                 self.open.retain(|open| open.query <= forked.query);
             }
             Fact::Session(_)
-            | Fact::Query(QueryFact::Classified(_))
+            | Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
             | Fact::Turn(TurnFact::Restarted(_) | TurnFact::Replied(_))
             | Fact::Signal(_)
             | Fact::Tool(_)

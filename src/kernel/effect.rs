@@ -3,7 +3,7 @@
 //! Effects are performed in the order given. An effect that is lost (a crash right after the append)
 //! is owed again by `resume`; each one is therefore safe to ask for twice.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::model::{
     Attempt, Fault, FaultClass, NanoUsd, QueryId, Record, Seq, SessionName, Timestamp, ToolCall,
@@ -79,6 +79,19 @@ pub enum Effect {
         /// Whether it repeats one that failed.
         trial: Trial,
     },
+    /// Ask a model what a query is, and compose the prompt of what it names (spec 4). Nothing of it is shown.
+    SecondOpinion {
+        /// Which try.
+        token: CallToken,
+        /// As `provider/model`.
+        model: Arc<str>,
+        /// What it is told to do.
+        instruction: &'static str,
+        /// The question, as text.
+        text: Arc<str>,
+        /// How long is waited for it.
+        within: Duration,
+    },
     /// Ask a model for a summary of earlier messages (spec 8). Nothing of it is shown.
     Compact {
         /// Which try.
@@ -92,7 +105,7 @@ pub enum Effect {
         /// The messages, as text.
         text: Arc<str>,
     },
-    /// Drop a model call, that for a summary included.
+    /// Drop a model call, that for a summary or a second opinion included.
     AbortModel {
         /// Which.
         token: CallToken,

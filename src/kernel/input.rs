@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::CallToken;
+use super::{doubt::Opinion, effect::CallToken};
 use crate::model::{
     By, CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp,
     ToolResult, Turn, Usage,
@@ -159,6 +159,13 @@ pub enum Report {
         query: QueryId,
         /// What came out.
         result: Result<(QueryClassification, PromptSummary), Fault>,
+    },
+    /// What came of asking a model what a query is.
+    SecondOpinion {
+        /// Which try.
+        token: CallToken,
+        /// What came of it.
+        opinion: Opinion,
     },
     /// A model's reply is whole.
     ModelReplied {

@@ -5,14 +5,19 @@ use std::sync::Arc;
 use super::effect::Trial;
 use crate::model::{
     Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult,
-    record::{Compacting, Ending},
+    record::{Compacting, Doubted, Ending},
 };
 
 /// Where a query stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Waits for classification and prompt.
     Preparing,
+    /// Waits for a model's word on what it is.
+    Doubting {
+        /// What it was taken for.
+        what: Arc<Doubted>,
+    },
     /// Between turns. Lasts while the session is paused; after a crash between two records it is where
     /// the query is found, and gone on with.
     Ready,
@@ -121,6 +126,7 @@ impl Step {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Preparing => "preparing",
+            Self::Doubting { .. } => "doubting",
             Self::Ready => "ready",
             Self::Calling { .. } => "calling",
             Self::BackingOff { .. } => "backing_off",
@@ -150,6 +156,7 @@ impl Step {
         match self {
             Self::Delegating { child, .. } | Self::Ending { child, .. } => Some(child),
             Self::Preparing
+            | Self::Doubting { .. }
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
@@ -163,6 +170,7 @@ impl Step {
         match self {
             Self::Tools { slots } => slots,
             Self::Preparing
+            | Self::Doubting { .. }
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }
@@ -182,6 +190,7 @@ impl Step {
         match self {
             Self::Tools { slots } => slots.iter_mut().find(|slot| slot.call.id == *call),
             Self::Preparing
+            | Self::Doubting { .. }
             | Self::Ready
             | Self::Calling { .. }
             | Self::BackingOff { .. }

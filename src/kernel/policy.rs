@@ -136,6 +136,17 @@ impl Default for RestartPolicy {
     }
 }
 
+/// When a model is asked what a query is (spec 4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondOpinionPolicy {
+    /// Where the first opinion is less sure than this.
+    pub below: BasisPoints,
+    /// Who is asked.
+    pub model: ModelChoice,
+    /// How long is waited; then the first opinion stands.
+    pub within: Duration,
+}
+
 /// Whether a session may start sub-agents (spec 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelegationPolicy {
@@ -171,6 +182,8 @@ pub struct Policy {
     pub fallback: FallbackPolicy,
     /// Row 18.
     pub on_missing_signal: OnMissingSignal,
+    /// When a model is asked what a query is; never, if it is not set.
+    pub second_opinion: Option<SecondOpinionPolicy>,
     /// The models, best first; at least one.
     pub models: Arc<[ModelChoice]>,
     /// How faults are met.
@@ -206,6 +219,7 @@ impl Policy {
             thresholds: Thresholds::default(),
             fallback: FallbackPolicy::default(),
             on_missing_signal: OnMissingSignal::default(),
+            second_opinion: None,
             models: models.into(),
             retry: RetryPolicy::default(),
             restarts: RestartPolicy::default(),

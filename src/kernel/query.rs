@@ -238,6 +238,12 @@ impl Query {
         self.is_at(token.query, token.turn) && attempt == token.attempt
     }
 
+    /// Whether this is the second opinion that it waits for.
+    pub(super) fn doubts_with(&self, token: CallToken) -> bool {
+        let doubts = matches!(self.step, Step::Doubting { .. });
+        doubts && self.waits_before(token.query, token.turn) && token.attempt == Attempt(1)
+    }
+
     /// Whether this try at a summary is the one that it waits for.
     pub(super) fn compacts_with(&self, token: CallToken) -> bool {
         let Step::Compacting {
@@ -282,6 +288,7 @@ impl Query {
         match &self.step {
             Step::Ending { ending, .. } => Some(ending),
             Step::Preparing
+            | Step::Doubting { .. }
             | Step::Ready
             | Step::Calling { .. }
             | Step::BackingOff { .. }
@@ -311,6 +318,7 @@ impl Query {
                 slots.len() == self.current.calls && slots.iter().all(|s| s.result().is_some())
             }
             Step::Preparing
+            | Step::Doubting { .. }
             | Step::Ready
             | Step::Calling { .. }
             | Step::BackingOff { .. }

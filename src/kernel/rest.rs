@@ -66,7 +66,9 @@ impl Session {
             Phase::Running(query) => match query.step() {
                 Step::Ready => true,
                 step @ Step::Tools { .. } => !step.runs_calls(),
-                Step::Preparing
+                // What leads to a call is let go in a pause, and prepared again afterwards.
+                Step::Preparing => self.is_paused(),
+                Step::Doubting { .. }
                 | Step::Calling { .. }
                 | Step::BackingOff { .. }
                 | Step::Compacting { .. }

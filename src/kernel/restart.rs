@@ -1,7 +1,7 @@
 //! After a restart: what the state reached by replay still owes, and when enough is enough (spec 10).
 
 use super::{
-    calls, compaction, control,
+    calls, compaction, control, doubt,
     draft::Draft,
     effect::{CallToken, Decision, Effect, Trial},
     guard,
@@ -50,6 +50,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             });
             draft.wait()
         }
+        Step::Doubting { .. } => doubt::owed(draft),
         Step::Ready if draft.session.is_paused() => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => {

@@ -27,6 +27,7 @@ pub(super) fn failed(
     let tries = match draft.query.step {
         Step::Calling { tries, .. } => tries,
         Step::Preparing
+        | Step::Doubting { .. }
         | Step::Ready
         | Step::BackingOff { .. }
         | Step::Compacting { .. }
@@ -83,8 +84,8 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     }));
 }
 
-/// A call is dropped that a provider may have counted: as far as it said so, else by an estimate.
-pub(super) fn dropped(draft: &Draft<'_>, attempt: Attempt, model: String) -> Option<LlmFact> {
+/// What a provider may have counted of a call that is dropped: as far as it said so, else by an estimate.
+pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     let InFlight::Sent {
         tokens,
         received,
@@ -102,7 +103,12 @@ pub(super) fn dropped(draft: &Draft<'_>, attempt: Attempt, model: String) -> Opt
         output_tokens: told.output_tokens.max(received / 4),
         ..told
     };
-    let usage = turn_end::priced(draft, &model, usage);
+    Some(turn_end::priced(draft, model, usage))
+}
+
+/// A call is dropped that a provider may have counted.
+pub(super) fn dropped(draft: &Draft<'_>, attempt: Attempt, model: String) -> Option<LlmFact> {
+    let usage = uncounted(draft, &model)?;
     let fault = Fault {
         class: FaultClass::Cancelled,
         code: "cancelled".to_owned(),

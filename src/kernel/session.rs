@@ -6,10 +6,9 @@ use super::{
     attach::{self, Attached},
     calls, compaction,
     context::Calibration,
-    control, delegation,
+    control, delegation, doubt,
     draft::Draft,
     effect::Decision,
-    guard,
     history::Transcript,
     inbox::{self, Queued},
     input::{Command, Moment, Order, Refusal, Report},
@@ -21,11 +20,8 @@ use super::{
     restart, retry, turn_end,
 };
 use crate::model::{
-    By, Fault, QueryClassification, QueryId, Record, Usage,
-    record::{
-        Classified, ControlFact, Fact, Noted, Opened, PromptSummary, QueryFact, RestartCause,
-        SessionFact, Steered,
-    },
+    By, QueryId, Record, Usage,
+    record::{ControlFact, Fact, Noted, Opened, RestartCause, SessionFact, Steered},
 };
 
 mod evolve;
@@ -150,6 +146,7 @@ impl Session {
             Report::Prepared { query: id, .. } => {
                 *id == query.id() && *query.step() == Step::Preparing
             }
+            Report::SecondOpinion { token, .. } => query.doubts_with(*token),
             Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
                 query.calls_with(*token)
             }
@@ -175,7 +172,8 @@ impl Session {
         }
         let draft = Draft::new(self, query, now);
         match report {
-            Report::Prepared { result, .. } => prepared(draft, result),
+            Report::Prepared { result, .. } => doubt::prepared(draft, result),
+            Report::SecondOpinion { opinion, .. } => doubt::heard(draft, opinion),
             Report::ModelReplied { token, reply } => turn_end::replied(draft, token.attempt, reply),
             Report::ModelFailed {
                 token,
@@ -310,24 +308,5 @@ impl Session {
 
     pub(super) fn draft(&self, now: Moment) -> Option<Draft<'_>> {
         self.query().map(|query| Draft::new(self, query, now))
-    }
-}
-
-type Prepared = Result<(QueryClassification, PromptSummary), Fault>;
-
-fn prepared(mut draft: Draft<'_>, result: Prepared) -> Decision {
-    match result {
-        Ok((classification, prompt)) => {
-            draft.emit_query(QueryFact::Classified(Classified {
-                classification,
-                prompt,
-            }));
-            if draft.session.is_paused() {
-                draft.wait()
-            } else {
-                guard::begin_turn(draft, Vec::new())
-            }
-        }
-        Err(fault) => draft.fail(&fault.code, fault.detail),
     }
 }

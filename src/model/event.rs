@@ -191,7 +191,7 @@ fn severity(fact: &Fact) -> Severity {
             | SessionFact::Passivated(_)
             | SessionFact::Revived(_),
         )
-        | Fact::Query(QueryFact::Accepted(_) | QueryFact::Classified(_))
+        | Fact::Query(QueryFact::Accepted(_) | QueryFact::Doubted(_) | QueryFact::Classified(_))
         | Fact::Turn(_)
         | Fact::Signal(_)
         | Fact::Tool(_)

@@ -34,7 +34,10 @@ pub use control::{
     Steered, ToolAttached,
 };
 pub use llm::{CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, Retried};
-pub use query::{Accepted, Classified, Finished, Place, PromptSummary, QueryFact};
+pub use query::{
+    Accepted, Classified, Doubted, Finished, OpinionOutcome, Place, PromptSummary, QueryFact,
+    SecondOpinion,
+};
 pub use session::{
     Forked, Opened, Parent, Quarantined, RestartCause, Restarted, SessionFact, SupervisorFact,
 };
@@ -78,7 +81,7 @@ impl Record {
             Fact::Query(QueryFact::Accepted(accepted)) => (Utterance::Question, &accepted.text),
             Fact::Query(QueryFact::Finished(finished)) => (Utterance::Answer, &finished.answer),
             Fact::Control(ControlFact::Steered(steered)) => (Utterance::Addition, &steered.text),
-            Fact::Query(QueryFact::Classified(_))
+            Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
             | Fact::Control(_)
             | Fact::Session(_)
             | Fact::Turn(_)

@@ -23,6 +23,7 @@ mod import;
 mod journals;
 mod listing;
 mod models;
+mod opinions;
 mod outages;
 mod passivation;
 mod recovery;

@@ -14,6 +14,7 @@ mod budgets;
 mod commands;
 mod compaction;
 mod delegation;
+mod doubts;
 mod ending;
 mod fallback;
 mod faults;

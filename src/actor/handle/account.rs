@@ -116,7 +116,7 @@ impl QueryAccount {
                 turn: record.turn,
                 fact: fact.clone(),
             }),
-            Fact::Query(QueryFact::Accepted(_))
+            Fact::Query(QueryFact::Accepted(_) | QueryFact::Doubted(_))
             | Fact::Turn(_)
             | Fact::Signal(_)
             | Fact::Session(_)

@@ -28,13 +28,14 @@ use crate::{
 };
 
 /// Everything that a call's task needs.
-struct Call {
+pub(super) struct Call {
     sid: Sid,
     key: SessionKey,
     token: CallToken,
     trial: Trial,
     model: Arc<str>,
-    patience: Duration,
+    /// How long it may be put off.
+    pub(super) patience: Duration,
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     flight: Arc<Flight>,
@@ -42,10 +43,10 @@ struct Call {
 }
 
 /// A try that failed.
-struct Failed {
-    fault: Fault,
+pub(super) struct Failed {
+    pub(super) fault: Fault,
     /// What it used, as far as the provider said.
-    usage: Usage,
+    pub(super) usage: Usage,
 }
 
 impl From<Fault> for Failed {
@@ -120,7 +121,7 @@ impl SessionState {
         let call = self.call((token, trial), model)?;
         let me = me.clone();
         Some(Task::spawn(async move {
-            let report = match call.summary(instruction, &text).await {
+            let report = match call.aside(instruction, &text).await {
                 Ok(reply) => Report::Compacted { token, reply },
                 Err(Failed { fault, usage }) => Report::CompactionFailed {
                     token,
@@ -132,7 +133,11 @@ impl SessionState {
         }))
     }
 
-    fn call(&mut self, (token, trial): (CallToken, Trial), model: Arc<str>) -> Option<Call> {
+    pub(super) fn call(
+        &mut self,
+        (token, trial): (CallToken, Trial),
+        model: Arc<str>,
+    ) -> Option<Call> {
         let sid = self.claim?.sid;
         // Whatever an earlier call of this session waits for, this one does not.
         let now = self.services.clock.monotonic_millis();
@@ -178,7 +183,12 @@ impl Call {
         follow(pieces, key, token, &bus).await
     }
 
-    async fn summary(self, instruction: &'static str, text: &str) -> Result<Reply, Failed> {
+    /// A call beside the conversation: an instruction and a text.
+    pub(super) async fn aside(
+        self,
+        instruction: &'static str,
+        text: &str,
+    ) -> Result<Reply, Failed> {
         let question = Arc::new(Message::text(Role::User, text));
         let request = Request {
             model: self.name(),

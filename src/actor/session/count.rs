@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use super::state::SessionState;
 use crate::{
     actor::meter::{Activity, TurnTimes},
-    kernel::{Report, Step},
+    kernel::{Opinion, Report, Step},
     model::{
-        Record,
+        FaultClass, Record,
         record::{BudgetFact, Fact, LlmFact, QueryFact, TurnFact},
     },
 };
@@ -34,7 +34,7 @@ impl SessionState {
                 Fact::Turn(TurnFact::Replied(_)) => self.turn_ends(now),
                 // Pauses and calls of which nothing came are nobody's time.
                 Fact::Turn(TurnFact::Restarted(_))
-                | Fact::Query(QueryFact::Finished(_))
+                | Fact::Query(QueryFact::Doubted(_) | QueryFact::Finished(_))
                 | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::Failed(_))
                 | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
                 Fact::Query(QueryFact::Classified(_))
@@ -66,10 +66,22 @@ impl SessionState {
     /// How a call ended, if that is what is reported.
     pub(super) fn count_call(&self, report: &Report) {
         let fault = match report {
-            Report::ModelReplied { .. } | Report::Compacted { .. } => None,
-            Report::ModelFailed { fault, .. } | Report::CompactionFailed { fault, .. } => {
-                Some(&fault.class)
-            }
+            Report::ModelReplied { .. }
+            | Report::Compacted { .. }
+            | Report::SecondOpinion {
+                opinion: Opinion::Named { .. } | Opinion::NotUnderstood { .. },
+                ..
+            } => None,
+            Report::ModelFailed { fault, .. }
+            | Report::CompactionFailed { fault, .. }
+            | Report::SecondOpinion {
+                opinion: Opinion::Failed { fault, .. },
+                ..
+            } => Some(&fault.class),
+            Report::SecondOpinion {
+                opinion: Opinion::Late,
+                ..
+            } => Some(&FaultClass::Cancelled),
             Report::Prepared { .. }
             | Report::RetryDue { .. }
             | Report::ToolEnded { .. }
@@ -91,7 +103,9 @@ impl SessionState {
         }
         match query.step() {
             Step::Preparing | Step::Ready => Activity::Preparing,
-            Step::Calling { .. } | Step::Compacting { pause: None, .. } => Activity::Calling,
+            Step::Doubting { .. } | Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
+                Activity::Calling
+            }
             Step::BackingOff { .. } | Step::Compacting { pause: Some(_), .. } => {
                 Activity::BackingOff
             }
@@ -107,6 +121,10 @@ impl SessionState {
 fn spent(record: &Record) -> u64 {
     let usage = match &record.fact {
         Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
+        Fact::Query(QueryFact::Classified(classified)) => match &classified.second_opinion {
+            Some(opinion) => opinion.usage,
+            None => return 0,
+        },
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => compacted.usage,
         Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
         Fact::Llm(LlmFact::Retried(retried)) => retried.usage,

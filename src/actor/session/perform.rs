@@ -42,6 +42,13 @@ impl SessionState {
             } => {
                 self.work = self.call_model(me, (token, trial), model, mode);
             }
+            Effect::SecondOpinion {
+                token,
+                model,
+                instruction,
+                text,
+                within,
+            } => self.work = self.ask_opinion(me, (token, model), (instruction, text), within),
             Effect::Compact {
                 token,
                 model,

@@ -386,10 +386,11 @@ impl SessionState {
             | Step::Delegating { .. }
             | Step::Ending { .. } => Expected::Patience,
             Step::Compacting { pause: Some(_), .. } => Expected::Patience,
-            Step::Preparing | Step::Calling { .. } | Step::Compacting { pause: None, .. } => {
-                Expected::Progress
-            }
-            Step::Tools { .. } => Expected::Progress,
+            Step::Preparing
+            | Step::Doubting { .. }
+            | Step::Calling { .. }
+            | Step::Compacting { pause: None, .. }
+            | Step::Tools { .. } => Expected::Progress,
         }
     }
 }

@@ -131,6 +131,11 @@ fn a_person_is_told_of_a_compaction_and_its_sizes() {
     let before = serde_json::json!({ "used": 91_000, "limit": 1_128_000 });
     for (kind, payload, said) in [
         (
+            "query.doubted",
+            serde_json::json!({ "model": "p/judge" }),
+            "classifying · asking p/judge",
+        ),
+        (
             "budget.context.compacting",
             serde_json::json!({ "before": before }),
             "turn 3 · compacting the conversation (≈ 91,000 of 1,128,000 tokens)",

@@ -108,7 +108,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
                         });
                     }
                 }
-                Fact::Query(QueryFact::Classified(_))
+                Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
                 | Fact::Control(_)
                 | Fact::Session(_)
                 | Fact::Turn(_)

@@ -7,11 +7,12 @@ use crate::{
     cli::terminal::{Device, Recording, Style},
     journal::{Append, Memory, Standing},
     model::{
-        Attempt, Fault, Message, NanoUsd, Outcome, QueryId, Role, SessionKey, SessionName,
-        StopReason, Timestamp, Turn,
+        Attempt, Fault, Message, NanoUsd, Outcome, QueryClassification, QueryId, QueryType, Role,
+        SessionKey, SessionName, StopReason, Timestamp, Turn,
         record::{
-            AgentFact, ChildEnd, Compacted, CompactedPart, Failed, FailedOver, MessageRange,
-            Replied, SignalPresence,
+            AgentFact, ChildEnd, Classified, Compacted, CompactedPart, Failed, FailedOver,
+            MessageRange, OpinionOutcome, PromptSummary, QueryFact, Replied, SecondOpinion,
+            SignalPresence,
         },
     },
 };
@@ -159,6 +160,40 @@ async fn each_call_counts_once_however_it_is_added_up() {
     ] {
         assert_eq!(said(by, false, Device::Other).await, rows, "{by:?}");
     }
+}
+
+#[tokio::test]
+async fn a_second_opinion_counts_for_whoever_was_asked() {
+    let opinion = SecondOpinion {
+        model: "p/judge".into(),
+        outcome: OpinionOutcome::Late,
+        usage: usage_of(90, 9, 0),
+    };
+    let classified = |second_opinion| {
+        let classified = Classified {
+            classification: QueryClassification::new(QueryType::Code, 0.3, Vec::new()),
+            prompt: PromptSummary {
+                hash: String::new(),
+                segments_included: Vec::new(),
+                token_estimate: 1,
+                warnings: Vec::new(),
+            },
+            second_opinion,
+        };
+        record(0, QueryFact::Classified(classified))
+    };
+    let journal = Memory::new();
+    let records = vec![
+        classified(None),
+        classified(Some(Box::new(opinion))),
+        replied(0, "p/one", usage_of(7, 1, 0)),
+    ];
+    keep(&journal, "a", records).await;
+    let (mut terminal, recording) = Recording::terminal("", Device::Other);
+    let by = UsageArgs { by: By::Model };
+    usage(&journal, &by, false, &mut terminal).await.unwrap();
+    let rows = "p/judge\t0\t90\t9\t9\t$0.000000\np/one\t1\t7\t0\t1\t$0.000000\n";
+    assert_eq!(recording.out(), rows);
 }
 
 #[tokio::test]

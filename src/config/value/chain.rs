@@ -65,6 +65,38 @@ impl ModelChain {
     }
 }
 
+/// One model as `provider/model`, as in a [`ModelChain`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct OneModel(String);
+
+impl OneModel {
+    /// A model of this name.
+    ///
+    /// # Errors
+    /// If the name has not the form `provider/model`.
+    pub fn new(name: &str) -> Result<Self, NotAllowed> {
+        let form = || NotAllowed("a model, written provider/model".to_owned());
+        full_name(name).map(Self).ok_or_else(form)
+    }
+
+    /// The chain of this model alone.
+    #[must_use]
+    pub fn chain(&self) -> ModelChain {
+        ModelChain(vec![self.0.clone()])
+    }
+}
+
+impl<'de> Deserialize<'de> for OneModel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = match Written::deserialize(deserializer)? {
+            Written::Text(name) => name,
+            Written::List(_) | Written::Other(_) => String::new(),
+        };
+        Self::new(&name).map_err(de::Error::custom)
+    }
+}
+
 fn full_name(name: &str) -> Option<String> {
     let name = name.trim();
     if name == "offline" {
@@ -109,6 +141,21 @@ impl<'de> Deserialize<'de> for ModelChain {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_model_is_read_as_in_a_chain_and_alone() {
+        for (text, model) in [
+            ("offline", Some("offline/offline")),
+            (" a/b ", Some("a/b")),
+            ("a/b, c/d", None),
+            ("b", None),
+            ("", None),
+        ] {
+            let found = OneModel::new(text).ok().map(|model| model.chain());
+            let found = found.as_ref().map(|chain| chain.models()[0].as_str());
+            assert_eq!(found, model, "{text}");
+        }
+    }
 
     #[test]
     fn chains_are_read_from_text() {

@@ -197,6 +197,7 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
         Some(Classified {
             classification,
             prompt,
+            ..
         }) => (Some(classification.into()), Some(prompt.into())),
         None => (None, None),
     };

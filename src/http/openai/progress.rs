@@ -7,6 +7,7 @@ pub(super) fn line(event: &Event) -> Option<String> {
     let turn = event.turn.map_or(0, |turn| turn.0 + 1);
     let text = |name: &str| event.payload[name].as_str().unwrap_or_default();
     let line = match event.kind.as_str() {
+        "query.doubted" => format!("Asking {} what kind of question this is.", text("model")),
         "query.classified" => {
             let kind = event.payload["classification"]["query_type"].as_str();
             format!("Taken for a {} question.", kind.unwrap_or_default())

@@ -211,6 +211,11 @@ fn clipped_by(text: &str, most: usize, length: impl Fn(char) -> usize) -> Cow<'_
     ))
 }
 
+/// A text that somebody wrote, as data, in not many more than `most` characters.
+pub(in crate::kernel) fn quoted_as_data(text: &str, most: usize) -> String {
+    quoted(&clipped(&escape(text), most))
+}
+
 fn quoted(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| format!("{QUOTE}{line}")).collect();
     lines.join("\n")

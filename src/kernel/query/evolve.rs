@@ -25,7 +25,14 @@ impl Query {
     /// Takes in a record of this query.
     pub(in crate::kernel) fn evolve(&mut self, record: &Record) {
         match &record.fact {
+            Fact::Query(QueryFact::Doubted(fact)) => {
+                let what = Arc::new(fact.clone());
+                self.step = Step::Doubting { what };
+            }
             Fact::Query(QueryFact::Classified(fact)) => {
+                if let Some(opinion) = &fact.second_opinion {
+                    self.usage += opinion.usage;
+                }
                 self.query_type = Some(fact.classification.query_type);
                 self.prompt_tokens = fact.prompt.token_estimate;
                 self.step = Step::Ready;
@@ -241,6 +248,7 @@ impl Query {
         let attempt = match &self.step {
             Step::Compacting { what, .. } => what.turn_attempt,
             Step::Preparing
+            | Step::Doubting { .. }
             | Step::Ready
             | Step::Calling { .. }
             | Step::BackingOff { .. }

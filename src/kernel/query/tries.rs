@@ -129,6 +129,7 @@ impl Query {
             | Step::BackingOff { tries, .. }
             | Step::Compacting { tries, .. } => tries,
             Step::Preparing
+            | Step::Doubting { .. }
             | Step::Ready
             | Step::Tools { .. }
             | Step::Delegating { .. }

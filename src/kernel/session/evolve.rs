@@ -44,7 +44,7 @@ impl Session {
             Fact::Control(ControlFact::ToolAttached(attached)) => {
                 attach::take_in(self, &attached.into());
             }
-            Fact::Query(QueryFact::Classified(_))
+            Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
             | Fact::Turn(_)
             | Fact::Signal(_)
             | Fact::Tool(_)

@@ -107,7 +107,7 @@ impl Session {
                 Fact::Session(SessionFact::Released(_)) => {
                     waiting + usize::from(self.was_running())
                 }
-                Fact::Query(QueryFact::Classified(_))
+                Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
                 | Fact::Session(
                     SessionFact::Opened(_)
                     | SessionFact::Imported(_)

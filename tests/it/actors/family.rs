@@ -1,10 +1,10 @@
 //! Generations of sessions: each is known by the question that opens its conversation.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use oracle_agent::{
     journal::{Append, Entry, Journal},
-    kernel::{DelegationPolicy, Policy},
+    kernel::{BasisPoints, DelegationPolicy, ModelChoice, Policy, SecondOpinionPolicy},
     llm::{Backend, DeltaStream, Request, Scripted},
     model::{NanoUsd, Seq, Usage},
     testkit::{Probe, TestSession},
@@ -17,6 +17,8 @@ pub(super) struct Family {
     children: BTreeMap<&'static str, Probe<Scripted>>,
     /// Whoever is asked for a summary.
     summaries: Scripted,
+    /// Whoever is asked what a question is.
+    opinions: Probe<Scripted>,
 }
 
 /// What every summary says.
@@ -26,10 +28,12 @@ impl Family {
     pub(super) fn new(parent: Scripted) -> Self {
         let children = BTreeMap::new();
         let summaries = Scripted::new().reply(SUMMARY);
+        let opinions = Probe::new(Scripted::new());
         Self {
             parent,
             children,
             summaries,
+            opinions,
         }
     }
 
@@ -42,6 +46,16 @@ impl Family {
     pub(super) fn summarising(mut self, summaries: Scripted) -> Self {
         self.summaries = summaries;
         self
+    }
+
+    /// With somebody to ask what a question is.
+    pub(super) fn opining(mut self, opinions: Scripted) -> Self {
+        self.opinions = Probe::new(opinions);
+        self
+    }
+
+    pub(super) const fn opinions(&self) -> &Probe<Scripted> {
+        &self.opinions
     }
 
     pub(super) const fn parent(&self) -> &Scripted {
@@ -66,6 +80,9 @@ impl Backend for Family {
         if request.system.starts_with("You compact conversations.") {
             return self.summaries.call(request);
         }
+        if request.system.starts_with("You say what kind of question") {
+            return self.opinions.call(request);
+        }
         let first: String = request.messages[0].texts().collect();
         match self.children.get(first.as_str()) {
             Some(child) => child.call(request),
@@ -89,6 +106,15 @@ pub(super) fn allow(policy: &mut Policy, max_depth: u32) {
         max_children: 2,
         default_tokens: 1_000,
     };
+}
+
+/// Of every question a model is asked what it is, unless the classifier is quite sure.
+pub(super) fn doubt(policy: &mut Policy) {
+    policy.second_opinion = Some(SecondOpinionPolicy {
+        below: BasisPoints::ONE,
+        model: ModelChoice::new("scripted/judge"),
+        within: Duration::from_secs(5),
+    });
 }
 
 /// So many tokens received, for so many billionths of a dollar.

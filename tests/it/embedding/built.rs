@@ -7,7 +7,7 @@ use oracle_agent::{
     app::BuildError,
     journal::{Journal, Memory},
     kernel::{DecisionTable, TurnEnd, TurnPolicy, Verdict},
-    llm::Scripted,
+    llm::{Backend, DeltaStream, Request, Scripted},
     model::{QueryClassification, QueryType, Seq, SessionName, Submission, Timestamp},
     query::{Context, QueryClassifier},
 };
@@ -137,6 +137,48 @@ async fn a_clone_is_the_next_system_over_the_same_journal_whatever_its_policy() 
     assert!(journal.find(name().into()).await.unwrap().is_some());
 }
 
+/// A model that names a type, of a provider of the host's.
+struct Judge(Scripted);
+
+impl Backend for Judge {
+    fn provider(&self) -> &'static str {
+        "judge"
+    }
+
+    fn call(&self, request: Request) -> DeltaStream {
+        self.0.call(request)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_opinion_is_asked_of_the_model_that_is_configured_or_the_first_of_the_chain() {
+    for (model, opinions, asked) in [
+        (
+            "second_opinion_model = 'judge/small'",
+            ["judge/small", "changed"],
+            1,
+        ),
+        ("", ["scripted/any", "not_understood"], 0),
+    ] {
+        let config = format!("[query]\nsecond_opinion_below = 0.9\n{model}\n");
+        let judge = Scripted::new().reply("research");
+        let builder = Oracle::builder()
+            .config(toml::from_str(&config).unwrap())
+            .classifier(Always(QueryType::Code, 0.75))
+            .backend(Judge(judge.clone()))
+            .backend(Scripted::new().reply(done("There.")))
+            .model("scripted/any");
+        let system = builder.start().await.unwrap();
+        let session = system.oracle().session(name());
+        session.answer(Submission::new("how is it?")).await.unwrap();
+        let classified = event(&system, "query.classified").await;
+        let opinion = &classified["second_opinion"];
+        let found = [&opinion["model"], &opinion["outcome"]];
+        assert_eq!(found, opinions, "{classified}");
+        assert_eq!(judge.requests().len(), asked);
+    }
+}
+
 #[tokio::test]
 async fn models_that_are_not_there_are_refused_before_anything_starts() {
     for (model, says) in [
@@ -150,4 +192,11 @@ async fn models_that_are_not_there_are_refused_before_anything_starts() {
             "{error:?}"
         );
     }
+    let config = "[query]\nsecond_opinion_model = 'nobody/small'\n";
+    let builder = Oracle::builder().config(toml::from_str(config).unwrap());
+    let error = builder.start().await.err().unwrap().to_string();
+    assert!(
+        error.contains("nobody here serves the model `nobody/small`"),
+        "{error}"
+    );
 }

@@ -27,6 +27,8 @@ struct Seen {
     /// The turns that it is allowed.
     allowed: u32,
     attempt: Attempt,
+    /// Whether a model was asked what it is.
+    doubted: bool,
     /// Compactions begun, and the last try of any.
     compactions: u32,
     compaction: Attempt,
@@ -115,6 +117,16 @@ impl Audit {
                 seen.turns += 1;
                 seen.usage += replied.usage;
             }
+            Fact::Query(QueryFact::Doubted(_)) => {
+                assert!(!seen.doubted, "once a query");
+                assert!(seen.turns < seen.allowed, "not of one that gets no turn");
+                seen.doubted = true;
+            }
+            Fact::Query(QueryFact::Classified(classified)) => {
+                let opinion = classified.second_opinion.as_ref();
+                assert_eq!(opinion.is_some(), seen.doubted, "what came of it is told");
+                seen.usage += opinion.map(|opinion| opinion.usage).unwrap_or_default();
+            }
             Fact::Budget(BudgetFact::ContextCompacting(compacting)) => {
                 assert_eq!(record.turn, Some(Turn(seen.turns)), "before a turn");
                 assert_eq!(compacting.attempt, seen.compaction.next(), "tries count on");
@@ -176,7 +188,7 @@ impl Audit {
                 seen.finished = true;
             }
             Fact::Session(_)
-            | Fact::Query(QueryFact::Accepted(_) | QueryFact::Classified(_))
+            | Fact::Query(QueryFact::Accepted(_))
             | Fact::Signal(_)
             | Fact::Tool(_)
             | Fact::Approval(_)
@@ -230,6 +242,7 @@ impl Audit {
         let calls = effects.iter().filter(|effect| match effect {
             Effect::CallModel { .. } => true,
             Effect::Prepare { .. }
+            | Effect::SecondOpinion { .. }
             | Effect::Compact { .. }
             | Effect::AbortModel { .. }
             | Effect::RetryAt { .. }
@@ -239,11 +252,14 @@ impl Audit {
             | Effect::CancelChild { .. } => false,
         });
         let calls = calls.count();
-        let summaries = effects
-            .iter()
-            .filter(|effect| matches!(effect, Effect::Compact { .. }));
-        let both = calls + summaries.count();
-        assert!(both <= 1, "one call of a model at a time: {effects:?}");
+        let others = effects.iter().filter(|effect| {
+            matches!(
+                effect,
+                Effect::Compact { .. } | Effect::SecondOpinion { .. }
+            )
+        });
+        let all = calls + others.count();
+        assert!(all <= 1, "one call of a model at a time: {effects:?}");
         if let Phase::Running(query) = live.phase() {
             question_is_there(messages, &self.queries[&query.id()].question);
         }

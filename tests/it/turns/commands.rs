@@ -55,6 +55,9 @@ fn cancel_ends_the_query_in_every_step() {
             "compacting" => vec![Effect::AbortModel {
                 token: play.compaction_token(),
             }],
+            "doubting" => vec![Effect::AbortModel {
+                token: play.doubt_token(),
+            }],
             "tools" => vec![Effect::AbortTools { query: QueryId(1) }],
             "delegating" => vec![Effect::CancelChild {
                 query: QueryId(1),
@@ -113,11 +116,12 @@ fn a_call_that_is_dropped_counts_as_far_as_it_is_known_and_else_by_an_estimate()
             assert_eq!(play.count("llm.failed"), usize::from(used.0 > 0), "{name}");
         }
     }
-    let mut play = steps::compacting();
-    play.in_flight = sent(Usage::default());
-    let before = play.session.query().unwrap().usage().total_tokens();
-    play.command(CANCEL).unwrap();
-    assert_eq!(play.finished().usage.total_tokens(), before + 120);
+    for mut play in [steps::compacting(), steps::doubting()] {
+        play.in_flight = sent(Usage::default());
+        let before = play.session.query().unwrap().usage().total_tokens();
+        play.command(CANCEL).unwrap();
+        assert_eq!(play.finished().usage.total_tokens(), before + 120);
+    }
 }
 
 #[test]
@@ -160,7 +164,7 @@ fn with_nothing_running_commands_are_refused() {
 #[test]
 fn finish_now_ends_the_query_with_what_there_is_in_every_step() {
     for (name, mut play) in steps::each() {
-        let text = name != "preparing" && name != "ready, paused";
+        let text = !["preparing", "doubting", "ready, paused"].contains(&name);
         play.command(Command::FinishNow).unwrap();
         if name == "delegating" {
             play.child_ends(Outcome::Cancelled, "", usage(1, 1, 1));
@@ -202,6 +206,9 @@ fn go_on(play: &mut Play, name: &str) {
     match name {
         "preparing" => {
             play.prepare(QueryType::Code);
+        }
+        "doubting" => {
+            play.opines(names(QueryType::Code));
         }
         "backing off" => {
             let token = play.token();
@@ -271,6 +278,12 @@ fn what_ends_during_a_pause_is_recorded_and_starts_nothing() {
                 paused.report(Report::RetryDue { token });
                 assert_eq!(paused.kinds(), ["budget.context.compacting"]);
                 paused.summarises("They read it.");
+            }
+            "doubting" => {
+                paused.opines(names(QueryType::Action));
+                assert_eq!(paused.kinds(), ["query.classified"]);
+                paused.command(Command::Resume).unwrap();
+                assert_eq!(paused.kinds(), ["control.resumed", "turn.started"]);
             }
             "tools" => {
                 paused.ok("w", "written").ok("s", "found");

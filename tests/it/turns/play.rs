@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use oracle_agent::{
     kernel::{
-        Absence, CallToken, Command, Decision, Effect, InFlight, Moment, Order, Policy, Refusal,
-        Reply as Heard, Report, Session,
+        Absence, CallToken, Command, Decision, Effect, InFlight, Moment, Opinion, Order, Policy,
+        Refusal, Reply as Heard, Report, Session,
     },
     model::{
         CallId, Fault, Message, Outcome, ProfileName, QueryClassification, QueryId, QueryType,
         Record, Reply, Role, SessionKey, SessionName, Submission, Timestamp, ToolCall, ToolResult,
         ToolStatus, Usage,
         record::{
-            AgentFact, ChildEnd, Fact, FallbackTriggered, Finished, LoopDetected, Opened,
-            PromptSummary, Quarantined, QueryFact, RestartCause, SessionFact, TurnFact, TurnMode,
+            AgentFact, ChildEnd, Classified, Fact, FallbackTriggered, Finished, LoopDetected,
+            Opened, Quarantined, QueryFact, RestartCause, SessionFact, TurnFact, TurnMode,
             TurnStarted,
         },
     },
@@ -38,6 +38,8 @@ pub(super) struct Play {
     call: Option<(CallToken, TurnMode, Arc<str>)>,
     /// The last try at a summary: which, of which model, of what text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
+    /// The same of the last question what a query is.
+    doubt: Option<(CallToken, Arc<str>, Arc<str>)>,
 }
 
 impl Play {
@@ -63,6 +65,7 @@ impl Play {
             in_flight: InFlight::Unsent,
             call: None,
             compaction: None,
+            doubt: None,
         };
         play.command(Command::Open(opened)).unwrap();
         play
@@ -130,6 +133,12 @@ impl Play {
             {
                 self.compaction = Some((*token, Arc::clone(model), Arc::clone(text)));
             }
+            if let Effect::SecondOpinion {
+                token, model, text, ..
+            } = effect
+            {
+                self.doubt = Some((*token, Arc::clone(model), Arc::clone(text)));
+            }
         }
     }
 
@@ -138,6 +147,7 @@ impl Play {
         let starts = self.effects.iter().any(|effect| match effect {
             Effect::CallModel { .. }
             | Effect::Compact { .. }
+            | Effect::SecondOpinion { .. }
             | Effect::RunTool { .. }
             | Effect::StartChild { .. } => true,
             Effect::Prepare { .. }
@@ -224,16 +234,20 @@ impl Play {
     }
 
     pub(super) fn prepare(&mut self, query_type: QueryType) -> &mut Self {
+        self.prepare_as(query_type, 0.9)
+    }
+
+    pub(super) fn prepare_as(&mut self, query_type: QueryType, confidence: f64) -> &mut Self {
         let query = self.running();
-        let prompt = PromptSummary {
-            hash: "00".into(),
-            segments_included: vec!["base".into()],
-            token_estimate: 100,
-            warnings: Vec::new(),
-        };
-        let classification = QueryClassification::new(query_type, 0.9, Vec::new());
-        let result = Ok((classification, prompt));
+        let classification = QueryClassification::new(query_type, confidence, Vec::new());
+        let result = Ok((classification, script::prompt(query_type)));
         self.report(Report::Prepared { query, result })
+    }
+
+    /// The second opinion that was asked for.
+    pub(super) fn opines(&mut self, opinion: Opinion) -> &mut Self {
+        let token = self.doubt_token();
+        self.report(Report::SecondOpinion { token, opinion })
     }
 
     pub(super) fn says(&mut self, text: &str) -> &mut Self {
@@ -353,6 +367,28 @@ impl Play {
     pub(super) fn compaction(&self) -> (&str, &str) {
         let (_, model, text) = self.compaction.as_ref().expect("a compaction");
         (model, text)
+    }
+
+    /// The last question what a query is.
+    pub(super) fn doubt_token(&self) -> CallToken {
+        self.doubt.as_ref().expect("a doubt").0
+    }
+
+    /// Which model was asked, and with what text.
+    pub(super) fn doubt(&self) -> (&str, &str) {
+        let (_, model, text) = self.doubt.as_ref().expect("a doubt");
+        (model, text)
+    }
+
+    /// What the query that was classified last was taken for.
+    pub(super) fn classified(&self) -> &Classified {
+        let classified = self.log.iter().rev().find_map(|record| {
+            let Fact::Query(QueryFact::Classified(classified)) = &record.fact else {
+                return None;
+            };
+            Some(classified)
+        });
+        classified.expect("a classified query")
     }
 
     /// The types of the last step's records.

@@ -6,7 +6,7 @@
 use oracle_agent::{
     kernel::{
         BasisPoints, CallState, CallToken, Command, DelegationPolicy, ModelChoice, OnMissingSignal,
-        Policy, Report, Step, ToolSlot,
+        Opinion, Policy, Report, Step, ToolSlot,
     },
     model::{
         Attempt, BusyPolicy, CallId, Fault, Import, ImportedMessage, Limits, NanoUsd, Outcome,
@@ -99,6 +99,9 @@ pub(super) fn some_policy([max_turns, chain, budgets, manner]: [u8; 4]) -> Polic
         },
         ..policy()
     };
+    if manner % 5 < 2 {
+        policy = doubtful(policy);
+    }
     if manner > 200 {
         policy.on_missing_signal = OnMissingSignal::Finish;
         policy.thresholds.iteration = BasisPoints::new(0);
@@ -202,7 +205,11 @@ fn advance(play: &mut Play, a: u8, b: u8) {
             play.report(Report::Prepared { query: id, result });
         }
         Step::Preparing => {
-            play.prepare(QueryType::ALL[usize::from(b % 5)]);
+            let confidence = if a < 100 { 0.2 } else { 0.9 };
+            play.prepare_as(some_type(b), confidence);
+        }
+        Step::Doubting { .. } => {
+            play.opines(some_opinion(a, b));
         }
         Step::Ready => assert!(play.session.is_paused(), "between turns only in a pause"),
         Step::Calling { .. } if a < 24 => {
@@ -326,7 +333,11 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         answer: texts(a),
         usage: usage(1, 1, 1),
     };
-    play.report(match b % 7 {
+    play.report(match b % 8 {
+        7 => Report::SecondOpinion {
+            token,
+            opinion: some_opinion(a, b),
+        },
         5 => Report::Compacted {
             token,
             reply: some_reply(a, b),
@@ -371,6 +382,25 @@ pub(super) fn come_to_rest(play: &mut Play) {
         assert!(steps < 2_000, "it never ends: {:?}", play.kinds());
         // An answer, a good result, a denial.
         advance(play, 250, 4);
+    }
+}
+
+fn some_type(b: u8) -> QueryType {
+    QueryType::ALL[usize::from(b % 5)]
+}
+
+fn some_opinion(a: u8, b: u8) -> Opinion {
+    match a % 8 {
+        0 => Opinion::Late,
+        1 => Opinion::Failed {
+            fault: fault(b),
+            usage: usage(u64::from(b % 3), 1, 1),
+        },
+        2 => Opinion::NotUnderstood {
+            said: texts(b),
+            usage: usage(9, 1, 1),
+        },
+        _ => names(some_type(b)),
     }
 }
 

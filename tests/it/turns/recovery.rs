@@ -15,6 +15,7 @@ fn owed(play: &Play) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
         Effect::Prepare { .. } => "prepare",
         Effect::CallModel { .. } => "call",
+        Effect::SecondOpinion { .. } => "opinion",
         Effect::Compact { .. } => "compact",
         Effect::AbortModel { .. } => "abort model",
         Effect::RetryAt { .. } => "retry",
@@ -36,6 +37,7 @@ fn each_step_owes_what_it_waits_for() {
             "compacting" => (&["budget.context.compacting"], &["compact"]),
             "tools" => (&["tool.finished"], &["run"]),
             "delegating" => (&[], &["child"]),
+            "doubting" => (&[], &["opinion"]),
             "approval" | "ready, paused" | "between turns, paused" => (&[], &[]),
             other => panic!("{other}"),
         };
@@ -63,6 +65,7 @@ fn what_had_begun_before_a_pause_is_begun_again_after_a_restart() {
             "compacting" => &["compact"],
             "tools" => &["run"],
             "delegating" => &["child"],
+            "doubting" => &["opinion"],
             "approval" | "ready, paused" | "between turns, paused" => &[],
             other => panic!("{other}"),
         };

@@ -1,12 +1,12 @@
 //! What the scripted model, its tools and its people say.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    kernel::{ModelChoice, Policy},
+    kernel::{BasisPoints, ModelChoice, Opinion, Policy, SecondOpinionPolicy},
     model::{
-        CallId, Limits, NanoUsd, Part, Reply, StopReason, ToolApproval, ToolCall, ToolEffect,
-        ToolNeed, ToolRepeat, ToolSpec, Usage,
+        CallId, Limits, NanoUsd, Part, QueryType, Reply, StopReason, ToolApproval, ToolCall,
+        ToolEffect, ToolNeed, ToolRepeat, ToolSpec, Usage, record::PromptSummary,
     },
 };
 
@@ -100,6 +100,38 @@ pub(super) fn call_with(id: &str, name: &str, arguments: &str) -> ToolCall {
         id: CallId::new(id),
         name: name.into(),
         arguments: arguments.into(),
+    }
+}
+
+/// A prompt of 100 tokens, another one for each type.
+pub(super) fn prompt(query_type: QueryType) -> PromptSummary {
+    PromptSummary {
+        hash: "00".into(),
+        segments_included: vec!["base".into(), query_type.segment().into()],
+        token_estimate: 100,
+        warnings: Vec::new(),
+    }
+}
+
+/// Below a confidence of one half a model is asked what a query is.
+pub(super) fn doubtful(policy: Policy) -> Policy {
+    let second_opinion = SecondOpinionPolicy {
+        below: BasisPoints::new(5_000),
+        model: ModelChoice::new("p/judge"),
+        within: Duration::from_secs(5),
+    };
+    Policy {
+        second_opinion: Some(second_opinion),
+        ..policy
+    }
+}
+
+/// A model that names a type, for 100 tokens.
+pub(super) fn names(query_type: QueryType) -> Opinion {
+    Opinion::Named {
+        query_type,
+        prompt: prompt(query_type),
+        usage: usage(90, 10, 1_000),
     }
 }
 
