@@ -5,11 +5,7 @@ use std::{sync::Arc, time::Duration};
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::timeout;
 
-use super::{
-    SessionMsg,
-    call::{Call, Failed},
-    state::SessionState,
-};
+use super::{SessionMsg, call::Failed, state::SessionState};
 use crate::{
     actor::{profile::Voice, services::Services, task::Task},
     kernel::{CallToken, Opinion, Report, Trial, named},
@@ -29,11 +25,8 @@ impl SessionState {
         (instruction, text): (&'static str, Arc<str>),
         within: Duration,
     ) -> Option<Task> {
-        let call = self.call((token, Trial::First), model)?;
-        let call = Call {
-            patience: within,
-            ..call
-        };
+        let mut call = self.call((token, Trial::First), model)?;
+        call.patience = within;
         let (me, services) = (me.clone(), self.services.clone());
         let voice = self.profile.voice();
         Some(Task::spawn(async move {

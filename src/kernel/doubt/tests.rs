@@ -1,3 +1,5 @@
+//! What an answer is, and what each leads to.
+
 use super::*;
 use crate::model::{CallId, FaultClass, OpaquePart, ToolCall};
 
