@@ -14,7 +14,7 @@ const NOT_UTF_8: &str = "oracle: the line is not UTF-8 and was not asked: conver
 #[test]
 fn every_question_of_a_pipe_has_its_object_in_one_session() {
     let place = Place::new(&FILES);
-    let lines = format!("\n{QUESTION}\n  \t\r\nand retry_upload?\r\n\n");
+    let lines = format!("\n{QUESTION}\n  \t\r\nand the upload?\r\n\n");
     let output = place
         .oracle("chat --json --session shop-1")
         .stdin(lines.as_bytes())
