@@ -28,6 +28,7 @@ mod problem;
 mod server;
 mod settings;
 mod several;
+mod shed;
 mod socket;
 mod tenants;
 

@@ -1,16 +1,16 @@
 //! Turns and queries a second: what is held, what is added, and what goes through when far more comes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    ANSWERED, Done, at, chat,
+    ANSWERED, CALLING, Done, at, chat,
     load::{Client, Pace, request},
     message,
     mock::Mock,
-    place::Served,
+    place::{Served, processor_time},
 };
 
 /// Turns of a query, where it has several.
@@ -119,6 +119,8 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
     let looker = Client::new(served.address);
     let pace = at(rate);
     let begin = Instant::now();
+    let busy = || Done::Ok((served.processor_time()?, processor_time(std::process::id())?));
+    let busy_before = busy()?;
     let name = format!("o{rate}");
     let watched = async {
         // Not while it starts.
@@ -130,6 +132,13 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
     };
     let (ended, through) = tokio::join!(pace.send(&client, message(&name)), watched);
     let through = through?;
+    let (server, clients) = busy()?;
+    let cores = |now: Duration, before| (now - before).as_secs_f64() * 100.0 / begin.elapsed().as_secs_f64();
+    println!(
+        "  of a core: the server {:.0} %, those who ask {:.0} %",
+        cores(server, busy_before.0),
+        cores(clients, busy_before.1)
+    );
     let (taken, refused) = (ended.taken.0.len(), ended.refused.0.len());
     println!(
         "{rate} queries/s offered for {:?}: {through:.0} answered a second, {} MiB; {taken} taken: {}; {refused} \
@@ -141,4 +150,44 @@ async fn goodput(mock: &Mock, rate: u32) -> Done<f64> {
         ended.failures()
     );
     Ok(through)
+}
+
+/// What it costs to say no, with nothing else to do.
+pub(crate) async fn refusals() -> Done<()> {
+    let mock = Mock::with(&["--turns", "1", "--latency", "600s"])?;
+    let served = Served::start(&mock.url, "[server]\nmax_queries = 1\n")?;
+    let client = Client::new(served.address);
+    client.send(&message("first")(0)).await?;
+    served.comes_to(&client, CALLING, 1).await?;
+    let health = |_| request("GET", "/healthz", "", "");
+    let unknown = |_| request("GET", "/unknown", "", "");
+    for rate in [1_000, 5_000, 10_000] {
+        let (refused, health, unknown) = (
+            cost(&served, &client, rate, message("more")).await?,
+            cost(&served, &client, rate, health).await?,
+            cost(&served, &client, rate, unknown).await?,
+        );
+        println!("{rate} requests/s, and what each takes of a processor:");
+        println!("  a refused message {refused}");
+        println!("  `/healthz`        {health}");
+        println!("  an unknown path   {unknown}");
+    }
+    Ok(())
+}
+
+async fn cost(
+    served: &Served,
+    client: &Arc<Client>,
+    rate: u32,
+    request: impl Fn(u64) -> Vec<u8>,
+) -> Done<String> {
+    let busy = served.processor_time()?;
+    let ended = at(rate).send(client, request).await;
+    let busy = (served.processor_time()? - busy).as_secs_f64() * 1e6 / at(rate).requests() as f64;
+    let times = if ended.refused.0.is_empty() {
+        ended.taken
+    } else {
+        ended.refused
+    };
+    Ok(format!("{busy:.0} µs; {times}"))
 }

@@ -17,7 +17,7 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Host, Problem, connection::Peer, held::Held};
+use super::{Host, Problem, connection::Peer, held::Held, shed};
 use crate::model::Principal;
 
 /// By which a request is found again in the log; given, or made here.
@@ -64,6 +64,11 @@ pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: N
         host,
         waits_for: Wait::Answer,
     };
+    if let Some(problem) = shed::refusal(&line.host, &request) {
+        let mut response = shed::refuse(request.into_body(), problem).await;
+        response.headers_mut().insert(REQUEST_ID, id.0);
+        return line.answered(response);
+    }
     request.extensions_mut().insert(id.clone());
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));

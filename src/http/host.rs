@@ -97,26 +97,36 @@ impl Host {
     /// # Errors
     /// A problem with a hint when to try again.
     pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
+        // First of all, so that of many at once each counts the others.
+        let handed_in = self.0.handed_in.one_more();
+        self.has_room(handed_in.before())?;
+        Ok(handed_in)
+    }
+
+    /// Whether there is room for a query now. Whoever begins one asks again.
+    pub(super) fn has_room_for_a_query(&self) -> Result<(), Problem> {
+        self.has_room(self.0.handed_in.now())
+    }
+
+    fn has_room(&self, handed_in: usize) -> Result<(), Problem> {
         if self.takes_nothing_new() {
             return Err(Problem::ends());
         }
-        // First of all, so that of many at once each counts the others.
-        let handed_in = self.0.handed_in.one_more();
-        let waiting = self.oracle.backlog() + handed_in.before();
+        let waiting = self.oracle.backlog() + handed_in;
         if waiting >= self.settings.max_backlog {
             return Err(Problem::overloaded(format!(
                 "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
                 self.settings.max_backlog
             )));
         }
-        let running = self.oracle.busy() + handed_in.before();
+        let running = self.oracle.busy() + handed_in;
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",
                 self.settings.max_queries
             )));
         }
-        Ok(handed_in)
+        Ok(())
     }
 }
 
