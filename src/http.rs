@@ -95,7 +95,10 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         .layer(from_fn_with_state(host.clone(), overload::take_body))
         .layer(from_fn_with_state(host.clone(), overload::admit))
         .layer(from_fn_with_state(host.clone(), door::guard))
-        .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(host, front::meet));
-    (router, description)
+        .layer(DefaultBodyLimit::disable());
+    // A router of its own: with each request axum copies what is around a route, and most of what overload
+    // brings comes no further than here.
+    let front = axum::Router::new().fallback_service(router);
+    let front = front.layer(from_fn_with_state(host, front::meet));
+    (front, description)
 }

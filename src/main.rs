@@ -8,6 +8,10 @@ use oracle_agent::{
     telemetry,
 };
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let environment = Environment::new(env::vars_os());
     let mut terminal = Terminal::standard(&environment);

@@ -93,7 +93,7 @@ pub(crate) async fn turns() -> Done<()> {
 pub(crate) async fn overload() -> Done<()> {
     let mock = Mock::with(&["--turns", "1"])?;
     let (mut most, mut at_most) = (0.0_f64, 0);
-    for rate in (1_000..).step_by(500) {
+    for rate in (3_000..).step_by(500) {
         let through = goodput(&mock, rate).await?;
         if through > most {
             (most, at_most) = (through, rate);
