@@ -78,6 +78,15 @@ impl Modify for Key {
 
 /// All routes, and their description.
 pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
+    let (routes, description) = routes(host.clone());
+    // A router of its own: with each request axum copies what is around a route.
+    let front = axum::Router::new().fallback_service(routes);
+    let front = front.layer(from_fn_with_state(host, front::layer));
+    (front, description)
+}
+
+/// What is behind the front.
+fn routes(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(control::routes())
         .merge(health::routes())
@@ -94,11 +103,7 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
         .layer(from_fn_with_state(host.clone(), overload::admit))
-        .layer(from_fn_with_state(host.clone(), door::guard))
+        .layer(from_fn_with_state(host, door::guard))
         .layer(DefaultBodyLimit::disable());
-    // A router of its own: with each request axum copies what is around a route, and most of what overload
-    // brings comes no further than here.
-    let front = axum::Router::new().fallback_service(router);
-    let front = front.layer(from_fn_with_state(host, front::meet));
-    (front, description)
+    (router, description)
 }

@@ -9,11 +9,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{
-    Host,
-    connection::{self, Limits},
-    settings::Settings,
-};
+use super::{Host, connection, settings::Settings};
 
 mod crowd;
 
@@ -132,7 +128,6 @@ impl Listener {
 /// Takes connections until the server begins to end, and gives back those that are left then.
 pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> JoinSet<()> {
     let (settings, drain) = (&host.settings, host.drain());
-    let limits = Limits::from(settings);
     let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
     let crowd = Crowd::new(settings.max_connections_per_address);
     loop {
@@ -153,11 +148,11 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
                         Ok(one) if has_room => {
                             // Slower without, and right all the same.
                             let _ = tcp.set_nodelay(true);
-                            let (router, drain) = (router.clone(), drain.clone());
+                            let (router, host) = (router.clone(), host.clone());
                             // Before it can ask how many there are.
                             host.overload().connected(connections.len() + 1);
                             connections.spawn(async move {
-                                connection::serve(tcp, address, router, limits, drain).await;
+                                connection::serve(tcp, address, router, host).await;
                                 drop(one);
                             });
                         }

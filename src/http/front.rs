@@ -52,8 +52,17 @@ impl RequestId {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quiet;
 
+/// As a layer of a router that others serve.
+pub(super) async fn layer(State(host): State<Host>, request: Request, next: Next) -> Response {
+    meet(host, request, |request| next.run(request)).await
+}
+
 /// See the module.
-pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
+pub(super) async fn meet<F: Future<Output = Response>>(
+    host: Host,
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
     let id = RequestId::of(&request);
     let line = Line {
         id: id.clone(),
@@ -70,7 +79,7 @@ pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: N
         return line.answered(response);
     }
     request.extensions_mut().insert(id.clone());
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let answered = AssertUnwindSafe(next(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
     response.headers_mut().insert(REQUEST_ID, id.0);
     line.answered(response)

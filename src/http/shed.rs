@@ -41,9 +41,7 @@ fn asks(path: &str) -> bool {
 
 /// Answers with it, once the body is there: a connection that is closed with something unread could lose it.
 pub(super) async fn refuse(mut body: Body, problem: Problem) -> Response {
-    let taken = async {
-        while let Some(Ok(_)) = body.frame().await {}
-    };
+    let taken = async { while let Some(Ok(_)) = body.frame().await {} };
     // Whoever is late has the answer all the same.
     let _ = tokio::time::timeout(PATIENCE, taken).await;
     problem.into_response()
