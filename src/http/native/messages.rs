@@ -8,9 +8,10 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{InSession, session, shapes::LimitsObject};
+use super::{InSession, session, shapes::limits};
 use crate::{
     actor::{AskError, Submitted},
+    control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Json, Path},
@@ -82,7 +83,7 @@ pub(super) async fn submit(
     Json(message): Json<NewMessage>,
 ) -> Result<(StatusCode, Answer<AcceptedMessage>), Problem> {
     let session = session(&host, &caller, id)?;
-    let limits = message.limits.map(|limits| limits.checked("limits"));
+    let limits = message.limits.map(|wanted| limits(wanted, "limits"));
     let submission = Submission {
         text: message.text,
         busy: message.busy,
