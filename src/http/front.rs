@@ -8,9 +8,8 @@ use std::{any::Any, panic::AssertUnwindSafe};
 
 use axum::{
     body::Body,
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::CONTENT_TYPE},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt as _;
@@ -51,11 +50,6 @@ impl RequestId {
 /// Stands in the extensions of an answer that gets no line: there are too many of its kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quiet;
-
-/// As a layer of a router that others serve.
-pub(super) async fn layer(State(host): State<Host>, request: Request, next: Next) -> Response {
-    meet(host, request, |request| next.run(request)).await
-}
 
 /// See the module.
 pub(super) async fn meet<F: Future<Output = Response>>(

@@ -168,8 +168,8 @@ mod without_sockets {
     use axum::{Router, body::Body, http::Request};
     use http_body_util::BodyExt as _;
     use oracle_agent::{
-        http::{Host, Settings, Shares, router},
-        testkit::{Obstacle, Obstructed, TestSystem, let_pass},
+        http::{Host, Settings, Shares},
+        testkit::{Obstacle, Obstructed, TestSystem, let_pass, router},
     };
     use tower::ServiceExt as _;
 
