@@ -103,8 +103,6 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
     };
     let told = config.prompt.instructions.as_ref();
     policy.instructions = told.map(|text| text.as_str().into());
-    let told = config.prompt.instructions.as_ref();
-    policy.instructions = told.map(|text| text.as_str().into());
     policy.parallel_calls = config.tools.max_parallel.size();
     policy.inbox_capacity = config.session.inbox_capacity.size();
 }
