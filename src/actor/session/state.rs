@@ -334,6 +334,7 @@ impl SessionState {
     /// Tells the shard what runs, and whether it should be getting on.
     fn sign_of_life(&mut self, me: &ActorRef<SessionMsg>) {
         if let Some(inbox) = &mut self.inbox {
+            inbox.runs(self.session.query().is_some());
             inbox.holds(self.session.waiting());
         }
         let now = self.services.clock.monotonic_millis();
