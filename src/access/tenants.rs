@@ -1,4 +1,5 @@
-//! What a tenant may have of the system: requests and tokens a minute, sessions, messages that wait.
+//! What a tenant may have of the system: requests and tokens a minute, sessions, queries that run,
+//! messages that wait.
 //!
 //! The server asks before it does something for a tenant; sessions tell what they use and how much waits
 //! for them. Where no limit is set, nothing is counted.
@@ -31,6 +32,8 @@ pub struct Limits {
     pub requests_per_minute: Option<u64>,
     /// Requests at a time, streams among them.
     pub requests: Option<usize>,
+    /// Queries that run at a time.
+    pub queries: Option<usize>,
     /// Tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<u64>,
     /// Sessions that are kept, those of sub-agents among them.
@@ -46,6 +49,7 @@ impl Limits {
         Self {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
             requests: self.requests.or(other.requests),
+            queries: self.queries.or(other.queries),
             tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
             sessions: self.sessions.or(other.sessions),
             queued: self.queued.or(other.queued),
@@ -151,7 +155,7 @@ impl Account {
     /// It hands in a message, which counts among those that wait until the guard is dropped.
     ///
     /// # Errors
-    /// When its tokens of this minute are used, or too many wait.
+    /// When its tokens of this minute are used, or too many run or wait.
     pub fn message(&self) -> Result<Pending, Over> {
         let now = self.now();
         self.books().message(now)?;

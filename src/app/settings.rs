@@ -145,6 +145,7 @@ pub(super) fn tenants(config: &Config) -> TenantLimits {
         let limits = Limits {
             requests_per_minute: own.requests_per_minute.map(|most| most.get().into()),
             requests: own.max_requests.map(Count::size),
+            queries: own.max_queries.map(Count::size),
             tokens_per_minute: own.tokens_per_minute.map(|most| most.get().into()),
             sessions: own.max_sessions.map(Count::size),
             queued: own.max_queued.map(Count::size),
@@ -155,6 +156,7 @@ pub(super) fn tenants(config: &Config) -> TenantLimits {
         all: Limits {
             requests_per_minute: tenants.requests_per_minute.map(|most| most.get().into()),
             requests: tenants.max_requests.map(Count::size),
+            queries: tenants.max_queries.map(Count::size),
             tokens_per_minute: tenants.tokens_per_minute.map(|most| most.get().into()),
             sessions: tenants.max_sessions.map(Count::size),
             queued: tenants.max_queued.map(Count::size),

@@ -34,6 +34,14 @@ pub enum Over {
         /// How many are allowed.
         limit: usize,
     },
+    /// Too many queries.
+    #[error(
+        "{limit} queries of your tenant may run at a time, and as many do: try again when some have ended"
+    )]
+    Queries {
+        /// How many are allowed.
+        limit: usize,
+    },
     /// Too many tokens.
     #[error("your tenant may use {limit} tokens a minute, and has used them: try again later")]
     Tokens {
@@ -65,6 +73,7 @@ impl Over {
         match self {
             Self::Requests { .. } | Self::Tokens { .. } => "rate_limited",
             Self::AtOnce { .. } => "too_many_requests",
+            Self::Queries { .. } => "too_many_queries",
             Self::Sessions { .. } => "too_many_sessions",
             Self::Queued { .. } => "too_many_queued",
         }
@@ -75,7 +84,10 @@ impl Over {
     pub const fn retry_after(self) -> Duration {
         match self {
             Self::Requests { retry_after, .. } | Self::Tokens { retry_after, .. } => retry_after,
-            Self::AtOnce { .. } | Self::Sessions { .. } | Self::Queued { .. } => SOON,
+            Self::AtOnce { .. }
+            | Self::Queries { .. }
+            | Self::Sessions { .. }
+            | Self::Queued { .. } => SOON,
         }
     }
 }
@@ -111,6 +123,8 @@ pub(super) struct Books {
     /// Requests that are worked on.
     at_work: usize,
     tokens: Option<Bucket>,
+    /// Queries that run in sessions that live.
+    running: usize,
     /// Messages that wait in sessions that live.
     waiting: usize,
     /// Messages that are being handed in.
@@ -135,6 +149,7 @@ impl Books {
             requests: limits.requests_per_minute.map(Bucket::new),
             at_work: 0,
             tokens: limits.tokens_per_minute.map(Bucket::new),
+            running: 0,
             waiting: 0,
             pending: 0,
             sessions: None,
@@ -188,6 +203,11 @@ impl Books {
             .as_ref()
             .map_or(Ok(()), |bucket| bucket.look(now));
         look.map_err(|retry_after| Over::Tokens { limit, retry_after })?;
+        if let Some(limit) = self.limits.queries
+            && self.running + self.pending >= limit
+        {
+            return Err(Over::Queries { limit });
+        }
         if let Some(limit) = self.limits.queued
             && self.waiting + self.pending >= limit
         {
@@ -203,6 +223,14 @@ impl Books {
 
     pub(super) fn waits(&mut self, before: usize, now: usize) {
         self.waiting = (self.waiting + now).saturating_sub(before);
+    }
+
+    /// A query of its sessions begins to run, or does not any more.
+    pub(super) fn runs(&mut self, runs: bool) {
+        self.running = match runs {
+            true => self.running + 1,
+            false => self.running.saturating_sub(1),
+        };
     }
 
     pub(super) fn used(&mut self, now: Duration, tokens: u64) {
@@ -325,13 +353,31 @@ mod tests {
     }
 
     #[test]
+    fn queries_that_run_and_those_that_are_handed_in_are_so_many() {
+        let queries = Some(2);
+        let mut books = Books::new(Limits {
+            queries,
+            ..Limits::default()
+        });
+        books.message(NOW).unwrap();
+        books.runs(true);
+        let over = books.message(NOW).unwrap_err();
+        assert_eq!(over, Over::Queries { limit: 2 });
+        assert_eq!(over.code(), "too_many_queries");
+        books.handed_in();
+        books.message(NOW).unwrap();
+        books.runs(false);
+        books.message(NOW).unwrap();
+    }
+
+    #[test]
     fn limits_change_and_what_was_used_stays_used() {
         let limits = |requests, tokens, queued, sessions| Limits {
             requests_per_minute: requests,
-            requests: None,
             tokens_per_minute: tokens,
             queued,
             sessions,
+            ..Limits::default()
         };
         let mut books = Books::new(limits(Some(1), None, None, Some(9)));
         books.counted(NOW, 5);

@@ -75,20 +75,30 @@ impl Drop for NewSession {
     }
 }
 
-/// What waits for one session, as long as it lives.
+/// What runs in one session and what waits for it, as long as it lives.
 #[derive(Debug)]
 pub struct Inbox {
     account: Account,
+    running: bool,
     waiting: usize,
 }
 
 impl Inbox {
-    /// Nothing waits.
+    /// Nothing runs, and nothing waits.
     #[must_use]
     pub const fn new(account: Account) -> Self {
         Self {
             account,
+            running: false,
             waiting: 0,
+        }
+    }
+
+    /// Whether a query runs now.
+    pub fn runs(&mut self, running: bool) {
+        if running != self.running {
+            self.account.books().runs(running);
+            self.running = running;
         }
     }
 
@@ -110,6 +120,7 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
+        self.runs(false);
         self.holds(0);
     }
 }

@@ -72,6 +72,26 @@ async fn messages_that_wait_are_so_many_over_all_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn queries_that_run_are_so_many_at_a_time() {
+    let queries = Some(1);
+    let limits = Limits {
+        queries,
+        ..Limits::default()
+    };
+    let model = Silence::new(100, Scripted::new());
+    let server = server(TestOracle::new(model), limits).await;
+    let (_, message) = asks(&server, "one").into_iter().next().unwrap();
+    assert_eq!(message.send().await.unwrap().status(), 202);
+    for (name, request) in asks(&server, "other") {
+        refused(name, request, "too_many_queries").await;
+    }
+    let session = server.oracle().session(key("one"));
+    session.cancel(None).await.unwrap();
+    let place = server.host().room_for_a_message(&key("other")).await;
+    place.unwrap().give_back();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_so_many_also_after_a_restart() {
     let sessions = Some(1);
     let limits = Limits {
