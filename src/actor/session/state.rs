@@ -299,6 +299,7 @@ impl SessionState {
             leaves,
         };
         let durable = self.services.journal.append(append);
+        let _waits = self.services.meter.append();
         match tokio::time::timeout(self.services.timeouts.append, durable).await {
             Ok(appended) => {
                 if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
@@ -350,6 +351,7 @@ impl SessionState {
         self.pulse.expect(self.expected(), now);
         let activity = self.activity();
         self.alive.now_at(activity);
+        self.alive.holds(self.session.waiting());
         if running.is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();
