@@ -14,16 +14,16 @@ use std::{
 };
 
 use dashmap::DashMap;
-use tokio::{sync::OwnedMutexGuard, time::Instant};
+use tokio::{sync::watch, time::Instant};
 
 use crate::model::TenantId;
 
 mod books;
 mod guards;
 
-use books::Books;
+use books::{Books, Decided};
 pub use books::{Over, Room};
-pub use guards::{AtWork, Inbox, NewSession, Pending};
+pub use guards::{AtWork, Counted, Inbox, NewSession, Pending, SessionCount};
 
 /// Limits of one tenant; what is not set has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -137,8 +137,9 @@ pub struct Account {
     began: Instant,
     // A lock, because sessions and requests of a tenant are many; held for a few sums.
     books: Arc<Mutex<Books>>,
-    // A lock, so that of many who find that sessions are to be counted one counts.
-    counting: Arc<tokio::sync::Mutex<()>>,
+    // A lock, so that of many who find that sessions are to be counted one counts; held for a few sums. What
+    // is in it ends with the count that goes on.
+    counting: Arc<Mutex<Option<Counted>>>,
 }
 
 impl Account {
@@ -178,29 +179,51 @@ impl Account {
     #[must_use]
     pub fn room_for_session(&self) -> Room {
         let now = self.now();
+        let mut counting = self.counting();
         let decided = self.books().room_for_session(now);
-        match decided {
-            books::Decided::Unlimited => Room::Free(NewSession::unlimited()),
-            books::Decided::Taken => Room::Free(NewSession::new(self.clone())),
-            books::Decided::Full(over) => Room::Full(over),
-            books::Decided::Count { most } => Room::Count { most },
+        let most = match self.room(decided) {
+            Ok(room) => return room,
+            Err(most) => most,
+        };
+        if let Some(counted) = counting.as_ref().filter(|counted| counted.goes_on()) {
+            let counted = counted.clone();
+            return Room::Count {
+                most,
+                count: None,
+                counted,
+            };
+        }
+        self.books().counts(now);
+        let (goes_on, over) = watch::channel(());
+        let counted = Counted::new(over);
+        *counting = Some(counted.clone());
+        let count = Some(SessionCount::new(self.clone(), goes_on));
+        Room::Count {
+            most,
+            count,
+            counted,
         }
     }
 
-    /// Returns when nobody else counts its sessions; the others wait until the guard is dropped.
-    pub async fn alone_to_count(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.counting).lock_owned().await
+    /// The same by the last count, while the next one goes on; none where there was none yet.
+    #[must_use]
+    pub fn room_meanwhile(&self) -> Option<Room> {
+        let decided = self.books().room_meanwhile();
+        decided.and_then(|decided| self.room(decided).ok())
     }
 
-    /// Its sessions are going to be counted.
-    pub fn counts(&self) {
-        self.books().counts();
+    /// What was decided, with a guard; or how many are allowed, where they are to be counted.
+    fn room(&self, decided: Decided) -> Result<Room, usize> {
+        match decided {
+            Decided::Unlimited => Ok(Room::Free(NewSession::unlimited())),
+            Decided::Taken => Ok(Room::Free(NewSession::new(self.clone()))),
+            Decided::Full(over) => Ok(Room::Full(over)),
+            Decided::Count { most } => Err(most),
+        }
     }
 
-    /// So many sessions are kept.
-    pub fn counted(&self, sessions: usize) {
-        let now = self.now();
-        self.books().counted(now, sessions);
+    fn counting(&self) -> MutexGuard<'_, Option<Counted>> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> Duration {

@@ -92,6 +92,7 @@ impl Acting<'_> {
                     state,
                     prefix,
                     updated_since,
+                    ..SessionFilter::default()
                 };
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
                 let listing = self.oracle.list(tenant, &filter, after, limit as usize);

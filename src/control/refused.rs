@@ -206,6 +206,7 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::Busy => Code::Busy,
         Refusal::InboxFull { .. } => Code::InboxFull,
         Refusal::KeyReused { .. } => Code::KeyReused,
+        Refusal::LimitsOfASteer => Code::InvalidValue,
         Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,
         Refusal::NotWaiting { .. } => Code::NotWaiting,
         Refusal::NothingToContinue => Code::NothingToContinue,

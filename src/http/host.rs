@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio_util::task::TaskTracker;
+
 use super::{
     Problem,
     door::Porter,
@@ -26,6 +28,7 @@ struct Inner {
     journal_check: JournalCheck,
     porter: Porter,
     handed_in: Several,
+    counts: TaskTracker,
 }
 
 /// See [`Host`].
@@ -54,6 +57,7 @@ impl Host {
             journal_check: JournalCheck::default(),
             porter,
             handed_in: Several::default(),
+            counts: TaskTracker::new(),
         }))
     }
 
@@ -71,6 +75,11 @@ impl Host {
     /// Messages that are being handed in.
     pub(super) fn handed_in(&self) -> &Several {
         &self.0.handed_in
+    }
+
+    /// Counts of tenants' sessions that go on.
+    pub(super) fn counts(&self) -> &TaskTracker {
+        &self.0.counts
     }
 
     pub(super) fn overload(&self) -> &Overload {

@@ -1,5 +1,7 @@
 //! What counts for as long as it is held.
 
+use tokio::sync::watch;
+
 use super::Account;
 
 /// A request that is worked on.
@@ -72,6 +74,53 @@ impl Drop for NewSession {
             let now = account.now();
             account.books().lost(now);
         }
+    }
+}
+
+/// A count of a tenant's sessions. Where it is dropped without a word, the next who asks counts anew.
+#[derive(Debug)]
+#[must_use = "nobody else counts as long as it is held"]
+pub struct SessionCount {
+    account: Account,
+    _goes_on: watch::Sender<()>,
+}
+
+impl SessionCount {
+    pub(super) const fn new(account: Account, goes_on: watch::Sender<()>) -> Self {
+        Self {
+            account,
+            _goes_on: goes_on,
+        }
+    }
+
+    /// So many sessions are kept.
+    pub fn found(self, sessions: usize) {
+        let now = self.account.now();
+        // Held for both, so that nobody sees that it is over and not what it found.
+        let mut counting = self.account.counting();
+        self.account.books().counted(now, sessions);
+        *counting = None;
+    }
+}
+
+/// For those who wait for a [`SessionCount`].
+#[derive(Debug, Clone)]
+pub struct Counted(watch::Receiver<()>);
+
+impl Counted {
+    pub(super) const fn new(goes_on: watch::Receiver<()>) -> Self {
+        Self(goes_on)
+    }
+
+    /// Whether it is not over.
+    pub(super) fn goes_on(&self) -> bool {
+        self.0.has_changed().is_ok()
+    }
+
+    /// Returns when it is over, whatever came of it.
+    pub async fn over(mut self) {
+        // Nothing is ever sent.
+        while self.0.changed().await.is_ok() {}
     }
 }
 
@@ -160,7 +209,23 @@ mod tests {
         assert!(account.message().is_err());
         drop(both);
 
-        account.counted(0);
+        for _ in 0..2 {
+            let Room::Count { count, counted, .. } = account.room_for_session() else {
+                panic!("nobody has counted");
+            };
+            let Room::Count { count: other, .. } = account.room_for_session() else {
+                panic!("nobody has counted");
+            };
+            assert!(count.is_some() && other.is_none(), "one counts");
+            assert!(account.room_meanwhile().is_none());
+            drop(count);
+            counted.over().await;
+        }
+        let Room::Count { count, counted, .. } = account.room_for_session() else {
+            panic!("nobody has counted");
+        };
+        count.unwrap().found(0);
+        counted.over().await;
         let Room::Free(place) = account.room_for_session() else {
             panic!("there is room");
         };

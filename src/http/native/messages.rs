@@ -33,7 +33,7 @@ pub(super) struct NewMessage {
     /// What to do if the session is busy.
     #[serde(default)]
     busy: BusyPolicy,
-    /// Budgets of this query, instead of the profile's.
+    /// Budgets of the query that it begins, instead of the profile's; refused where it steers one that runs.
     limits: Option<LimitsObject>,
 }
 
@@ -133,6 +133,7 @@ fn refused(error: AskError) -> Problem {
         AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
             Some("idempotency-key")
         }
+        AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
         AskError::Refused(_)
         | AskError::Name(_)
         | AskError::Reserved { .. }

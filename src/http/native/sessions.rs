@@ -220,6 +220,8 @@ pub(super) async fn list(
         state: wanted.state,
         prefix: wanted.prefix,
         updated_since: wanted.updated_since,
+        // Nobody can look at the others.
+        lasting: true,
     };
     let listed = host
         .oracle

@@ -314,6 +314,7 @@ const ROWS: &[Row] = &[
         "invalid_value",
         "path",
     ),
+    ("GET /v1/models/%FF", &[], "", 400, "invalid_value", "path"),
     ("GET /api/sessions/system", &[], "", 403, "reserved", "id"),
     (
         "DELETE /api/sessions/system",
