@@ -28,6 +28,13 @@ fn code(problem: &Problem) -> (u16, String) {
     (problem.status().as_u16(), code)
 }
 
+/// Limits of which only these are set.
+fn only(set: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    set(&mut limits);
+    limits
+}
+
 async fn server(oracle: TestOracle, limits: Limits) -> TestServer {
     let oracle = oracle.settings(|settings| settings.tenants.all = limits);
     TestServer::start(oracle).await.unwrap()
@@ -35,11 +42,7 @@ async fn server(oracle: TestOracle, limits: Limits) -> TestServer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_wait_are_so_many_over_all_sessions() {
-    let queued = Some(1);
-    let limits = Limits {
-        queued,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.queued = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     let host = server.host();
@@ -74,11 +77,7 @@ async fn messages_that_wait_are_so_many_over_all_sessions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queries_that_run_are_so_many_at_a_time() {
-    let queries = Some(1);
-    let limits = Limits {
-        queries,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.queries = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     let (_, message) = asks(&server, "one").into_iter().next().unwrap();
@@ -94,11 +93,7 @@ async fn queries_that_run_are_so_many_at_a_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_so_many_also_after_a_restart() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     for start in 0..2 {
         let oracle = TestOracle::new(Scripted::new().reply("Hello."));
@@ -130,11 +125,7 @@ async fn sessions_are_so_many_also_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_were_used_are_made_up_for() {
-    let tokens_per_minute = Some(1);
-    let limits = Limits {
-        tokens_per_minute,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.tokens_per_minute = Some(1));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle, limits).await;
     let host = server.host();
@@ -172,11 +163,7 @@ async fn refused(name: &str, request: RequestBuilder, code: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_would_open_a_session_too_many_are_refused() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let make = |name: &str| {
         let made = client().post(server.url("/api/sessions"));
@@ -199,11 +186,7 @@ async fn requests_that_would_open_a_session_too_many_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
-    let queued = Some(1);
-    let limits = Limits {
-        queued,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.queued = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     for _ in 0..2 {
@@ -217,11 +200,7 @@ async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_not() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let host = server.host();
     let place = host.room_for_a_message(&key("one")).await.unwrap();
@@ -234,11 +213,7 @@ async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_no
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_who_ask_at_once_have_sessions_counted_once() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle.journal(Arc::new(journal.clone())), limits).await;
