@@ -173,7 +173,7 @@ impl Oracle {
         session.acting(self.by.clone())
     }
 
-    /// A session that lasts for one request, under a name of [`SessionName::brief`]: whoever begins it
+    /// A session that lasts for one request, under a name of [`SessionName::brief`](crate::model::SessionName::brief): whoever begins it
     /// discards it ([`Self::discard`]), and where they cannot, a server that starts does. Through other handles
     /// nobody begins it, or asks it anything.
     #[must_use]
