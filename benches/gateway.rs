@@ -17,7 +17,7 @@ use std::{
 
 use futures_util::StreamExt;
 use oracle_agent::{
-    llm::{Backend, DeltaStream, Dialect, ProviderSettings, Remote, Request, Streaming},
+    llm::{Backend, DeltaStream, Request, Streaming},
     model::{Role, Submission},
     testkit::{TestOracle, TestSystem},
 };
@@ -26,8 +26,11 @@ use tokio::{task::JoinSet, time::Instant};
 
 #[path = "common/mock.rs"]
 mod mock;
+#[path = "common/remote.rs"]
+mod remote;
 
 use mock::Mock;
+use remote::remote;
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -207,18 +210,7 @@ struct Through(Arc<TestSystem>);
 
 impl Through {
     async fn new(url: &str, streaming: Streaming) -> Done<Self> {
-        let remote = Remote::new(ProviderSettings {
-            name: "mock".into(),
-            dialect: Dialect::OpenAi,
-            base_url: url.into(),
-            key: None,
-            headers: Vec::new(),
-            authorities: None,
-            streaming,
-            models: Vec::new(),
-            connect: Duration::from_secs(5),
-            first_byte: Duration::from_secs(5),
-        })?;
+        let remote = remote(url, streaming)?;
         let oracle = TestOracle::new(remote).settings(|settings| {
             settings.shards = 16;
             // Sessions that are over leave memory; what is left of them is in the journal.

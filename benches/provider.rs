@@ -17,7 +17,7 @@ use std::{error::Error, fs, path::Path, sync::Arc, time::Duration};
 
 use oracle_agent::{
     journal::{Journal, Memory, Sqlite},
-    llm::{Dialect, ProviderSettings, Remote, Streaming},
+    llm::Streaming,
     model::Submission,
     testkit::{TestOracle, TestSystem},
 };
@@ -25,8 +25,11 @@ use tokio::{task::JoinSet, time::Instant};
 
 #[path = "common/mock.rs"]
 mod mock;
+#[path = "common/remote.rs"]
+mod remote;
 
 use mock::Mock;
+use remote::remote;
 
 type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -105,18 +108,7 @@ async fn system(
     streaming: Streaming,
     journal: Arc<dyn Journal>,
 ) -> Done<Arc<TestSystem>> {
-    let remote = Remote::new(ProviderSettings {
-        name: "server".into(),
-        dialect: Dialect::OpenAi,
-        base_url: url.into(),
-        key: None,
-        headers: Vec::new(),
-        authorities: None,
-        streaming,
-        models: Vec::new(),
-        connect: Duration::from_secs(5),
-        first_byte: Duration::from_secs(5),
-    })?;
+    let remote = remote(url, streaming)?;
     let oracle = TestOracle::new(remote).journal(journal);
     let hour = Duration::from_secs(3_600);
     let oracle = oracle.settings(|settings| (settings.shards, settings.idle_timeout) = (16, hour));

@@ -5,7 +5,7 @@
 //! | variable | |
 //! |---|---|
 //! | `ORACLE_BENCH_SECONDS` | how long each rate is held (10) |
-//! | `ORACLE_BENCH_ONLY` | one of the figures by its name: `turns`, `waiting`, `overload`, `unread`, `slow` |
+//! | `ORACLE_BENCH_ONLY` | one of the figures by its name: `turns`, `waiting`, `overload`, `refusals`, `unread`, `slow` |
 //! | `TMPDIR` | the disk of the journal |
 #![expect(clippy::print_stdout, reason = "its figures are its output")]
 
@@ -36,7 +36,7 @@ type Done<T> = Result<T, Box<dyn Error + Send + Sync>>;
 const ANSWERED: &str = "oracle_queries_total{outcome=\"answered\"}";
 const CALLING: &str = "oracle_sessions_live{state=\"calling\"}";
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Done<()> {
     let directory = tempfile::tempdir()?;
     for block in [disk::Block::Appended, disk::Block::Overwritten] {
@@ -53,6 +53,9 @@ async fn main() -> Done<()> {
     }
     if is_wanted("overload") {
         rates::overload().await?;
+    }
+    if is_wanted("refusals") {
+        rates::refusals().await?;
     }
     if is_wanted("unread") {
         readers::unread().await?;

@@ -23,5 +23,6 @@ pub use key::{Hash, Key, KeyId, NoRandomness};
 pub use name::{KeyName, NotAName};
 pub use ring::{Judgement, Keyring};
 pub use tenants::{
-    Account, AtWork, Inbox, Limits, NewSession, Over, Pending, Room, TenantLimits, Tenants,
+    Account, AtWork, Counted, Inbox, Limits, NewSession, Over, Pending, Room, SessionCount,
+    TenantLimits, Tenants,
 };

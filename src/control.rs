@@ -41,6 +41,7 @@
 mod answer;
 mod controller;
 mod follow;
+pub(crate) mod limits;
 pub mod port;
 mod refused;
 pub mod socket;
@@ -52,5 +53,4 @@ pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};
 pub use subject::Subject;
-pub(crate) use verb::LimitsSchema;
 pub use verb::{MAX_REQUEST, Verb, Watching};

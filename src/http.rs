@@ -3,8 +3,44 @@
 //!
 //! Translation of requests to handles and back, and nothing else. A handler gets its [`Caller`] from the
 //! door (`access`), never from the request's body or path, and answers mistakes as [`Problem`]s, all in the
-//! one shape that OpenAI's clients understand. Each route stands with its description beside its handler:
-//! [`router`] puts both together, so that what is served and what is described are the same.
+//! one shape that OpenAI's clients understand. Each route stands with its description beside its handler, and both
+//! are put together at once, so that what is served and what is described are the same.
+//!
+//! A host that wants to be asked over HTTP binds a [`Listener`] and starts a [`Server`] on it:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use oracle_agent::{
+//!     access::{KeyFile, Keyring},
+//!     actor::Oracle,
+//!     http::{Door, Host, Listener, Server, Settings, Shares},
+//!     journal::Memory,
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let journal = Arc::new(Memory::new());
+//! let system = Oracle::builder().journal(journal.clone()).start().await?;
+//!
+//! // Where there are no keys, it can be reached from this machine only.
+//! let keys = Keyring::open(KeyFile::within(folder))?;
+//! let door = if keys.is_guarded() { Door::Keys } else { Door::Open };
+//! let settings = Settings { listen: "127.0.0.1:0".parse()?, ..Settings::default() };
+//! let listener = Listener::bind(&settings, door)?;
+//!
+//! let oracle = system.oracle().clone();
+//! let host = Host::new(Shares { oracle, journal, settings, keys: Arc::new(keys) });
+//! let server = Server::start(listener, host);
+//! println!("listens on http://{}", server.address());
+//!
+//! // Ends the system too.
+//! server.shut_down(system).await;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! **Invariant:** a session is looked up under the caller's tenant only, so that a foreign one and one that
 //! does not exist cannot be told apart.
@@ -13,6 +49,8 @@ mod accept;
 mod caller;
 mod connection;
 mod control;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod direct;
 mod door;
 mod drain;
 mod extract;
@@ -28,8 +66,11 @@ mod problem;
 mod server;
 mod settings;
 mod several;
+mod shed;
 mod socket;
 mod tenants;
+
+use std::time::Duration;
 
 use axum::{Extension, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use utoipa::{
@@ -47,6 +88,9 @@ pub use server::Server;
 pub use settings::Settings;
 pub use several::OneMore;
 pub use tenants::Place;
+
+/// A stream that has nothing to say says so this often.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What the description says of the whole.
 #[derive(OpenApi)]
@@ -75,8 +119,8 @@ impl Modify for Key {
     }
 }
 
-/// All routes, and their description.
-pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
+/// All routes behind the front, and their description.
+fn routes(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
     let (router, description) = OpenApiRouter::with_openapi(Description::openapi())
         .merge(control::routes())
         .merge(health::routes())
@@ -93,8 +137,7 @@ pub fn router(host: Host) -> (axum::Router, utoipa::openapi::OpenApi) {
         // The last one is the first that a request meets.
         .layer(from_fn_with_state(host.clone(), overload::take_body))
         .layer(from_fn_with_state(host.clone(), overload::admit))
-        .layer(from_fn_with_state(host.clone(), door::guard))
-        .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(host, front::meet));
+        .layer(from_fn_with_state(host, door::guard))
+        .layer(DefaultBodyLimit::disable());
     (router, description)
 }

@@ -37,7 +37,7 @@
 //! | a system below an actor of your own | [`app::Builder::start_under`] |
 //! | conversations among the children of your actors | [`actor::port`] |
 //! | figures | [`actor::Oracle::figures`] |
-//! | an HTTP server around it | [`http`] |
+//! | an HTTP server around it | [`http::Server`] |
 //! | settings | [`config`] |
 //! | tests of what you build | `testkit`, a feature |
 //!
@@ -60,8 +60,8 @@
 //! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`], [`access`] |
 //! | 3 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
 //! | 4 | [`control`]: what an operator can do, in process and on a local socket |
-//! | 5 | [`cli`], [`http`]: translation of the outside to commands and back |
-//! | 6 | [`app`]: puts a system together; [`telemetry`]: the log |
+//! | 5 | [`cli`], [`http`]: translation of the outside to commands and back; [`telemetry`]: the log |
+//! | 6 | [`app`]: puts a system together |
 //!
 //! `testkit` (feature of that name) puts whole systems together for tests; the feature `cluster` is for hosts that
 //! use ractor's.

@@ -4,9 +4,13 @@ use std::{env, io::Write, process::ExitCode};
 
 use oracle_agent::{
     app::command,
-    cli::{Args, Environment, Stop, terminal::Terminal},
-    telemetry,
+    cli::{Args, Command, Environment, Stop, terminal::Terminal},
+    telemetry::{self, Writer},
 };
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let environment = Environment::new(env::vars_os());
@@ -17,7 +21,9 @@ fn main() -> ExitCode {
 
 fn run(environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let args = Args::read(env::args_os())?;
-    telemetry::start(args.options.verbose, environment.get("RUST_LOG"));
+    let serves = matches!(args.command, Command::Serve(_));
+    let writer = if serves { Writer::Aside } else { Writer::Own };
+    let _log = telemetry::start(args.options.verbose, environment.get("RUST_LOG"), writer);
     let code = command::run(&args, environment, terminal)?;
     terminal.out.flush()?;
     Ok(code)

@@ -29,7 +29,7 @@ mod server;
 mod session;
 mod tool;
 
-pub use crate::mock;
+pub use crate::{http::direct::router, mock};
 pub use backend::{Drip, Probe, Silence};
 pub use doomed::{Death, Doom, Doomed, Landed, NoDoom, Side};
 pub use events::{line, lines};

@@ -76,14 +76,7 @@ impl Served {
 
     /// What it has used of processors so far.
     pub(crate) fn processor_time(&self) -> Done<Duration> {
-        // Linux tells it in hundredths of a second on every machine.
-        const TICK: Duration = Duration::from_millis(10);
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The name before the bracket may have anything in it.
-        let (_, fields) = stat.rsplit_once(')').ok_or("no times of the process")?;
-        let times = fields.split_whitespace().skip(11).take(2);
-        let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
-        Ok(TICK * ticks)
+        processor_time(self.process.id())
     }
 
     /// What it has in memory, in bytes.
@@ -122,6 +115,18 @@ impl Drop for Served {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// What a process has used of processors so far.
+pub(crate) fn processor_time(process: u32) -> Done<Duration> {
+    // Linux tells it in hundredths of a second on every machine.
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name before the bracket may have anything in it.
+    let (_, fields) = stat.rsplit_once(')').ok_or("no times of the process")?;
+    let times = fields.split_whitespace().skip(11).take(2);
+    let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
+    Ok(TICK * ticks)
 }
 
 /// What the machine's TCP sockets hold, in bytes.

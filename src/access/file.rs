@@ -15,6 +15,10 @@ use serde::Deserialize;
 
 use super::book::{Book, VERSION};
 
+mod trust;
+
+use trust::Stranger;
+
 /// Larger than any file of ours.
 const LARGEST: u64 = 16 << 20;
 /// How often, and after which pauses, it is tried to be the one who changes the file.
@@ -57,9 +61,18 @@ pub enum FileError {
         path: PathBuf,
     },
     /// Whoever may put another file in its place can let himself in.
-    #[error("{path}: others may replace the keys in it: chmod o-w {path}")]
+    #[error("{path}: others may replace the keys in it: chmod go-w {path}")]
     Replaceable {
         /// Which directory.
+        path: PathBuf,
+    },
+    /// Whoever it belongs to can let himself in.
+    #[error(
+        "{path}: it belongs to somebody else, who could let himself in: give it to the user that runs this \
+         program, or to root, by chown"
+    )]
+    Foreign {
+        /// Which file or directory.
         path: PathBuf,
     },
     /// Somebody else changes it all the time.
@@ -112,14 +125,7 @@ impl KeyFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.failed(error)),
         };
-        if others_may_write(&file).map_err(|error| self.failed(error))? {
-            let path = self.path.clone();
-            return Err(FileError::Writable { path });
-        }
-        if others_may_replace(&self.directory).map_err(|error| self.failed(error))? {
-            let path = self.directory.clone();
-            return Err(FileError::Replaceable { path });
-        }
+        self.trusts(&file)?;
         let mut text = String::new();
         let read = file.take(LARGEST).read_to_string(&mut text);
         match read {
@@ -156,6 +162,20 @@ impl KeyFile {
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    fn trusts(&self, file: &File) -> Result<(), FileError> {
+        let of_file = trust::of_file(file).map_err(|error| self.failed(error))?;
+        let of_directory = trust::of_directory(&self.directory);
+        let of_directory = of_directory.map_err(|error| self.failed(error))?;
+        let (path, directory) = (self.path.clone(), self.directory.clone());
+        match (of_file, of_directory) {
+            (Some(Stranger::Owner), _) => Err(FileError::Foreign { path }),
+            (Some(Stranger::Writers), _) => Err(FileError::Writable { path }),
+            (None, Some(Stranger::Owner)) => Err(FileError::Foreign { path: directory }),
+            (None, Some(Stranger::Writers)) => Err(FileError::Replaceable { path: directory }),
+            (None, None) => Ok(()),
         }
     }
 
@@ -243,30 +263,6 @@ fn private_directory(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-#[cfg(unix)]
-fn others_may_write(file: &File) -> io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Ok(file.metadata()?.permissions().mode() & 0o022 != 0)
-}
-
-#[cfg(not(unix))]
-fn others_may_write(_: &File) -> io::Result<bool> {
-    Ok(false)
-}
-
-/// Where only owners may take files away, others may write to the directory.
-#[cfg(unix)]
-fn others_may_replace(directory: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = fs::metadata(directory)?.permissions().mode();
-    Ok(mode & 0o002 != 0 && mode & 0o1000 == 0)
-}
-
-#[cfg(not(unix))]
-fn others_may_replace(_: &Path) -> io::Result<bool> {
-    Ok(false)
 }
 
 #[cfg(unix)]

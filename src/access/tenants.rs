@@ -1,4 +1,5 @@
-//! What a tenant may have of the system: requests and tokens a minute, sessions, messages that wait.
+//! What a tenant may have of the system: requests and tokens a minute, sessions, queries that run,
+//! messages that wait.
 //!
 //! The server asks before it does something for a tenant; sessions tell what they use and how much waits
 //! for them. Where no limit is set, nothing is counted.
@@ -13,16 +14,16 @@ use std::{
 };
 
 use dashmap::DashMap;
-use tokio::{sync::OwnedMutexGuard, time::Instant};
+use tokio::{sync::watch, time::Instant};
 
 use crate::model::TenantId;
 
 mod books;
 mod guards;
 
-use books::Books;
+use books::{Books, Decided};
 pub use books::{Over, Room};
-pub use guards::{AtWork, Inbox, NewSession, Pending};
+pub use guards::{AtWork, Counted, Inbox, NewSession, Pending, SessionCount};
 
 /// Limits of one tenant; what is not set has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct Limits {
     pub requests_per_minute: Option<u64>,
     /// Requests at a time, streams among them.
     pub requests: Option<usize>,
+    /// Queries that run at a time.
+    pub queries: Option<usize>,
     /// Tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<u64>,
     /// Sessions that are kept, those of sub-agents among them.
@@ -46,6 +49,7 @@ impl Limits {
         Self {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
             requests: self.requests.or(other.requests),
+            queries: self.queries.or(other.queries),
             tokens_per_minute: self.tokens_per_minute.or(other.tokens_per_minute),
             sessions: self.sessions.or(other.sessions),
             queued: self.queued.or(other.queued),
@@ -133,8 +137,9 @@ pub struct Account {
     began: Instant,
     // A lock, because sessions and requests of a tenant are many; held for a few sums.
     books: Arc<Mutex<Books>>,
-    // A lock, so that of many who find that sessions are to be counted one counts.
-    counting: Arc<tokio::sync::Mutex<()>>,
+    // A lock, so that of many who find that sessions are to be counted one counts; held for a few sums. What
+    // is in it ends with the count that goes on.
+    counting: Arc<Mutex<Option<Counted>>>,
 }
 
 impl Account {
@@ -151,7 +156,7 @@ impl Account {
     /// It hands in a message, which counts among those that wait until the guard is dropped.
     ///
     /// # Errors
-    /// When its tokens of this minute are used, or too many wait.
+    /// When its tokens of this minute are used, or too many run or wait.
     pub fn message(&self) -> Result<Pending, Over> {
         let now = self.now();
         self.books().message(now)?;
@@ -174,29 +179,51 @@ impl Account {
     #[must_use]
     pub fn room_for_session(&self) -> Room {
         let now = self.now();
+        let mut counting = self.counting();
         let decided = self.books().room_for_session(now);
-        match decided {
-            books::Decided::Unlimited => Room::Free(NewSession::unlimited()),
-            books::Decided::Taken => Room::Free(NewSession::new(self.clone())),
-            books::Decided::Full(over) => Room::Full(over),
-            books::Decided::Count { most } => Room::Count { most },
+        let most = match self.room(decided) {
+            Ok(room) => return room,
+            Err(most) => most,
+        };
+        if let Some(counted) = counting.as_ref().filter(|counted| counted.goes_on()) {
+            let counted = counted.clone();
+            return Room::Count {
+                most,
+                count: None,
+                counted,
+            };
+        }
+        self.books().counts(now);
+        let (goes_on, over) = watch::channel(());
+        let counted = Counted::new(over);
+        *counting = Some(counted.clone());
+        let count = Some(SessionCount::new(self.clone(), goes_on));
+        Room::Count {
+            most,
+            count,
+            counted,
         }
     }
 
-    /// Returns when nobody else counts its sessions; the others wait until the guard is dropped.
-    pub async fn alone_to_count(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.counting).lock_owned().await
+    /// The same by the last count, while the next one goes on; none where there was none yet.
+    #[must_use]
+    pub fn room_meanwhile(&self) -> Option<Room> {
+        let decided = self.books().room_meanwhile();
+        decided.and_then(|decided| self.room(decided).ok())
     }
 
-    /// Its sessions are going to be counted.
-    pub fn counts(&self) {
-        self.books().counts();
+    /// What was decided, with a guard; or how many are allowed, where they are to be counted.
+    fn room(&self, decided: Decided) -> Result<Room, usize> {
+        match decided {
+            Decided::Unlimited => Ok(Room::Free(NewSession::unlimited())),
+            Decided::Taken => Ok(Room::Free(NewSession::new(self.clone()))),
+            Decided::Full(over) => Ok(Room::Full(over)),
+            Decided::Count { most } => Err(most),
+        }
     }
 
-    /// So many sessions are kept.
-    pub fn counted(&self, sessions: usize) {
-        let now = self.now();
-        self.books().counted(now, sessions);
+    fn counting(&self) -> MutexGuard<'_, Option<Counted>> {
+        self.counting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> Duration {

@@ -106,9 +106,11 @@ impl Waiting {
 pub struct WaitingCalls {
     /// The one that has waited longest first.
     pub approvals: Vec<Approval>,
-    /// Whether sessions are missing that could not be read, or not in time. Those that were read are known
-    /// from now on, so that who asks again gets further.
+    /// Whether these are not all: more wait than were asked for, or sessions could not be read, or not in time.
+    /// Those that were read are known from now on, so that who asks again gets further.
     pub incomplete: bool,
+    /// How many are known to wait besides these, and have not waited as long.
+    pub more: usize,
 }
 
 impl Oracle {
@@ -151,10 +153,13 @@ impl Oracle {
         // Of those that were not looked at, nothing is forgotten.
         let matters = |key: &SessionKey| !to_the_end || unfinished.contains(key) || self.lives(key);
         let mut approvals = self.router.approvals.of(tenant, matters);
-        approvals.truncate(limit.clamp(1, MOST));
+        let limit = limit.clamp(1, MOST);
+        let more = approvals.len().saturating_sub(limit);
+        approvals.truncate(limit);
         Ok(WaitingCalls {
             approvals,
-            incomplete,
+            incomplete: incomplete || more > 0,
+            more,
         })
     }
 

@@ -3,9 +3,10 @@
 //! Supervised by the supervisor; a few actors, a session always by the same one, so that its events
 //! keep their order. A subscriber has a bounded queue. One that does not keep up slows nobody: its
 //! events are dropped, and it gets a gap marker with the sequence number to read on from in the
-//! journal (spec 9). Frames (text as it arrives) are dropped without a marker: the whole text is in
-//! `turn.replied`, so they are also dropped where a bus itself does not keep up. A restart of a bus
-//! closes its subscriptions, which then read on from the journal.
+//! journal (spec 9); one that has missed events of very many sessions is let go. Frames (text as it
+//! arrives) are dropped without a marker: the whole text is in `turn.replied`, so they are also dropped
+//! where a bus itself does not keep up. A restart of a bus closes its subscriptions. Who is let go, or
+//! finds his subscription closed, subscribes anew and reads on from the journal.
 //!
 //! **Invariant:** what a subscriber gets of a session is in order, and every hole in it is marked.
 
@@ -299,6 +300,10 @@ impl BusState {
                 subscriber.offer(key, &event);
                 self.behind |= subscriber.is_behind();
             }
+        }
+        if all.iter().any(|subscriber| subscriber.is_lost()) {
+            tracing::debug!("a subscriber was too slow for what it asked for, and is let go");
+            self.prune(key);
         }
     }
 

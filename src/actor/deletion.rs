@@ -75,7 +75,8 @@ impl Oracle {
         self.delete_apart(key, from, Trace::Left).await
     }
 
-    /// The same, without a record of it: for sessions that nobody was meant to see.
+    /// The same, without a record of it: for sessions that nobody was meant to see. Where many are discarded at
+    /// a time, it waits its turn.
     ///
     /// # Errors
     /// See [`AskError`].
@@ -89,8 +90,13 @@ impl Oracle {
     /// # Errors
     /// See [`AskError`].
     pub async fn discard_left(&self, key: &SessionKey) -> Result<Option<Deletion>, AskError> {
-        let claim = self.router.journal.claim(key.clone());
-        match within(self.router.acknowledge, claim).await {
+        let (journal, deadline) = (&self.router.journal, self.router.acknowledge);
+        // It may have gone with whom it was a sub-agent of; a claim would bring it back.
+        if within(deadline, journal.find(key.clone())).await?.is_none() {
+            let name = key.name.clone();
+            return Err(AskError::NoSession { name });
+        }
+        match within(deadline, journal.claim(key.clone())).await {
             Err(Error::Elsewhere { .. }) => Ok(None),
             claim => {
                 claim?;
@@ -112,7 +118,10 @@ impl Oracle {
         }
         let (oracle, session) = (self.clone(), key.clone());
         let deleted = async move { oracle.delete_and_note(&session, from, trace).await };
-        self.deletions.run(deleted).await?
+        match trace {
+            Trace::Left => self.deletions.run(deleted).await?,
+            Trace::None => self.deletions.run_in_turn(deleted).await?,
+        }
     }
 
     async fn delete_and_note(

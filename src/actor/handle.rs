@@ -90,6 +90,7 @@ impl Router {
             key,
             opening,
             by: By::local(),
+            brief: Brief::Others,
         }
     }
 
@@ -172,6 +173,17 @@ impl Oracle {
         session.acting(self.by.clone())
     }
 
+    /// A session that lasts for one request, under a name of [`SessionName::brief`](crate::model::SessionName::brief): whoever begins it
+    /// discards it ([`Self::discard`]), and where they cannot, a server that starts does. Through other handles
+    /// nobody begins it, or asks it anything.
+    #[must_use]
+    pub fn brief_session(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
+        SessionHandle {
+            brief: Brief::Ours,
+            ..self.session_of(key, profile)
+        }
+    }
+
     /// What all sessions record from now on.
     #[must_use]
     pub fn subscribe(&self, filter: Filter) -> Subscription {
@@ -251,6 +263,15 @@ pub struct SessionHandle {
     key: SessionKey,
     opening: Opening,
     by: By,
+    brief: Brief,
+}
+
+/// Whose it is, should it be a session that lasts for one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Brief {
+    /// The request's that the handle serves.
+    Ours,
+    Others,
 }
 
 impl SessionHandle {
@@ -299,6 +320,9 @@ impl SessionHandle {
             let name = key.name.clone();
             return Err(AskError::Reserved { name });
         }
+        if key.name.is_brief() {
+            self.is_for_us(&command).await?;
+        }
         if let (Command::Continue(_), None) = (&command, &self.opening.parent) {
             self.router.takes_new()?;
         }
@@ -307,6 +331,34 @@ impl SessionHandle {
         self.router
             .command(key, opening, self.admission(), order)
             .await
+    }
+
+    /// A session that lasts for one request can be looked after by anybody, as long as it lasts. But nobody
+    /// else begins it, or puts a question to it.
+    async fn is_for_us(&self, command: &Command) -> Result<(), AskError> {
+        if self.brief == Brief::Ours || self.opening.parent.is_some() {
+            return Ok(());
+        }
+        let name = self.key.name.clone();
+        match command {
+            Command::Open(_) | Command::Submit(_) | Command::Continue(_) => {
+                Err(AskError::Reserved { name })
+            }
+            Command::Cancel { .. }
+            | Command::Steer { .. }
+            | Command::Pause
+            | Command::Resume
+            | Command::Release
+            | Command::FinishNow
+            | Command::SetBudget(_)
+            | Command::AnswerApproval { .. }
+            | Command::Restart
+            | Command::AttachTool { .. }
+            | Command::Close => match self.known().await? {
+                Some(_) => Ok(()),
+                None => Err(AskError::NoSession { name }),
+            },
+        }
     }
 
     /// What a query's sub-agents need belongs to the query.

@@ -26,6 +26,7 @@ mod alive;
 mod figures;
 mod timing;
 
+use alive::Appending;
 pub(super) use alive::{Activity, Alive};
 pub use figures::{Count, Figures};
 use timing::Histogram;
@@ -64,6 +65,10 @@ impl<const N: usize> Tally<N> {
 struct Counts {
     live: [AtomicUsize; Activity::NAMES.len()],
     sessions: Tally<{ SessionFact::KINDS.len() }>,
+    /// Messages in inboxes.
+    waiting: AtomicUsize,
+    /// Appends on their way.
+    appends: AtomicUsize,
     accepted: AtomicU64,
     turns: AtomicU64,
     queries: Tally<7>,
@@ -94,6 +99,8 @@ impl Default for Counts {
                 let kind = SessionFact::KINDS[at];
                 kind.strip_prefix("session.").unwrap_or(kind)
             })),
+            waiting: AtomicUsize::new(0),
+            appends: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             queries: Tally::new([
@@ -282,6 +289,11 @@ impl Meter {
         counts.queued.add(queued);
         counts.model.add(model);
         counts.own.add(whole.saturating_sub(queued + model));
+    }
+
+    /// The journal is asked to make something durable; this is until it has answered.
+    pub(super) fn append(&self) -> Appending {
+        Appending::begin(self.clone())
     }
 
     /// The journal has made something durable.

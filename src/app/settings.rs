@@ -103,8 +103,6 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
     };
     let told = config.prompt.instructions.as_ref();
     policy.instructions = told.map(|text| text.as_str().into());
-    let told = config.prompt.instructions.as_ref();
-    policy.instructions = told.map(|text| text.as_str().into());
     policy.parallel_calls = config.tools.max_parallel.size();
     policy.inbox_capacity = config.session.inbox_capacity.size();
 }
@@ -147,6 +145,7 @@ pub(super) fn tenants(config: &Config) -> TenantLimits {
         let limits = Limits {
             requests_per_minute: own.requests_per_minute.map(|most| most.get().into()),
             requests: own.max_requests.map(Count::size),
+            queries: own.max_queries.map(Count::size),
             tokens_per_minute: own.tokens_per_minute.map(|most| most.get().into()),
             sessions: own.max_sessions.map(Count::size),
             queued: own.max_queued.map(Count::size),
@@ -157,6 +156,7 @@ pub(super) fn tenants(config: &Config) -> TenantLimits {
         all: Limits {
             requests_per_minute: tenants.requests_per_minute.map(|most| most.get().into()),
             requests: tenants.max_requests.map(Count::size),
+            queries: tenants.max_queries.map(Count::size),
             tokens_per_minute: tenants.tokens_per_minute.map(|most| most.get().into()),
             sessions: tenants.max_sessions.map(Count::size),
             queued: tenants.max_queued.map(Count::size),

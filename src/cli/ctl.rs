@@ -124,6 +124,8 @@ const fn of_code(code: Code) -> u8 {
         | Code::TooLong
         | Code::Reserved
         | Code::TurnsOutOfRange
+        | Code::TokensOutOfRange
+        | Code::CostOutOfRange
         | Code::ImportTooLarge
         | Code::EmptyQuestion
         | Code::Configuration

@@ -69,7 +69,9 @@ const fn of_refusal(refusal: &Refusal) -> u8 {
         | Refusal::InboxFull { .. }
         | Refusal::Elsewhere { .. }
         | Refusal::Draining => BUSY,
-        Refusal::TurnsOutOfRange { .. } | Refusal::ImportTooLarge { .. } => USAGE,
+        Refusal::LimitsOfASteer
+        | Refusal::TurnsOutOfRange { .. }
+        | Refusal::ImportTooLarge { .. } => USAGE,
         Refusal::NothingRunning
         | Refusal::KeyReused { .. }
         | Refusal::NotWaiting { .. }

@@ -15,6 +15,8 @@ pub struct Tenants {
     pub requests_per_minute: Option<Count<1, 10_000_000>>,
     /// Most requests at a time that are worked on, streams among them.
     pub max_requests: Option<Count<1, 1_000_000>>,
+    /// Most queries that run at a time.
+    pub max_queries: Option<Count<1, 1_000_000>>,
     /// Most tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<Count<1, 4_000_000_000>>,
     /// Most sessions that are kept.
@@ -40,6 +42,8 @@ pub struct OfTenant {
     /// Most requests at a time that are worked on, streams among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<Count<1, 1_000_000>>,
+    /// Most queries that run at a time.
+    pub max_queries: Option<Count<1, 1_000_000>>,
     /// Most tokens in a minute, sent to models and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<Count<1, 4_000_000_000>>,

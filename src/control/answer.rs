@@ -42,9 +42,12 @@ pub enum Answer {
     Approvals {
         /// The one that has waited longest first.
         approvals: Vec<Approval>,
-        /// Whether sessions are missing that could not be read, or not in time.
+        /// Whether these are not all: more wait than were asked for, or sessions could not be read, or not in time.
         #[serde(default)]
         incomplete: bool,
+        /// How many are known to wait besides these.
+        #[serde(default)]
+        more: usize,
     },
     /// It is done.
     Done {},

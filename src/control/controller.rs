@@ -1,6 +1,6 @@
 //! Carries verbs out.
 
-use super::{Answer, Code, Follow, Refused, Verb, Watching, subject::Subject};
+use super::{Answer, Code, Follow, Refused, Verb, Watching, limits, subject::Subject};
 use crate::{
     actor::{AskError, Changes, Oracle, SessionFilter, SessionHandle, Take},
     kernel::{Command, Reply},
@@ -92,6 +92,7 @@ impl Acting<'_> {
                     state,
                     prefix,
                     updated_since,
+                    ..SessionFilter::default()
                 };
                 let tenant = tenant.as_ref().unwrap_or(self.tenant);
                 let listing = self.oracle.list(tenant, &filter, after, limit as usize);
@@ -114,6 +115,7 @@ impl Acting<'_> {
                 Ok(Answer::Approvals {
                     approvals: waiting.approvals,
                     incomplete: waiting.incomplete,
+                    more: waiting.more,
                 })
             }
             Verb::Inspect { session } => {
@@ -169,9 +171,11 @@ impl Acting<'_> {
                 self.command(&session, steer).await
             }
             Verb::SetBudget { session, limits } => {
+                limits::check(&limits)?;
                 self.command(&session, Command::SetBudget(limits)).await
             }
             Verb::Continue { session, limits } => {
+                limits::check(&limits)?;
                 self.command(&session, Command::Continue(limits)).await
             }
             Verb::Restart { session } => self.command(&session, Command::Restart).await,

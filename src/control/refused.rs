@@ -61,8 +61,12 @@ codes! {
     InboxFull = "inbox_full",
     /// The idempotency key was used for something else.
     KeyReused = "key_reused",
-    /// A limit outside its range.
+    /// A limit of turns outside its range.
     TurnsOutOfRange = "turns_out_of_range",
+    /// The same, of tokens.
+    TokensOutOfRange = "tokens_out_of_range",
+    /// The same, of money.
+    CostOutOfRange = "cost_out_of_range",
     /// No such call waits for a person.
     NotWaiting = "not_waiting",
     /// The last query was not ended by force.
@@ -202,6 +206,7 @@ fn refused(refusal: &Refusal, text: String) -> Refused {
         Refusal::Busy => Code::Busy,
         Refusal::InboxFull { .. } => Code::InboxFull,
         Refusal::KeyReused { .. } => Code::KeyReused,
+        Refusal::LimitsOfASteer => Code::InvalidValue,
         Refusal::TurnsOutOfRange { .. } => Code::TurnsOutOfRange,
         Refusal::NotWaiting { .. } => Code::NotWaiting,
         Refusal::NothingToContinue => Code::NothingToContinue,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{Code, Refused, subject::Subject};
+use super::{Code, Refused, limits::LimitsObject, subject::Subject};
 use crate::{
     actor::SessionState,
     model::{
@@ -122,7 +122,8 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// The new budgets; what is left out is not limited.
-        #[schema(value_type = LimitsSchema)]
+        #[serde(with = "super::limits")]
+        #[schema(value_type = LimitsObject)]
         limits: Limits,
     },
     /// Goes on where a forced query stopped.
@@ -130,7 +131,8 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// What both together may use; what is left out is not limited.
-        #[schema(value_type = LimitsSchema)]
+        #[serde(with = "super::limits")]
+        #[schema(value_type = LimitsObject)]
         limits: Limits,
     },
     /// Stops a session and brings it back from its records.
@@ -208,21 +210,6 @@ pub enum Verb {
     ShutDown {},
     /// Reads the configuration anew, and puts into effect what can be without a new start.
     Reload {},
-}
-
-/// The budgets of a query, as they are described: [`Limits`] knows nothing of descriptions.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes `Limits`, and is never made")]
-pub(crate) struct LimitsSchema {
-    /// Most turns.
-    #[schema(minimum = 1, maximum = 100)]
-    max_turns: u32,
-    /// Most tokens, sent and received.
-    #[schema(minimum = 1)]
-    max_tokens: Option<u64>,
-    /// Most money, in billionths of a US dollar.
-    #[schema(minimum = 1)]
-    max_cost: Option<u64>,
 }
 
 /// What of the events that are recorded from now on somebody wants to hear.

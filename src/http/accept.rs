@@ -3,17 +3,14 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use axum::Router;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpSocket, TcpStream},
     task::JoinSet,
 };
 
-use super::{
-    Host,
-    connection::{self, Limits},
-    settings::Settings,
-};
+use super::{Host, connection, overload, settings::Settings};
 
 mod crowd;
 
@@ -23,11 +20,19 @@ use crowd::{Crowd, TooMany};
 const BACKLOG: u32 = 1_024;
 /// What the machine may hold of what is sent to one client; without a bound it would be megabytes.
 const SEND_BUFFER: u32 = 256 << 10;
+/// After so long without a word the machine asks whether a client is still there; one that lost its network
+/// would keep its place for ever.
+const ALIVE: Duration = Duration::from_secs(60);
+/// How often it asks then. Systems give up after some eight to ten times.
+const ASK: Duration = Duration::from_secs(15);
 /// Pause after the machine could not give us a connection.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Connections that are told at one time that there is no room for them; more are only closed.
-const REFUSALS: usize = 64;
-/// How long that may take.
+/// Connections beyond all others, of those who are told that there is no room, or ask how the server stands;
+/// more are only closed.
+const SPARE: usize = 64;
+/// How long such a one may last.
+const SHORT: Duration = Duration::from_secs(5);
+/// How long it may take to tell an address that it has too many.
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// Who has to show a key.
@@ -114,8 +119,10 @@ impl Listener {
         // Windows it would mean that two can listen.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
-        // Handed on to each connection.
+        // Both are handed on to each connection.
         socket.set_send_buffer_size(SEND_BUFFER)?;
+        let asked = TcpKeepalive::new().with_time(ALIVE).with_interval(ASK);
+        SockRef::from(&socket).set_tcp_keepalive(&asked)?;
         socket.bind(address)?;
         let tcp = socket.listen(BACKLOG)?;
         let address = tcp.local_addr()?;
@@ -132,8 +139,8 @@ impl Listener {
 /// Takes connections until the server begins to end, and gives back those that are left then.
 pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> JoinSet<()> {
     let (settings, drain) = (&host.settings, host.drain());
-    let limits = Limits::from(settings);
-    let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
+    let (mut connections, mut spare) = (JoinSet::new(), JoinSet::new());
+    let short = overload::when_full(router.clone());
     let crowd = Crowd::new(settings.max_connections_per_address);
     loop {
         host.overload().connected(connections.len());
@@ -145,7 +152,7 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
                     tracing::error!(%error, "a connection ended by a mistake of the server's own");
                 }
             }
-            Some(_) = refusals.join_next() => {}
+            Some(_) = spare.join_next() => {}
             accepted = listener.tcp.accept() => match accepted {
                 Ok((tcp, address)) => {
                     let has_room = connections.len() < settings.max_connections;
@@ -153,18 +160,21 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
                         Ok(one) if has_room => {
                             // Slower without, and right all the same.
                             let _ = tcp.set_nodelay(true);
-                            let (router, drain) = (router.clone(), drain.clone());
+                            let (router, host) = (router.clone(), host.clone());
                             // Before it can ask how many there are.
                             host.overload().connected(connections.len() + 1);
                             connections.spawn(async move {
-                                connection::serve(tcp, address, router, limits, drain).await;
+                                connection::serve(tcp, address, router, host).await;
                                 drop(one);
                             });
                         }
-                        Ok(_) | Err(TooMany) => {
-                            if refusals.len() < REFUSALS {
-                                refusals.spawn(refuse(tcp));
-                            }
+                        Ok(_) | Err(_) if spare.len() >= SPARE => drop(tcp),
+                        Ok(_) => {
+                            let served = connection::serve(tcp, address, short.clone(), host.clone());
+                            spare.spawn(cut(SHORT, served));
+                        }
+                        Err(TooMany) => {
+                            spare.spawn(cut(REFUSAL, refuse(tcp)));
                         }
                     }
                 }
@@ -188,14 +198,24 @@ fn of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Tells a client that there is no room for its connection.
+/// Does it, but no longer than this.
+async fn cut(within: Duration, what: impl Future<Output = ()>) {
+    // Whoever is late is cut off.
+    let _ = tokio::time::timeout(within, what).await;
+}
+
+/// Tells a client that its address has too many connections, before it has asked for anything.
 async fn refuse(mut tcp: TcpStream) {
-    const ANSWER: &str = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-        content-type: application/json\r\ncontent-length: 182\r\n\r\n\
-        {\"error\":{\"message\":\"there are as many connections as `server.max_connections` or its share for an address allows: try again\",\
-        \"type\":\"server_error\",\"param\":null,\"code\":\"overloaded\"}}";
+    const BODY: &str = "{\"error\":{\"message\":\"there are as many connections from your address as \
+        `server.max_connections_per_address` allows: try again\",\"type\":\"server_error\",\"param\":null,\
+        \"code\":\"overloaded\"}}";
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+        content-type: application/json\r\ncontent-length: {}\r\n\r\n{BODY}",
+        BODY.len()
+    );
     let told = async {
-        tcp.write_all(ANSWER.as_bytes()).await?;
+        tcp.write_all(answer.as_bytes()).await?;
         tcp.shutdown().await?;
         // Closed with something unread, the answer could be lost on its way.
         let mut unread = [0; 1_024];
@@ -203,7 +223,7 @@ async fn refuse(mut tcp: TcpStream) {
         Ok::<(), io::Error>(())
     };
     // Whether it heard or not, it is not served.
-    let _ = tokio::time::timeout(REFUSAL, told).await;
+    let _ = told.await;
 }
 
 #[cfg(test)]

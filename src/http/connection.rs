@@ -29,7 +29,7 @@ use tokio::net::TcpStream;
 use tower::Service as _;
 use watch::{InWork, Step, Watch};
 
-use super::{drain::Drain, socket::Watched};
+use super::{Host, front, socket::Watched};
 
 mod watch;
 
@@ -85,8 +85,9 @@ impl http_body::Body for Sent {
     }
 }
 
-/// The router, as a connection calls it.
+/// All that is served, as a connection calls it.
 struct Served {
+    host: Host,
     router: Router,
     doings: Arc<Doings>,
     peer: Peer,
@@ -102,28 +103,30 @@ impl hyper::service::Service<Request<Incoming>> for Served {
         let in_work = self.doings.begin(version);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer.clone());
-        // A router is always ready.
-        let answer = self.router.clone().call(request);
+        let (host, mut router) = (self.host.clone(), self.router.clone());
         let sent = move |body| Sent {
             body,
             in_work,
             version,
         };
-        Box::pin(async move { Ok(answer.await?.map(sent)) })
+        Box::pin(async move {
+            let answer = front::meet(host, request, async |request| {
+                // A router is always ready, and never fails.
+                let Ok(answer) = router.call(request).await;
+                answer
+            });
+            Ok(answer.await.map(sent))
+        })
     }
 }
 
 /// Serves a connection to its end.
-pub(super) async fn serve(
-    tcp: TcpStream,
-    address: SocketAddr,
-    router: Router,
-    limits: Limits,
-    drain: Drain,
-) {
+pub(super) async fn serve(tcp: TcpStream, address: SocketAddr, router: Router, host: Host) {
+    let (limits, drain) = (Limits::from(&host.settings), host.drain().clone());
     let doings = Arc::new(Doings::new());
     let io = TokioIo::new(Watched::new(tcp, Arc::clone(&doings)));
     let served = Served {
+        host,
         router,
         doings: Arc::clone(&doings),
         peer: Peer { address },

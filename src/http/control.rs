@@ -1,7 +1,7 @@
 //! The control channel over HTTP: `POST /api/control` carries out a verb, `GET /api/control/watch` shows
 //! what is recorded. For the role `admin` alone.
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
 
 use axum::{
     Extension, Json,
@@ -19,7 +19,7 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Admin, Host, Problem,
+    Admin, Host, KEEP_ALIVE, Problem,
     door::Farewell,
     extract::{self, Query},
     problem::ProblemBody,
@@ -30,9 +30,6 @@ use crate::{
 };
 
 mod schemas;
-
-/// A stream that has nothing to say says so this often.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()
@@ -70,6 +67,8 @@ fn refused(why: Refused) -> Problem {
     let field = match why.code {
         Code::EmptyQuestion | Code::QuestionTooLong => "text",
         Code::TurnsOutOfRange => "limits.max_turns",
+        Code::TokensOutOfRange => "limits.max_tokens",
+        Code::CostOutOfRange => "limits.max_cost",
         Code::UnknownTool | Code::AttachedAlready => "tool",
         Code::NotWaiting => "call",
         Code::NoSuchTurn => "turn",

@@ -164,15 +164,18 @@ fn let_in(host: &Host, request: &mut Request) -> Result<Guest, Problem> {
 /// Who asks where nobody needs a key.
 fn unguarded(request: &Request) -> Result<Principal, Problem> {
     let extensions = request.extensions();
-    // A host that has a door of its own before this one says who it is.
+    // Only of requests that no server took, see `direct`: a server's say nothing of that.
     if let Some(known) = extensions.get::<Principal>() {
         return Ok(known.clone());
+    }
+    if extensions.get::<Peer>().is_none() {
+        return Err(Problem::no_key());
     }
     // Without keys whoever asks from this machine is let in. A proxy on it asks for others.
     let by_proxy = FORWARDED
         .into_iter()
         .find(|name| request.headers().contains_key(*name));
-    match by_proxy.filter(|_| extensions.get::<Peer>().is_some()) {
+    match by_proxy {
         Some(header) => Err(Problem::open_behind_a_proxy(header)),
         None => Ok(Principal::local()),
     }

@@ -13,6 +13,7 @@ use super::Problem;
 
 mod node;
 mod tagged;
+mod tree;
 
 use node::{Fault, Node};
 
@@ -88,7 +89,7 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.len() <= NAMED {
-        let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+        let tree = tree(body)?.map_err(|error| unreadable(&error))?;
         return T::deserialize(Node::json(tree)).map_err(|fault| problem(fault, "body"));
     }
     // A tree of it may be many times as large as the body.
@@ -105,11 +106,23 @@ pub(super) fn tagged<T: DeserializeOwned>(
     if body.len() > NAMED {
         return read(body);
     }
-    let tree = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    let tree = tree(body)?.map_err(|error| unreadable(&error))?;
     let Value::Object(fields) = tree else {
         return Err(Problem::bad("body", "`body` has to be an object"));
     };
     tagged::read(&fields, tag).map_err(|fault| problem(fault, "body"))
+}
+
+/// A body as a tree of JSON, unless that would take many times as much as the body; or why it is no JSON.
+pub(super) fn tree(body: &[u8]) -> Result<serde_json::Result<Value>, Problem> {
+    if tree::fits(body) {
+        return Ok(serde_json::from_slice(body));
+    }
+    let what = format!(
+        "`body` may not have more than {} values: send less",
+        tree::MOST
+    );
+    Err(Problem::bad("body", what))
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

@@ -8,16 +8,15 @@ use std::{any::Any, panic::AssertUnwindSafe};
 
 use axum::{
     body::Body,
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header::CONTENT_TYPE},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{Host, Problem, connection::Peer, held::Held};
+use super::{Host, Problem, connection::Peer, held::Held, shed};
 use crate::model::Principal;
 
 /// By which a request is found again in the log; given, or made here.
@@ -53,7 +52,11 @@ impl RequestId {
 pub(super) struct Quiet;
 
 /// See the module.
-pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: Next) -> Response {
+pub(super) async fn meet<F: Future<Output = Response>>(
+    host: Host,
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
     let id = RequestId::of(&request);
     let line = Line {
         id: id.clone(),
@@ -64,8 +67,13 @@ pub(super) async fn meet(State(host): State<Host>, mut request: Request, next: N
         host,
         waits_for: Wait::Answer,
     };
+    if let Some(problem) = shed::refusal(&line.host, &request) {
+        let mut response = shed::refuse(request.into_body(), problem).await;
+        response.headers_mut().insert(REQUEST_ID, id.0);
+        return line.answered(response);
+    }
     request.extensions_mut().insert(id.clone());
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let answered = AssertUnwindSafe(next(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
     response.headers_mut().insert(REQUEST_ID, id.0);
     line.answered(response)

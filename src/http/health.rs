@@ -65,14 +65,8 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
         && asked.all(|state| {
             open(state.circuit) || state.models.iter().all(|model| open(model.circuit))
         });
-    let providers = states.iter().map(|state| {
-        let circuit = match state.circuit {
-            CircuitState::Closed => "closed",
-            CircuitState::Open { .. } => "open",
-            CircuitState::HalfOpen => "half_open",
-        };
-        (state.provider.clone(), circuit)
-    });
+    let providers = states.iter();
+    let providers = providers.map(|state| (state.provider.clone(), state.circuit.as_str()));
     let readiness = Readiness {
         ready: journal.is_ok() && !draining && !none_answers,
         journal: journal.err().unwrap_or("ok"),

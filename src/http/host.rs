@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio_util::task::TaskTracker;
+
 use super::{
     Problem,
     door::Porter,
@@ -26,6 +28,7 @@ struct Inner {
     journal_check: JournalCheck,
     porter: Porter,
     handed_in: Several,
+    counts: TaskTracker,
 }
 
 /// See [`Host`].
@@ -54,6 +57,7 @@ impl Host {
             journal_check: JournalCheck::default(),
             porter,
             handed_in: Several::default(),
+            counts: TaskTracker::new(),
         }))
     }
 
@@ -71,6 +75,11 @@ impl Host {
     /// Messages that are being handed in.
     pub(super) fn handed_in(&self) -> &Several {
         &self.0.handed_in
+    }
+
+    /// Counts of tenants' sessions that go on.
+    pub(super) fn counts(&self) -> &TaskTracker {
+        &self.0.counts
     }
 
     pub(super) fn overload(&self) -> &Overload {
@@ -97,26 +106,36 @@ impl Host {
     /// # Errors
     /// A problem with a hint when to try again.
     pub fn room_for_a_query(&self) -> Result<OneMore, Problem> {
+        // First of all, so that of many at once each counts the others.
+        let handed_in = self.0.handed_in.one_more();
+        self.has_room(handed_in.before())?;
+        Ok(handed_in)
+    }
+
+    /// Whether there is room for a query now. Whoever begins one asks again.
+    pub(super) fn has_room_for_a_query(&self) -> Result<(), Problem> {
+        self.has_room(self.0.handed_in.now())
+    }
+
+    fn has_room(&self, handed_in: usize) -> Result<(), Problem> {
         if self.takes_nothing_new() {
             return Err(Problem::ends());
         }
-        // First of all, so that of many at once each counts the others.
-        let handed_in = self.0.handed_in.one_more();
-        let waiting = self.oracle.backlog() + handed_in.before();
+        let waiting = self.oracle.backlog() + handed_in;
         if waiting >= self.settings.max_backlog {
             return Err(Problem::overloaded(format!(
                 "{waiting} messages and calls of models wait their turn, and `server.max_backlog` is {}: try again",
                 self.settings.max_backlog
             )));
         }
-        let running = self.oracle.busy() + handed_in.before();
+        let running = self.oracle.busy() + handed_in;
         if running >= self.settings.max_queries {
             return Err(Problem::overloaded(format!(
                 "{running} queries run, and `server.max_queries` is {}: try again",
                 self.settings.max_queries
             )));
         }
-        Ok(handed_in)
+        Ok(())
     }
 }
 

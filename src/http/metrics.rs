@@ -83,6 +83,11 @@ impl Collector for Read {
             "event",
             &figures.sessions,
         )?;
+        sheet.gauge(
+            "messages_waiting",
+            "Messages that wait in sessions in memory, behind the query that runs",
+            figures.waiting,
+        )?;
         sheet.count(
             "messages_accepted",
             "Messages that were accepted",
@@ -158,6 +163,11 @@ impl Collector for Read {
             "journal_commit",
             "Making records durable, as sessions see it",
             &figures.commit,
+        )?;
+        sheet.gauge(
+            "journal_waiting",
+            "Sessions that wait for the journal to make something durable",
+            figures.appends,
         )?;
         sheet.count(
             "journal_failures",

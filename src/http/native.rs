@@ -15,7 +15,6 @@ mod sessions;
 mod shapes;
 mod stream;
 
-use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -56,13 +55,8 @@ fn session(host: &Host, caller: &Caller, name: SessionName) -> Result<SessionHan
 }
 
 fn not_reserved(name: SessionName, param: &'static str) -> Result<SessionName, Problem> {
-    if name.is_reserved() {
+    if name.is_reserved() || name.is_brief() {
         return Err(Problem::from(AskError::Reserved { name }).of(param));
-    }
-    if name.is_brief() {
-        let what =
-            format!("`{name}` is the name of a session that lasts for one request: choose another");
-        return Err(Problem::new(StatusCode::FORBIDDEN, "reserved", what).of(param));
     }
     Ok(name)
 }

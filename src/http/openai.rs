@@ -10,6 +10,7 @@
 //! **Invariant:** a request without a conversation leaves nothing behind.
 
 mod brief;
+mod chats;
 mod completions;
 mod content;
 mod ending;
@@ -28,7 +29,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::Host;
 
 pub(super) use brief::sweep;
-pub(super) use place::Chats;
+pub(super) use chats::Chats;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()

@@ -9,17 +9,18 @@ use std::sync::{
 };
 
 use axum::{
+    Router,
     body::Body,
     extract::{Request, State},
-    http::StatusCode,
-    middleware::Next,
+    http::{HeaderValue, StatusCode, header},
+    middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, door::OPEN, held::Held, settings::Settings};
+use super::{Host, Problem, door::OPEN, held::Held, settings::Settings, shed};
 use crate::actor::Count;
 
 /// All bodies together may take as much as so many of the largest.
@@ -28,8 +29,8 @@ const LARGEST_BODIES: usize = 64;
 const PIECE: usize = 1_024;
 /// Classes of status, for the figures; the last one is that of clients that did not wait for an answer.
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "left"];
-/// What an operator looks at to see what is wrong.
-const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+/// What an operator looks at to see what is wrong, and mends it with.
+pub(super) const ALWAYS: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/api/control"];
 
 /// How much room there is.
 pub(super) struct Overload {
@@ -108,6 +109,24 @@ pub(super) async fn admit(State(host): State<Host>, request: Request, next: Next
     };
     let response = next.run(request).await;
     response.map(|body| Body::new(Held::new(body, place)))
+}
+
+/// What is served where there are as many connections as there may be: how the server stands, and what mends it.
+pub(super) fn when_full(router: Router) -> Router {
+    let only = from_fn(async |request: Request, next: Next| {
+        let mut response = match ALWAYS.contains(&request.uri().path()) {
+            true => next.run(request).await,
+            false => {
+                let what =
+                    "there are as many connections as `server.max_connections` allows: try again";
+                shed::refuse(request.into_body(), Problem::overloaded(what)).await
+            }
+        };
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+        response
+    });
+    Router::new().fallback_service(router).layer(only)
 }
 
 /// Takes in a request's body, within its limits of size, time and room, so that handlers have it whole. What

@@ -23,6 +23,10 @@ impl Several {
         let of = self.clone();
         OneMore { of, before }
     }
+
+    pub(super) fn now(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl OneMore {

@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use super::{Host, Problem, several::OneMore};
 use crate::{
-    access::{Account, NewSession, Pending, Room},
+    access::{Account, NewSession, Pending, Room, SessionCount},
     actor::AskError,
     journal,
     model::{SessionKey, TenantId},
 };
 
-/// Sessions read at a time.
+/// Sessions read at a time,
 const PAGE: usize = 1_024;
-/// How long it may take to find out how many there are.
+/// and how long that may take.
+const PAGE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a request waits to hear whether there is room. A count that takes longer goes on, and the next
+/// request has what it found.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is let in. Held until it is known what became of it; whoever drops it before leaves a new session
@@ -75,17 +78,27 @@ impl Host {
     /// # Errors
     /// A problem with a hint when to try again.
     pub async fn room_for_a_message(&self, key: &SessionKey) -> Result<Place, Problem> {
-        let handed_in = self.room_for_a_query()?;
+        self.has_room_for_a_query()?;
         let (mut message, mut session) = (None, None);
         if let Some(account) = self.oracle.tenants().account(&key.tenant) {
             message = Some(account.message()?);
             session = self.place_for(&account, key).await?;
         }
-        Ok(Place {
-            _handed_in: handed_in,
-            _message: message,
-            session,
-        })
+        // Not before: it keeps others out, and how long the sessions of a tenant take to be counted is nobody
+        // else's affair.
+        match self.room_for_a_query() {
+            Ok(handed_in) => Ok(Place {
+                _handed_in: handed_in,
+                _message: message,
+                session,
+            }),
+            Err(full) => {
+                if let Some(session) = session {
+                    session.not_opened();
+                }
+                Err(full)
+            }
+        }
     }
 
     /// Whether the tenant has room for this session, if it is a new one.
@@ -109,56 +122,74 @@ impl Host {
         account: &Account,
         key: &SessionKey,
     ) -> Result<Option<NewSession>, Problem> {
-        if !account.counts_sessions() {
+        // What lasts for one request is not kept: how many there are at a time is a matter of requests.
+        if !account.counts_sessions() || key.name.is_brief() {
             return Ok(None);
         }
-        let found = tokio::time::timeout(PATIENCE, self.found(account, key)).await;
-        found.unwrap_or_else(|_| {
-            let what = "the sessions of your tenant could not be counted in time: try again";
-            Err(Problem::overloaded(what))
-        })
+        let found = tokio::time::timeout(PATIENCE, self.journal.find(key.clone())).await;
+        if found.map_err(|_| uncounted())??.is_some() {
+            return Ok(None);
+        }
+        let (most, count, counted) = match account.room_for_session() {
+            Room::Free(place) => return Ok(Some(place)),
+            Room::Full(over) => return Err(over.into()),
+            Room::Count {
+                most,
+                count,
+                counted,
+            } => (most, count, counted),
+        };
+        if let Some(count) = count {
+            self.count_apart(key.tenant.clone(), most, count);
+        }
+        // With room by the last count nobody waits for the next one. Without any, one may have been deleted.
+        if let Some(Room::Free(place)) = account.room_meanwhile() {
+            return Ok(Some(place));
+        }
+        let _ = tokio::time::timeout(PATIENCE, counted.over()).await;
+        match account.room_meanwhile() {
+            Some(Room::Free(place)) => Ok(Some(place)),
+            Some(Room::Full(over)) => Err(over.into()),
+            Some(Room::Count { .. }) | None => Err(uncounted()),
+        }
     }
 
-    async fn found(
-        &self,
-        account: &Account,
-        key: &SessionKey,
-    ) -> Result<Option<NewSession>, Problem> {
-        if self.journal.find(key.clone()).await?.is_some() {
-            return Ok(None);
-        }
-        let mut alone = None;
-        loop {
-            match account.room_for_session() {
-                Room::Free(place) => return Ok(Some(place)),
-                Room::Full(over) => return Err(over.into()),
-                // One counts; the others then have what it found.
-                Room::Count { .. } if alone.is_none() => {
-                    alone = Some(account.alone_to_count().await);
-                }
-                Room::Count { most } => {
-                    account.counts();
-                    account.counted(self.kept(&key.tenant, most).await?);
+    /// Counts to the end, however long that takes and whoever still waits for it, unless the server ends.
+    fn count_apart(&self, tenant: TenantId, most: usize, count: SessionCount) {
+        let host = self.clone();
+        self.counts().spawn(async move {
+            tokio::select! {
+                () = host.drain().over() => {}
+                kept = host.kept(&tenant, most) => match kept {
+                    Ok(kept) => count.found(kept),
+                    Err(error) => tracing::warn!(%tenant, %error, "its sessions cannot be counted"),
                 }
             }
-        }
+        });
     }
 
     /// How many sessions a tenant keeps; more than `most` are not counted.
     async fn kept(&self, tenant: &TenantId, most: usize) -> Result<usize, journal::Error> {
         let (mut kept, mut after) = (0, None);
         while kept <= most {
-            let page = self.journal.list(tenant.clone(), after, PAGE).await?;
+            let page = self.journal.list(tenant.clone(), after, PAGE);
+            let page = tokio::time::timeout(PAGE_PATIENCE, page).await;
+            let silent = || format!("no answer within {PAGE_PATIENCE:?}");
+            let page = page.map_err(|_| journal::Error::Unavailable(silent()))??;
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
-            // Nobody's conversation.
-            kept += page
-                .iter()
-                .filter(|known| !known.key.name.is_reserved())
+            let names = page.iter().map(|known| &known.key.name);
+            // Nobody's conversation, or nothing that is kept.
+            kept += names
+                .filter(|name| !name.is_reserved() && !name.is_brief())
                 .count();
         }
         Ok(kept)
     }
+}
+
+fn uncounted() -> Problem {
+    Problem::overloaded("the sessions of your tenant could not be counted in time: try again")
 }
 
 impl From<journal::Error> for Problem {

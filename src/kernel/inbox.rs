@@ -67,6 +67,7 @@ fn take(
     by: By,
     now: Moment,
 ) -> Result<Decision, Refusal> {
+    let has_limits = submission.limits.is_some();
     let limits = checked(submission.limits.unwrap_or(session.policy().limits))?;
     let accepted = Accepted {
         text: submission.text,
@@ -100,6 +101,8 @@ fn take(
                 ..decision
             })
         }
+        // They would be dropped without a word.
+        BusyPolicy::Steer if has_limits => Err(Refusal::LimitsOfASteer),
         BusyPolicy::Steer => {
             let draft = session.draft(now).ok_or(Refusal::Busy)?;
             let waiting = draft.query.steers.len();

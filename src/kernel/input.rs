@@ -284,6 +284,12 @@ pub enum Refusal {
         /// The key.
         key: String,
     },
+    /// A message goes into the query that runs, and has limits of its own.
+    #[error(
+        "`limits` cannot come with words for the query that runs, which has its own: leave them out, or set \
+         that query's budget"
+    )]
+    LimitsOfASteer,
     /// A limit outside its range.
     #[error("max_turns is {found}, allowed are 1 to 100")]
     TurnsOutOfRange {

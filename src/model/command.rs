@@ -77,7 +77,8 @@ pub struct Submission {
     /// Makes a repeated submission one message; of 1 to [`MAX_KEY`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// Budgets of this query, instead of the profile's.
+    /// Budgets of the query that it begins, instead of the profile's. One that goes into a query that runs may
+    /// have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// What was said elsewhere before, for the first message of a session; see [`Import`].

@@ -176,12 +176,16 @@ impl SessionName {
         Self(format!("{BRIEF}{}", id.hyphenated()).into())
     }
 
-    /// Whether it is the name of a session that lasts for one request. Whoever finds one that nobody works
-    /// for knows that a crash has left it.
+    /// Whether it is the name of a session that lasts for one request, or of a sub-agent's below it. Whoever
+    /// finds one that nobody works for knows that a crash has left it.
     #[must_use]
     pub fn is_brief(&self) -> bool {
-        let id = self.0.strip_prefix(BRIEF);
-        id.is_some_and(|id| uuid::Uuid::parse_str(id).is_ok())
+        const ID: usize = uuid::fmt::Hyphenated::LENGTH;
+        let rest = self.0.strip_prefix(BRIEF);
+        let Some((id, below)) = rest.and_then(|rest| rest.split_at_checked(ID)) else {
+            return false;
+        };
+        uuid::Uuid::parse_str(id).is_ok() && (below.is_empty() || are_sub_agents(below))
     }
 
     /// A name for a session nobody named, from a UUID that the caller drew.
@@ -189,6 +193,18 @@ impl SessionName {
     pub fn from_uuid(id: uuid::Uuid) -> Self {
         Self(id.hyphenated().to_string().into())
     }
+}
+
+/// Whether it is what the names of sub-agents have behind those of their parents: `.QUERY.NUMBER`, for each of
+/// them.
+fn are_sub_agents(below: &str) -> bool {
+    let Some(numbers) = below.strip_prefix('.').map(|below| below.split('.')) else {
+        return false;
+    };
+    numbers.clone().count() % 2 == 0
+        && numbers
+            .into_iter()
+            .all(|number| number.parse::<u32>().is_ok())
 }
 
 /// A session as the outside knows it.
@@ -314,6 +330,30 @@ mod tests {
         ] {
             let error = SessionName::new(bad).unwrap_err().to_string();
             assert!(error.contains(says), "{bad:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn sub_agents_of_what_lasts_for_one_request_last_no_longer() {
+        let name = SessionName::brief(uuid::Uuid::from_u128(7));
+        for (behind, is_brief) in [
+            ("", true),
+            (".1.2", true),
+            (".1.2.30.4", true),
+            (".", false),
+            (".1", false),
+            (".1.2.", false),
+            (".1.2.3", false),
+            (".a.b", false),
+            (".1.99999999999", false),
+            ("0", false),
+            ("-1.2", false),
+        ] {
+            let name = SessionName::new(&format!("{name}{behind}")).unwrap();
+            assert_eq!(name.is_brief(), is_brief, "{name}");
+        }
+        for other in ["once-", "once-1", "once-upon-a-time", "system"] {
+            assert!(!SessionName::new(other).unwrap().is_brief(), "{other}");
         }
     }
 

@@ -1,9 +1,12 @@
 //! A journal that gets in the way in ways that [`crate::journal::faulty`] does not: records that
 //! cannot be read, and appends that never answer.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
@@ -36,6 +39,8 @@ pub enum Obstacle {
     RefusedAppends,
     /// Appends of more than so many bytes fail and are not done.
     RefusedLarge(usize),
+    /// Lists of sessions take so long.
+    SlowLists(Duration),
     /// Nothing works.
     Down,
     /// What was to be durable may not be: nothing is done any more.
@@ -109,6 +114,7 @@ impl Obstructed {
             | Obstacle::SilentSnapshots
             | Obstacle::Stuck(_)
             | Obstacle::RefusedAppends
+            | Obstacle::SlowLists(_)
             | Obstacle::RefusedLarge(_) => Ok(()),
         }
     }
@@ -153,6 +159,7 @@ impl Journal for Obstructed {
                 | Obstacle::SilentReads
                 | Obstacle::SilentSnapshots
                 | Obstacle::Stuck(_)
+                | Obstacle::SlowLists(_)
                 | Obstacle::Down
                 | Obstacle::Broken => self.inner.append(append).await,
             }
@@ -202,6 +209,10 @@ impl Journal for Obstructed {
             self.listed.fetch_add(1, Ordering::Relaxed);
             // As one that has to wait for a disk.
             tokio::task::yield_now().await;
+            if let Obstacle::SlowLists(time) = self.now() {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(time).await;
+            }
             self.inner.list(tenant, after, limit).await
         }
         .boxed()

@@ -14,7 +14,7 @@ use crate::{
 /// A server before a system of a test. Ends, at once, when it is dropped.
 ///
 /// Its clock must not be paused: it waits for real sockets. What needs no socket is asked of
-/// [`crate::http::router`] directly.
+/// [`router`](super::router) directly.
 pub struct TestServer {
     server: Server,
     system: System,

@@ -59,6 +59,7 @@ const FILE_RULES: &[FileRule] = &[
     words::nothing_is_left_to_do,
     words::tests_do_not_sleep,
     words::test_names_state_behaviour,
+    words::routes_are_described,
 ];
 
 /// The rules that look at all files together.

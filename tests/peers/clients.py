@@ -10,7 +10,7 @@ import tempfile
 
 import openai
 
-from peer import Place, free_port, get, run, served, until
+from peer import Place, control, free_port, get, run, served, until
 
 QUESTION = {"role": "user", "content": "where is parse_invoice?"}
 
@@ -67,8 +67,11 @@ def names(url):
     for header in ("X-OpenWebUI-Chat-Id", "X-Conversation-Id"):
         answer = ask(api, QUESTION, extra_headers={header: f"by-{header}"})
         assert answer.oracle["session"] == f"by-{header}", answer
-    # They go once they have answered.
-    until("the end of what is short-lived", 30, lambda: not get(f"{url}/api/sessions?prefix=once-")["sessions"])
+    assert not get(f"{url}/api/sessions?prefix=once-")["sessions"], "nobody can look at them"
+    assert len(get(f"{url}/api/sessions?prefix=by-")["sessions"]) == 3, "as at all others"
+    # They go once they have answered. The control channel lists them for as long as they are there.
+    assert len(control(url, verb="list", prefix="by-")["sessions"]) == 3
+    until("the end of what is short-lived", 30, lambda: not control(url, verb="list", prefix="once-")["sessions"])
 
 
 def side_by_side(url, conversations=24, questions=3):

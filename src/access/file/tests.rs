@@ -113,9 +113,50 @@ fn a_file_that_others_may_replace_is_not_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let file = KeyFile::within(folder.path());
     add(&file, "a").unwrap();
-    for (mode, trusted) in [(0o755, true), (0o1777, true), (0o777, false)] {
+    for (mode, trusted) in [
+        (0o755, true),
+        (0o1777, true),
+        (0o777, false),
+        (0o775, false),
+        (0o2770, false),
+        (0o757, false),
+    ] {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(file.read().is_ok(), trusted, "{mode:o}");
+        match file.read() {
+            Ok(_) => assert!(trusted, "{mode:o}"),
+            Err(FileError::Replaceable { path }) => {
+                assert!(!trusted, "{mode:o}");
+                assert_eq!(path, folder.path());
+            }
+            Err(error) => panic!("{mode:o}: {error}"),
+        }
+    }
+}
+
+/// Only root can give files away, so only where root runs the tests there is something to be seen.
+#[cfg(unix)]
+#[test]
+fn a_file_that_belongs_to_somebody_else_is_not_trusted() {
+    use std::os::unix::fs::chown;
+    const STRANGER: u32 = 54_321;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = KeyFile::within(folder.path());
+    add(&file, "a").unwrap();
+    for path in [file.path(), folder.path()] {
+        chown(path, Some(STRANGER), None).unwrap();
+        match file.read() {
+            Err(FileError::Foreign { path: told }) => assert_eq!(told, path),
+            other => panic!("{}: {other:?}", path.display()),
+        }
+        assert!(matches!(
+            add(&file, "b"),
+            Err(Refused::File(FileError::Foreign { .. }))
+        ));
+        chown(path, Some(0), None).unwrap();
+        assert_eq!(names(&file), ["a"]);
     }
 }
 

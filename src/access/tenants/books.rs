@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Limits, NewSession};
+use super::{Counted, Limits, NewSession, SessionCount};
 use crate::access::Bucket;
 
 /// How often sessions are counted anew where there was no room: some may have been deleted.
@@ -31,6 +31,14 @@ pub enum Over {
          try again when some have ended"
     )]
     AtOnce {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// Too many queries.
+    #[error(
+        "{limit} queries of your tenant may run at a time, and as many do: try again when some have ended"
+    )]
+    Queries {
         /// How many are allowed.
         limit: usize,
     },
@@ -65,6 +73,7 @@ impl Over {
         match self {
             Self::Requests { .. } | Self::Tokens { .. } => "rate_limited",
             Self::AtOnce { .. } => "too_many_requests",
+            Self::Queries { .. } => "too_many_queries",
             Self::Sessions { .. } => "too_many_sessions",
             Self::Queued { .. } => "too_many_queued",
         }
@@ -75,7 +84,10 @@ impl Over {
     pub const fn retry_after(self) -> Duration {
         match self {
             Self::Requests { retry_after, .. } | Self::Tokens { retry_after, .. } => retry_after,
-            Self::AtOnce { .. } | Self::Sessions { .. } | Self::Queued { .. } => SOON,
+            Self::AtOnce { .. }
+            | Self::Queries { .. }
+            | Self::Sessions { .. }
+            | Self::Queued { .. } => SOON,
         }
     }
 }
@@ -91,6 +103,10 @@ pub enum Room {
     Count {
         /// How many are allowed.
         most: usize,
+        /// To be counted by whoever asked; none where somebody counts already.
+        count: Option<SessionCount>,
+        /// When that is over.
+        counted: Counted,
     },
 }
 
@@ -111,6 +127,8 @@ pub(super) struct Books {
     /// Requests that are worked on.
     at_work: usize,
     tokens: Option<Bucket>,
+    /// Queries that run in sessions that live.
+    running: usize,
     /// Messages that wait in sessions that live.
     waiting: usize,
     /// Messages that are being handed in.
@@ -126,6 +144,8 @@ pub(super) struct Books {
     unsure: usize,
     /// and until when they may be.
     unsure_until: Duration,
+    /// Those of them of which the count that goes on tells what became of them.
+    settled: usize,
 }
 
 impl Books {
@@ -135,6 +155,7 @@ impl Books {
             requests: limits.requests_per_minute.map(Bucket::new),
             at_work: 0,
             tokens: limits.tokens_per_minute.map(Bucket::new),
+            running: 0,
             waiting: 0,
             pending: 0,
             sessions: None,
@@ -143,6 +164,7 @@ impl Books {
             meanwhile: 0,
             unsure: 0,
             unsure_until: Duration::ZERO,
+            settled: 0,
         }
     }
 
@@ -188,6 +210,11 @@ impl Books {
             .as_ref()
             .map_or(Ok(()), |bucket| bucket.look(now));
         look.map_err(|retry_after| Over::Tokens { limit, retry_after })?;
+        if let Some(limit) = self.limits.queries
+            && self.running + self.pending >= limit
+        {
+            return Err(Over::Queries { limit });
+        }
         if let Some(limit) = self.limits.queued
             && self.waiting + self.pending >= limit
         {
@@ -205,6 +232,14 @@ impl Books {
         self.waiting = (self.waiting + now).saturating_sub(before);
     }
 
+    /// A query of its sessions begins to run, or does not any more.
+    pub(super) fn runs(&mut self, runs: bool) {
+        self.running = match runs {
+            true => self.running + 1,
+            false => self.running.saturating_sub(1),
+        };
+    }
+
     pub(super) fn used(&mut self, now: Duration, tokens: u64) {
         if let Some(bucket) = &mut self.tokens {
             bucket.charge(now, tokens);
@@ -219,30 +254,42 @@ impl Books {
         let Some(limit) = self.limits.sessions else {
             return Decided::Unlimited;
         };
-        if self.unsure > 0 && now >= self.unsure_until {
-            self.unsure = 0;
-            self.sessions = None;
+        let is_sure = self.unsure == 0 || now < self.unsure_until;
+        let count = Decided::Count { most: limit };
+        if !is_sure || now >= self.counted + STALE {
+            return count;
         }
-        match self.sessions {
-            None => Decided::Count { most: limit },
-            Some(_) if now >= self.counted + STALE => Decided::Count { most: limit },
-            Some(kept) if kept + self.opening + self.unsure < limit => {
-                self.opening += 1;
-                Decided::Taken
-            }
-            Some(_) if now >= self.counted + RECOUNT => Decided::Count { most: limit },
-            Some(_) => Decided::Full(Over::Sessions { limit }),
+        match self.room_meanwhile() {
+            None => count,
+            Some(Decided::Full(_)) if now >= self.counted + RECOUNT => count,
+            Some(decided) => decided,
         }
     }
 
-    pub(super) fn counts(&mut self) {
+    /// The same by the last count, for as long as the next one takes; none before the first.
+    pub(super) fn room_meanwhile(&mut self) -> Option<Decided> {
+        let Some(limit) = self.limits.sessions else {
+            return Some(Decided::Unlimited);
+        };
+        if self.sessions? + self.opening + self.unsure < limit {
+            self.opening += 1;
+            return Some(Decided::Taken);
+        }
+        Some(Decided::Full(Over::Sessions { limit }))
+    }
+
+    pub(super) fn counts(&mut self, now: Duration) {
         self.meanwhile = 0;
+        let are_settled = now >= self.unsure_until;
+        self.settled = if are_settled { self.unsure } else { 0 };
     }
 
     pub(super) fn counted(&mut self, now: Duration, sessions: usize) {
         // Some may be counted twice for a while: rather one too many than one too few.
         self.sessions = Some(sessions + self.meanwhile);
         self.counted = now;
+        self.unsure = self.unsure.saturating_sub(self.settled);
+        self.settled = 0;
     }
 
     /// What was to be opened is there.
@@ -266,178 +313,4 @@ impl Books {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Duration = Duration::from_secs(100);
-
-    #[test]
-    fn requests_and_tokens_are_so_many_in_a_minute() {
-        let mut books = Books::new(Limits {
-            requests_per_minute: Some(2),
-            tokens_per_minute: Some(600),
-            ..Limits::default()
-        });
-        books.request(NOW).unwrap();
-        books.request(NOW).unwrap();
-        let over = books.request(NOW).unwrap_err();
-        let retry_after = Duration::from_secs(30);
-        assert_eq!(
-            over,
-            Over::Requests {
-                limit: 2,
-                retry_after
-            }
-        );
-        assert_eq!(
-            (over.code(), over.retry_after()),
-            ("rate_limited", retry_after)
-        );
-        books.message(NOW).unwrap();
-        books.used(NOW, 599);
-        books.message(NOW).unwrap();
-        books.used(NOW, 601);
-        let over = books.message(NOW).unwrap_err();
-        assert_eq!(over.code(), "rate_limited");
-        assert!(
-            over.retry_after() > Duration::from_secs(60),
-            "what was too much is paid back"
-        );
-        books.message(NOW + over.retry_after()).unwrap();
-    }
-
-    #[test]
-    fn messages_that_are_handed_in_count_as_waiting() {
-        let queued = Some(2);
-        let mut books = Books::new(Limits {
-            queued,
-            ..Limits::default()
-        });
-        books.message(NOW).unwrap();
-        books.message(NOW).unwrap();
-        let over = books.message(NOW).unwrap_err();
-        assert_eq!(over, Over::Queued { limit: 2 });
-        books.handed_in();
-        books.waits(0, 1);
-        assert_eq!(books.message(NOW), Err(over));
-        books.waits(1, 0);
-        books.message(NOW).unwrap();
-    }
-
-    #[test]
-    fn limits_change_and_what_was_used_stays_used() {
-        let limits = |requests, tokens, queued, sessions| Limits {
-            requests_per_minute: requests,
-            requests: None,
-            tokens_per_minute: tokens,
-            queued,
-            sessions,
-        };
-        let mut books = Books::new(limits(Some(1), None, None, Some(9)));
-        books.counted(NOW, 5);
-        books.request(NOW).unwrap();
-        books.message(NOW).unwrap();
-        books.limit(limits(Some(1), Some(7), Some(1), Some(5)));
-        assert!(books.request(NOW).is_err(), "that limit is as before");
-        assert_eq!(books.message(NOW), Err(Over::Queued { limit: 1 }));
-        let full = Decided::Full(Over::Sessions { limit: 5 });
-        assert_eq!(books.room_for_session(NOW), full);
-        books.limit(limits(Some(2), None, None, None));
-        books.request(NOW).unwrap();
-        books.message(NOW).unwrap();
-        assert_eq!(books.room_for_session(NOW), Decided::Unlimited);
-        books.limit(limits(None, None, None, Some(9)));
-        assert_eq!(books.room_for_session(NOW), Decided::Count { most: 9 });
-    }
-
-    #[test]
-    fn sessions_are_counted_once_and_again_when_there_is_no_room() {
-        let sessions = Some(2);
-        let mut books = Books::new(Limits {
-            sessions,
-            ..Limits::default()
-        });
-        let full = Decided::Full(Over::Sessions { limit: 2 });
-        let count = Decided::Count { most: 2 };
-        assert_eq!(books.room_for_session(NOW), count);
-        books.counted(NOW, 0);
-        assert_eq!(books.room_for_session(NOW), Decided::Taken);
-        assert_eq!(books.room_for_session(NOW), Decided::Taken);
-        assert_eq!(books.room_for_session(NOW), full, "both are being opened");
-        books.not_opened();
-        assert_eq!(books.room_for_session(NOW), Decided::Taken);
-        books.opened();
-        books.opened();
-        assert_eq!(books.room_for_session(NOW), full);
-        let later = NOW + RECOUNT;
-        assert_eq!(books.room_for_session(later), count);
-        books.counts();
-        books.counted(later, 1);
-        assert_eq!(
-            books.room_for_session(later),
-            Decided::Taken,
-            "one was deleted"
-        );
-        books.not_opened();
-        let much_later = later + STALE;
-        assert_eq!(books.room_for_session(much_later), count, "by sub-agents");
-        let mut free = Books::new(Limits::default());
-        assert_eq!(free.room_for_session(NOW), Decided::Unlimited);
-    }
-
-    #[test]
-    fn a_session_of_which_nobody_heard_counts_until_it_is_sure_what_became_of_it() {
-        let sessions = Some(1);
-        let mut books = Books::new(Limits {
-            sessions,
-            ..Limits::default()
-        });
-        books.counted(NOW, 0);
-        assert_eq!(books.room_for_session(NOW), Decided::Taken);
-        books.lost(NOW);
-        let full = Decided::Full(Over::Sessions { limit: 1 });
-        assert_eq!(books.room_for_session(NOW), full);
-        let later = NOW + RECOUNT;
-        assert_eq!(books.room_for_session(later), Decided::Count { most: 1 });
-        books.counted(later, 0);
-        assert_eq!(books.room_for_session(later), full, "not there yet");
-        let sure = NOW + UNSURE;
-        assert_eq!(books.room_for_session(sure), Decided::Count { most: 1 });
-        books.counted(sure, 0);
-        assert_eq!(books.room_for_session(sure), Decided::Taken, "it never was");
-    }
-
-    #[test]
-    fn what_is_opened_while_others_are_counted_is_not_forgotten() {
-        let sessions = Some(3);
-        let mut books = Books::new(Limits {
-            sessions,
-            ..Limits::default()
-        });
-        books.counted(NOW, 0);
-        for _ in 0..3 {
-            assert_eq!(books.room_for_session(NOW), Decided::Taken);
-        }
-        books.opened();
-        books.counts();
-        books.opened();
-        books.opened();
-        books.counted(NOW, 1);
-        let full = Decided::Full(Over::Sessions { limit: 3 });
-        assert_eq!(books.room_for_session(NOW), full);
-    }
-
-    #[test]
-    fn requests_are_so_many_at_a_time() {
-        let requests = Some(1);
-        let mut books = Books::new(Limits {
-            requests,
-            ..Limits::default()
-        });
-        books.request(NOW).unwrap();
-        let over = books.request(NOW).unwrap_err();
-        assert_eq!(over, Over::AtOnce { limit: 1 });
-        books.answered();
-        books.request(NOW).unwrap();
-    }
-}
+mod tests;

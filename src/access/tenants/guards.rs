@@ -1,5 +1,7 @@
 //! What counts for as long as it is held.
 
+use tokio::sync::watch;
+
 use super::Account;
 
 /// A request that is worked on.
@@ -75,20 +77,77 @@ impl Drop for NewSession {
     }
 }
 
-/// What waits for one session, as long as it lives.
+/// A count of a tenant's sessions. Where it is dropped without a word, the next who asks counts anew.
+#[derive(Debug)]
+#[must_use = "nobody else counts as long as it is held"]
+pub struct SessionCount {
+    account: Account,
+    _goes_on: watch::Sender<()>,
+}
+
+impl SessionCount {
+    pub(super) const fn new(account: Account, goes_on: watch::Sender<()>) -> Self {
+        Self {
+            account,
+            _goes_on: goes_on,
+        }
+    }
+
+    /// So many sessions are kept.
+    pub fn found(self, sessions: usize) {
+        let now = self.account.now();
+        // Held for both, so that nobody sees that it is over and not what it found.
+        let mut counting = self.account.counting();
+        self.account.books().counted(now, sessions);
+        *counting = None;
+    }
+}
+
+/// For those who wait for a [`SessionCount`].
+#[derive(Debug, Clone)]
+pub struct Counted(watch::Receiver<()>);
+
+impl Counted {
+    pub(super) const fn new(goes_on: watch::Receiver<()>) -> Self {
+        Self(goes_on)
+    }
+
+    /// Whether it is not over.
+    pub(super) fn goes_on(&self) -> bool {
+        self.0.has_changed().is_ok()
+    }
+
+    /// Returns when it is over, whatever came of it.
+    pub async fn over(mut self) {
+        // Nothing is ever sent.
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+/// What runs in one session and what waits for it, as long as it lives.
 #[derive(Debug)]
 pub struct Inbox {
     account: Account,
+    running: bool,
     waiting: usize,
 }
 
 impl Inbox {
-    /// Nothing waits.
+    /// Nothing runs, and nothing waits.
     #[must_use]
     pub const fn new(account: Account) -> Self {
         Self {
             account,
+            running: false,
             waiting: 0,
+        }
+    }
+
+    /// Whether a query runs now.
+    pub fn runs(&mut self, running: bool) {
+        if running != self.running {
+            self.account.books().runs(running);
+            self.running = running;
         }
     }
 
@@ -110,6 +169,7 @@ impl Inbox {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
+        self.runs(false);
         self.holds(0);
     }
 }
@@ -149,7 +209,23 @@ mod tests {
         assert!(account.message().is_err());
         drop(both);
 
-        account.counted(0);
+        for _ in 0..2 {
+            let Room::Count { count, counted, .. } = account.room_for_session() else {
+                panic!("nobody has counted");
+            };
+            let Room::Count { count: other, .. } = account.room_for_session() else {
+                panic!("nobody has counted");
+            };
+            assert!(count.is_some() && other.is_none(), "one counts");
+            assert!(account.room_meanwhile().is_none());
+            drop(count);
+            counted.over().await;
+        }
+        let Room::Count { count, counted, .. } = account.room_for_session() else {
+            panic!("nobody has counted");
+        };
+        count.unwrap().found(0);
+        counted.over().await;
         let Room::Free(place) = account.room_for_session() else {
             panic!("there is room");
         };

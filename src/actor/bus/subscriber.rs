@@ -17,6 +17,10 @@ use tokio::sync::mpsc;
 use super::{Filter, Frame, Frames, Notice};
 use crate::model::{Event, Seq, SessionKey};
 
+/// Sessions of which a subscriber may have missed events that it has not been told of yet. One that has
+/// missed some of more has lost its place, and is let go.
+pub(super) const MOST_BEHIND: usize = 1_024;
+
 /// A notice, and whose it is.
 pub(super) type Told = (SessionKey, Notice);
 
@@ -26,6 +30,8 @@ pub(super) struct Subscriber {
     sender: mpsc::Sender<Told>,
     /// The sessions of which events were dropped, with the first one missing.
     behind: BTreeMap<SessionKey, Seq>,
+    /// Whether it has fallen behind in too many.
+    is_lost: bool,
 }
 
 impl Subscriber {
@@ -34,12 +40,18 @@ impl Subscriber {
             filter,
             sender,
             behind: BTreeMap::new(),
+            is_lost: false,
         }
     }
 
-    /// Nobody listens any more.
+    /// Nobody listens any more, or nobody may: to be dropped, which the other end hears.
     pub(super) fn is_gone(&self) -> bool {
-        self.sender.is_closed()
+        self.is_lost || self.sender.is_closed()
+    }
+
+    /// It has fallen behind too far to be told of what it missed.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// It has to be told of a gap.
@@ -54,21 +66,35 @@ impl Subscriber {
 
     /// Hands on an event, or notes the gap.
     pub(super) fn offer(&mut self, key: &SessionKey, event: &Arc<Event>) {
-        if !self.filter.wants_session(key) {
+        if self.is_lost || !self.filter.wants_session(key) {
             return;
         }
         self.tell_gaps();
-        if self.is_behind() {
-            self.behind.entry(key.clone()).or_insert(event.seq);
+        // What it does not want it does not miss.
+        if !self.filter.wants(event) {
             return;
         }
-        if !self.filter.wants(event) {
+        if self.is_behind() {
+            self.miss(key, event.seq);
             return;
         }
         let told = (key.clone(), Notice::Event(Arc::clone(event)));
         if self.sender.try_send(told).is_err() {
-            self.behind.insert(key.clone(), event.seq);
+            self.miss(key, event.seq);
         }
+    }
+
+    /// An event of this session was dropped.
+    fn miss(&mut self, key: &SessionKey, seq: Seq) {
+        if self.behind.contains_key(key) {
+            return;
+        }
+        if self.behind.len() >= MOST_BEHIND {
+            self.is_lost = true;
+            self.behind.clear();
+            return;
+        }
+        self.behind.insert(key.clone(), seq);
     }
 
     /// Hands on text, if there is room and nothing is missing before it.
@@ -124,7 +150,8 @@ impl Drop for Listens {
 /// The listener's end, which is also a stream. Dropping it ends the subscription.
 ///
 /// It has a bounded queue. A listener that is too slow for it slows nobody, and misses nothing unawares: in the
-/// place of what was dropped stands a [`Notice::Gap`] with the number to read on from.
+/// place of what was dropped stands a [`Notice::Gap`] with the number to read on from. Where events of more than
+/// 1,024 sessions were dropped before it had room for these, the subscription ends.
 ///
 /// ```
 /// use oracle_agent::{actor::{Filter, Notice, Oracle}, model::{SessionName, Submission}};
@@ -177,8 +204,8 @@ impl Subscription {
         Self { ears, turn: 0 }
     }
 
-    /// The next notice; none when a bus that it hears is gone. Whoever wants to hear on subscribes again,
-    /// and reads in the journal what was missed.
+    /// The next notice; none when a bus that it hears is gone, or has let it go because it fell too far behind.
+    /// Whoever wants to hear on subscribes again, and reads in the journal what was missed.
     pub async fn next(&mut self) -> Option<Notice> {
         let (_, notice) = self.next_of_any().await?;
         Some(notice)
@@ -270,6 +297,38 @@ mod tests {
             ["gap a5", "a6"],
             "then on, with every hole marked"
         );
+    }
+
+    #[test]
+    fn who_misses_events_of_too_many_sessions_is_let_go() {
+        let (sender, mut receiver) = mpsc::channel(2);
+        let filter = Filter {
+            kinds: vec!["query.".into()],
+            ..Filter::default()
+        };
+        let mut subscriber = Subscriber::new(filter, sender);
+        let mut offer = |number: usize, kind: &str| {
+            let name = format!("s{number}");
+            subscriber.offer(&key(&name), &event(&name, 1, kind, Severity::Info));
+            (subscriber.behind.len(), subscriber.is_gone())
+        };
+        // Two find room.
+        for number in 0..2 + MOST_BEHIND {
+            offer(number, "query.finished");
+        }
+        assert_eq!(
+            offer(2, "query.finished"),
+            (MOST_BEHIND, false),
+            "once more"
+        );
+        for number in 0..2 * MOST_BEHIND {
+            let unwanted = offer(number, "turn.started");
+            assert_eq!(unwanted, (MOST_BEHIND, false), "nothing is missed");
+        }
+        assert_eq!(offer(2 * MOST_BEHIND, "query.finished"), (0, true));
+        assert_eq!(offer(0, "query.finished"), (0, true));
+        drop(subscriber);
+        assert_eq!(drain(&mut receiver), ["s01", "s11"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Who is sent what, without actors.
 
 use super::*;
-use crate::model::SessionName;
+use crate::model::{By, Record, SessionName, Timestamp, record::ControlFact};
 
 #[test]
 fn text_is_sent_on_its_way_only_where_somebody_listens() {
@@ -45,4 +45,36 @@ fn those_who_have_gone_do_not_pile_up() {
         bus.subscribe(Filter::session(SessionKey::local(name)), sender);
     }
     assert!(bus.by_session.len() <= 65, "{}", bus.by_session.len());
+}
+
+#[test]
+fn who_falls_too_far_behind_hears_of_the_end_and_keeps_nothing_here() {
+    let mut bus = BusState::default();
+    let (sender, mut slow) = mpsc::channel(2);
+    bus.subscribe(Filter::default(), sender);
+    let record = Record {
+        at: Timestamp::default(),
+        query: None,
+        turn: None,
+        fact: ControlFact::Paused(By::local().into()).into(),
+    };
+    let entries = [Entry {
+        seq: Seq(1),
+        record: Arc::new(record),
+    }];
+    for number in 0..2 + subscriber::MOST_BEHIND {
+        let name = SessionName::new(&format!("s{number}")).unwrap();
+        bus.records(&SessionKey::local(name), &entries);
+    }
+    assert_eq!(bus.everything.len(), 1);
+    let one_more = SessionKey::local(SessionName::new("one-more").unwrap());
+    bus.records(&one_more, &entries);
+    assert_eq!(bus.everything.len(), 0);
+    // What had its place in the queue is heard, and then the end.
+    let heard = std::iter::from_fn(|| slow.try_recv().ok()).count();
+    assert_eq!(heard, 2);
+    assert_eq!(
+        slow.try_recv(),
+        Err(mpsc::error::TryRecvError::Disconnected)
+    );
 }

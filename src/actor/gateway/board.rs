@@ -72,6 +72,18 @@ pub enum CircuitState {
     HalfOpen,
 }
 
+impl CircuitState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open { .. } => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
 /// What changes seldom.
 #[derive(Debug, Default)]
 pub(super) struct Detail {

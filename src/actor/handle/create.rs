@@ -21,7 +21,7 @@ impl Oracle {
         import: Option<Import>,
     ) -> Result<SessionHandle, AskError> {
         self.router.takes_new()?;
-        if key.name.is_reserved() {
+        if key.name.is_reserved() || key.name.is_brief() {
             let name = key.name;
             return Err(AskError::Reserved { name });
         }

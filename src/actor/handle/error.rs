@@ -38,10 +38,8 @@ pub enum AskError {
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] IdError),
-    /// The session is Oracle's own.
-    #[error(
-        "the session `{name}` is Oracle's own log: read it with `oracle sessions events {name}`, and talk in another"
-    )]
+    /// The session is Oracle's own, or one that lasts for one request.
+    #[error("{}", reserved(name))]
     Reserved {
         /// The name.
         name: SessionName,
@@ -86,6 +84,17 @@ pub enum AskError {
     /// The journal could not be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+fn reserved(name: &SessionName) -> String {
+    if name.is_brief() {
+        return format!(
+            "`{name}` is the name of a session that lasts for one request: choose another"
+        );
+    }
+    format!(
+        "the session `{name}` is Oracle's own log: read it with `oracle sessions events {name}`, and talk in another"
+    )
 }
 
 /// The reserved name cannot be asked anything, so its log is not opened in that way.

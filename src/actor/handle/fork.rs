@@ -34,11 +34,12 @@ impl Oracle {
         point: ForkPoint,
         into: SessionName,
     ) -> Result<SessionHandle, AskError> {
-        for name in [&source.name, &into] {
-            if name.is_reserved() {
-                let name = name.clone();
-                return Err(AskError::Reserved { name });
-            }
+        let reserved = [&source.name, &into]
+            .into_iter()
+            .find(|name| name.is_reserved());
+        if let Some(name) = reserved.or(Some(&into).filter(|into| into.is_brief())) {
+            let name = name.clone();
+            return Err(AskError::Reserved { name });
         }
         self.router.takes_new()?;
         let from = self.session(source.clone());

@@ -76,6 +76,8 @@ pub struct SessionFilter {
     pub prefix: Option<String>,
     /// Only those that recorded something since.
     pub updated_since: Option<Timestamp>,
+    /// None of those that last for one request.
+    pub lasting: bool,
 }
 
 /// A session in a list.
@@ -197,7 +199,8 @@ impl Oracle {
             && filter
                 .updated_since
                 .is_none_or(|since| known.at >= Some(since))
-            && !known.key.name.is_reserved();
+            && !known.key.name.is_reserved()
+            && !(filter.lasting && known.key.name.is_brief());
         wanted.then_some(Listed {
             key: known.key,
             state,

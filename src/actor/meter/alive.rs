@@ -1,4 +1,4 @@
-//! Sessions that live, by what they are at.
+//! Sessions that live, by what they are at, and what they wait for.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,12 +49,16 @@ impl Activity {
 pub(in crate::actor) struct Alive {
     meter: Meter,
     at: Activity,
+    waiting: usize,
 }
 
 impl Alive {
     pub(super) fn begin(meter: Meter) -> Self {
-        let at = Activity::Waking;
-        let alive = Self { meter, at };
+        let alive = Self {
+            meter,
+            at: Activity::Waking,
+            waiting: 0,
+        };
         alive.place().fetch_add(1, Ordering::Relaxed);
         alive
     }
@@ -71,10 +75,37 @@ impl Alive {
             self.place().fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// So many messages wait in it from now on.
+    pub(in crate::actor) fn holds(&mut self, waiting: usize) {
+        let all = &self.meter.0.waiting;
+        all.fetch_add(waiting, Ordering::Relaxed);
+        all.fetch_sub(self.waiting, Ordering::Relaxed);
+        self.waiting = waiting;
+    }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
+        self.holds(0);
         self.place().fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An append that is on its way, as long as this is kept.
+#[derive(Debug)]
+#[must_use = "it counts as long as it is held"]
+pub(in crate::actor) struct Appending(Meter);
+
+impl Appending {
+    pub(super) fn begin(meter: Meter) -> Self {
+        meter.0.appends.fetch_add(1, Ordering::Relaxed);
+        Self(meter)
+    }
+}
+
+impl Drop for Appending {
+    fn drop(&mut self) {
+        self.0.0.appends.fetch_sub(1, Ordering::Relaxed);
     }
 }

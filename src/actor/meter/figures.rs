@@ -22,6 +22,8 @@ pub struct Figures {
     pub live: Vec<Count>,
     /// What happened in the lives of sessions, such as `opened` and `quarantined`.
     pub sessions: Vec<Count>,
+    /// Messages that wait in sessions in memory, behind the query that runs.
+    pub waiting: usize,
     /// Messages that were accepted.
     pub accepted: u64,
     /// Turns whose reply is durable, at whichever try.
@@ -56,6 +58,8 @@ pub struct Figures {
     pub own: Timing,
     /// How long the journal took to make something durable, as sessions see it.
     pub commit: Timing,
+    /// How many sessions wait for it to make something durable.
+    pub appends: usize,
     /// What it did not make durable, because it failed or did not answer.
     pub failed_commits: u64,
     /// Whether that is how its last answer was.
@@ -78,6 +82,7 @@ impl Figures {
         Self {
             live: live.collect(),
             sessions: counts.sessions.read(),
+            waiting: counts.waiting.load(Ordering::Relaxed),
             accepted: counts.accepted.load(Ordering::Relaxed),
             turns: counts.turns.load(Ordering::Relaxed),
             queries: counts.queries.read(),
@@ -95,6 +100,7 @@ impl Figures {
             model: counts.model.read(),
             own: counts.own.read(),
             commit: counts.commit.read(),
+            appends: counts.appends.load(Ordering::Relaxed),
             failed_commits: counts.failed_commits.load(Ordering::Relaxed),
             journal_fails: counts.failing.load(Ordering::Relaxed),
             depths: Depths::default(),

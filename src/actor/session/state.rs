@@ -299,6 +299,7 @@ impl SessionState {
             leaves,
         };
         let durable = self.services.journal.append(append);
+        let _waits = self.services.meter.append();
         match tokio::time::timeout(self.services.timeouts.append, durable).await {
             Ok(appended) => {
                 if let Err(journal::Error::Unavailable(_) | journal::Error::Broken(_)) = appended {
@@ -334,6 +335,7 @@ impl SessionState {
     /// Tells the shard what runs, and whether it should be getting on.
     fn sign_of_life(&mut self, me: &ActorRef<SessionMsg>) {
         if let Some(inbox) = &mut self.inbox {
+            inbox.runs(self.session.query().is_some());
             inbox.holds(self.session.waiting());
         }
         let now = self.services.clock.monotonic_millis();
@@ -349,6 +351,7 @@ impl SessionState {
         self.pulse.expect(self.expected(), now);
         let activity = self.activity();
         self.alive.now_at(activity);
+        self.alive.holds(self.session.waiting());
         if running.is_none() {
             (self.work, self.prompt) = (None, None);
             self.tools.clear();

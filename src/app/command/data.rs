@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -13,6 +12,7 @@ use crate::{
         shared::Shared,
         sqlite::{Inspection, OpenError},
     },
+    telemetry,
 };
 
 /// Where things are kept (spec 13).
@@ -40,11 +40,9 @@ pub(super) fn is_empty(folder: &Path) -> bool {
 /// What was said to be durable must be. From a journal that cannot be trusted nothing more is acknowledged:
 /// the process ends at once, and the next one starts from what is there.
 fn broken(why: &str) {
-    // Whether or not anybody reads it.
-    let _ = writeln!(
-        std::io::stderr(),
+    telemetry::last_words(&format!(
         "oracle: the journal cannot be trusted any more, so this process ends: {why}"
-    );
+    ));
     std::process::exit(i32::from(exit::BROKEN));
 }
 

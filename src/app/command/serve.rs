@@ -1,6 +1,8 @@
 //! `oracle serve`: a system that lasts, and a server before it.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
+
+use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
     super::settings,
@@ -23,6 +25,9 @@ use crate::{
 /// Why a system ends that nobody told to.
 const GAVE_UP: &str = "a part of the system failed too often, so all of it ended: its log says which \
     (-v for more); what was acknowledged is kept, and goes on with the next start";
+
+/// How long what remains may take once the server has ended, so that by default all is over in half a minute.
+const TIDYING: Duration = Duration::from_secs(4);
 
 /// `oracle serve`.
 pub(super) fn serve(
@@ -78,21 +83,30 @@ pub(super) fn serve(
         let control = socket::Server::listen(&at, controller).await;
         // Conversations go on without it.
         let control = control.inspect_err(|error| terminal.err.say(error));
+        let mut reload = pin!(Fuse::terminated());
         loop {
             tokio::select! {
                 () = ends.told() => break,
                 () = oracle.told_to_end() => break,
                 () = system.ended() => return Err(Stop::failed(GAVE_UP)),
-                () = hangups.told() => tell_reloaded(&oracle.reload().await, terminal),
+                // One that comes meanwhile is heard afterwards.
+                () = hangups.told(), if reload.is_terminated() => reload.set(oracle.reload().fuse()),
+                reloaded = reload.as_mut() => tell_reloaded(&reloaded, terminal),
             }
         }
         terminal.err.say("ends: lets queries come to their ends");
         let end = async {
             server.shut_down(system).await;
-            if let Ok(control) = control {
-                control.close().await;
+            let tidied = async {
+                if let Ok(control) = control {
+                    control.close().await;
+                }
+                shared.close().await;
+            };
+            // What was acknowledged is durable: the next start tidies up.
+            if tokio::time::timeout(TIDYING, tidied).await.is_err() {
+                tracing::warn!("the journal was not closed in order within {TIDYING:?}");
             }
-            shared.close().await;
         };
         ends.unless_again(Box::pin(end)).await?;
         Ok(exit::DONE)

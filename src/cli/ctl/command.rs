@@ -170,7 +170,7 @@ pub enum CtlCommand {
         #[arg(value_name = "TOOL")]
         tool: String,
     },
-    /// Take no new messages in any session; what runs goes on
+    /// Take no new messages in any session until the next start; what runs goes on
     Drain,
     /// End the server in order
     Shutdown,

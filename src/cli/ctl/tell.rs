@@ -48,16 +48,22 @@ pub(super) fn answer(answer: &Answer, json: bool, terminal: &mut Terminal) -> Re
         Answer::Approvals {
             approvals,
             incomplete,
+            more,
         } => {
             for approval in approvals {
                 line(terminal, &waiting(approval))?;
             }
-            match (approvals.is_empty(), incomplete) {
-                (true, false) => terminal.err.say("no tool call waits for a person"),
-                (false, false) => {}
-                (_, true) => terminal
+            match (*more, incomplete) {
+                (0, false) if approvals.is_empty() => {
+                    terminal.err.say("no tool call waits for a person");
+                }
+                (0, false) => {}
+                (0, true) => terminal
                     .err
                     .say("there may be more: not all sessions could be read, so ask again"),
+                (more, _) => terminal.err.say(format_args!(
+                    "{more} more wait, and not as long: they are told when some of these are answered"
+                )),
             }
         }
         Answer::Done {} => line(terminal, "done")?,

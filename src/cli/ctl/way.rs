@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream::BoxStream};
 use reqwest::{Client, RequestBuilder, Response, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use super::Stop;
 use crate::{
@@ -17,6 +20,8 @@ use crate::{
 
 /// How long a server may take to answer.
 const ANSWER: Duration = Duration::from_secs(90);
+/// How long a server that is watched may say nothing: it gives a sign of life every 15 seconds.
+const SILENCE: Duration = Duration::from_secs(60);
 /// Longest line of what is watched, in bytes: an event has its long texts by reference.
 const LINE: usize = 16 << 20;
 
@@ -116,9 +121,10 @@ impl Http {
                 url.query_pairs_mut().append_pair(name, &value);
             }
         }
-        let response = self.send(self.client.get(url)).await?;
-        let read = Vec::new();
-        Ok(Lines { response, read })
+        let begun = timeout(ANSWER, self.send(self.client.get(url.clone()))).await;
+        let response = begun.unwrap_or_else(|_| Err(silent(&url, ANSWER)))?;
+        let pieces = response.bytes_stream().map(|piece| piece.map_err(broken));
+        Ok(Lines::of(url, pieces))
     }
 
     fn at(&self, path: &str) -> Url {
@@ -171,11 +177,21 @@ struct Told {
 
 /// Server-sent events, of which only the data matter.
 pub(super) struct Lines {
-    response: Response,
+    /// From where.
+    url: Url,
+    pieces: BoxStream<'static, Result<Bytes, Stop>>,
     read: Vec<u8>,
 }
 
 impl Lines {
+    fn of(url: Url, pieces: impl Stream<Item = Result<Bytes, Stop>> + Send + 'static) -> Self {
+        Self {
+            url,
+            pieces: pieces.boxed(),
+            read: Vec::new(),
+        }
+    }
+
     async fn next(&mut self) -> Result<Option<Seen>, Stop> {
         loop {
             if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
@@ -189,9 +205,11 @@ impl Lines {
             if self.read.len() > LINE {
                 return Err(Stop::failed("the server sends a line without an end"));
             }
-            match self.response.chunk().await.map_err(broken)? {
-                Some(more) => self.read.extend_from_slice(&more),
-                None => return Ok(None),
+            // Also where the machine of the server went away without a word.
+            match timeout(SILENCE, self.pieces.next()).await {
+                Ok(Some(more)) => self.read.extend_from_slice(&more?),
+                Ok(None) => return Ok(None),
+                Err(_) => return Err(silent(&self.url, SILENCE)),
             }
         }
     }
@@ -203,6 +221,12 @@ fn broken(error: reqwest::Error) -> Stop {
     Stop::failed(format_args!("the server at {place} cannot be asked: {why}"))
 }
 
+fn silent(url: &Url, since: Duration) -> Stop {
+    Stop::failed(format_args!(
+        "the server at {url} has said nothing for {since:?}: it is gone, or cannot be reached any more"
+    ))
+}
+
 fn not_understood(error: &serde_json::Error) -> Stop {
     Stop::failed(format_args!(
         "the server answers otherwise than this version understands: {error}"
@@ -212,5 +236,40 @@ fn not_understood(error: &serde_json::Error) -> Stop {
 impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         Self::failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use tokio::time::interval;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_falls_silent_is_not_waited_for_any_longer() {
+        let lost = serde_json::to_string(&Seen::Lost {}).unwrap();
+        let signs = [
+            "event: lost\n",
+            "data: LOST\n\n",
+            ": keep-alive\n\n",
+            ": keep-alive\n\n",
+        ];
+        // The rhythm of a server that has nothing to say, and of a slow line.
+        let clock = interval(SILENCE - Duration::from_secs(1));
+        let signs = signs
+            .map(|sign| Bytes::from(sign.replace("LOST", &lost)))
+            .into_iter();
+        let pieces = stream::unfold((clock, signs), |(mut clock, mut signs)| async {
+            clock.tick().await;
+            let piece = signs.next()?;
+            Some((Ok(piece), (clock, signs)))
+        });
+        let url = Url::parse("http://127.0.0.1:7770/api/control/watch").unwrap();
+        let mut lines = Lines::of(url, pieces.chain(stream::pending()));
+        assert_eq!(lines.next().await.unwrap(), Some(Seen::Lost {}));
+        let stopped = timeout(10 * SILENCE, lines.next()).await;
+        let told = stopped.unwrap().unwrap_err().to_string();
+        assert!(told.contains("has said nothing for 60s"), "{told}");
     }
 }

@@ -138,6 +138,22 @@ async fn a_stream_without_room_is_cut_off_though_its_connection_has_some() {
 }
 
 #[tokio::test]
+async fn who_lost_its_network_is_noticed() {
+    let settings = Settings {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        ..Settings::default()
+    };
+    let listener = Listener::bind(&settings, Door::Open).unwrap();
+    let client = TcpStream::connect(listener.address());
+    let (_client, accepted) = tokio::join!(client, listener.tcp.accept());
+    let (tcp, _) = accepted.unwrap();
+    let socket = SockRef::from(&tcp);
+    assert!(socket.keepalive().unwrap());
+    assert_eq!(socket.tcp_keepalive_time().unwrap(), ALIVE);
+    assert_eq!(socket.tcp_keepalive_interval().unwrap(), ASK);
+}
+
+#[tokio::test]
 async fn who_requires_keys_does_not_serve_without() {
     let settings = Settings {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),

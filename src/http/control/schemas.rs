@@ -13,7 +13,7 @@ use utoipa::{
 };
 
 use crate::{
-    control::Subject,
+    control::{Subject, limits::LimitsObject},
     model::{SessionName, Severity, Source, TenantId, Timestamp},
 };
 
@@ -64,8 +64,10 @@ pub(super) enum Described {
     Approvals {
         /// The one that has waited longest first.
         approvals: Vec<Approval>,
-        /// Whether sessions are missing that could not be read, or not in time.
+        /// Whether these are not all: more wait than were asked for, or sessions could not be read, or not in time.
         incomplete: bool,
+        /// How many are known to wait besides these.
+        more: usize,
     },
     /// It is done.
     Done {},
@@ -136,7 +138,7 @@ pub(super) struct View {
     /// Its completed turns.
     turns: u32,
     /// Its budgets.
-    limits: Option<crate::control::LimitsSchema>,
+    limits: Option<LimitsObject>,
     /// What it used; where none runs, what the session used.
     usage: Used,
     /// How many messages wait.

@@ -8,7 +8,7 @@ use prometheus_client::{
     registry::Unit,
 };
 
-use crate::actor::{CircuitState, Count, Depths, ProviderState, Timing};
+use crate::actor::{Count, Depths, ProviderState, Timing};
 
 type Written = Result<(), fmt::Error>;
 
@@ -150,7 +150,7 @@ impl<'a> Sheet<'a> {
                         ("model", model),
                         ("state", state),
                     ];
-                    let now = u32::from(state == name(circuit));
+                    let now = u32::from(state == circuit.as_str());
                     circuits.encode_family(&labels)?.encode_gauge(&now)?;
                 }
             }
@@ -182,13 +182,5 @@ impl<'a> Sheet<'a> {
             }
         }
         Ok(())
-    }
-}
-
-const fn name(circuit: CircuitState) -> &'static str {
-    match circuit {
-        CircuitState::Closed => "closed",
-        CircuitState::Open { .. } => "open",
-        CircuitState::HalfOpen => "half_open",
     }
 }

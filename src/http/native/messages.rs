@@ -8,9 +8,10 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{InSession, session, shapes::LimitsObject};
+use super::{InSession, session, shapes::limits};
 use crate::{
     actor::{AskError, Submitted},
+    control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Json, Path},
@@ -32,7 +33,7 @@ pub(super) struct NewMessage {
     /// What to do if the session is busy.
     #[serde(default)]
     busy: BusyPolicy,
-    /// Budgets of this query, instead of the profile's.
+    /// Budgets of the query that it begins, instead of the profile's; refused where it steers one that runs.
     limits: Option<LimitsObject>,
 }
 
@@ -82,7 +83,7 @@ pub(super) async fn submit(
     Json(message): Json<NewMessage>,
 ) -> Result<(StatusCode, Answer<AcceptedMessage>), Problem> {
     let session = session(&host, &caller, id)?;
-    let limits = message.limits.map(|limits| limits.checked("limits"));
+    let limits = message.limits.map(|wanted| limits(wanted, "limits"));
     let submission = Submission {
         text: message.text,
         busy: message.busy,
@@ -132,6 +133,7 @@ fn refused(error: AskError) -> Problem {
         AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
             Some("idempotency-key")
         }
+        AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
         AskError::Refused(_)
         | AskError::Name(_)
         | AskError::Reserved { .. }

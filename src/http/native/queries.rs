@@ -7,10 +7,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     InSession, session,
-    shapes::{LimitsObject, UsageObject, limit},
+    shapes::{UsageObject, limit},
 };
 use crate::{
     actor::{QueryAccount, SignalAccount},
+    control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Path, Query},

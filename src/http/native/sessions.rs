@@ -16,16 +16,14 @@ use super::{
     tenant,
 };
 use crate::{
-    actor::{Listed, SessionFilter, SessionState, Take},
+    actor::{AskError, Listed, SessionFilter, SessionState, Take},
     http::{
         Caller, Host, Problem,
         extract::{Json, Path, Query},
         problem::ProblemBody,
     },
-    model::{
-        Import, ProfileName, SessionName, Speaker, Timestamp,
-        command::{ImportedMessage, MAX_IMPORT, MAX_IMPORTED},
-    },
+    kernel::Refusal,
+    model::{Import, ProfileName, SessionName, Speaker, Timestamp, command::ImportedMessage},
 };
 
 /// A session that is wanted.
@@ -64,25 +62,15 @@ struct ImportedObject {
     text: String,
 }
 
-impl ImportObject {
-    fn checked(self) -> Result<Import, Problem> {
-        let said = self.messages.into_iter();
+impl From<ImportObject> for Import {
+    fn from(object: ImportObject) -> Self {
+        let said = object.messages.into_iter();
         let messages =
             said.map(|ImportedObject { speaker, text }| ImportedMessage { speaker, text });
-        let import = Import {
-            instructions: self.instructions,
+        Self {
+            instructions: object.instructions,
             messages: messages.collect(),
-        };
-        let (messages, bytes) = (import.messages.len(), import.bytes());
-        if messages > MAX_IMPORTED || bytes > MAX_IMPORT {
-            let what = format!(
-                "{messages} earlier messages of {bytes} bytes are too many, {MAX_IMPORTED} of {MAX_IMPORT} \
-                 are allowed: leave out the oldest"
-            );
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(Problem::new(status, "import_too_large", what).of("import"));
         }
-        Ok(import)
     }
 }
 
@@ -115,13 +103,14 @@ pub(super) async fn create(
         None => SessionName::from_uuid(Uuid::now_v7()),
     };
     let profile = profile(&host, wanted.profile)?;
-    let import = wanted.import.map(ImportObject::checked).transpose()?;
     let oracle = host.oracle.acting(caller.by());
     let key = caller.session(name);
     let room = host.room_for_a_session(&key).await?;
-    let made = oracle.create(key, profile, import).await;
+    let made = oracle
+        .create(key, profile, wanted.import.map(Import::from))
+        .await;
     room.settle(&made);
-    let made = made?;
+    let made = made.map_err(refused)?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     let mut response = (StatusCode::CREATED, Answer(view)).into_response();
@@ -129,6 +118,16 @@ pub(super) async fn create(
         response.headers_mut().insert(header::LOCATION, at);
     }
     Ok(response)
+}
+
+/// With the field that is not as it should be.
+fn refused(error: AskError) -> Problem {
+    let brings_too_much = matches!(&error, AskError::Refused(Refusal::ImportTooLarge { .. }));
+    let problem = Problem::from(error);
+    if brings_too_much {
+        return problem.of("import");
+    }
+    problem
 }
 
 fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Problem> {
@@ -221,6 +220,8 @@ pub(super) async fn list(
         state: wanted.state,
         prefix: wanted.prefix,
         updated_since: wanted.updated_since,
+        // Nobody can look at the others.
+        lasting: true,
     };
     let listed = host
         .oracle

@@ -1,69 +1,25 @@
 //! The objects of the native interface that several routes share.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
     actor::SessionView,
+    control::{self, limits::LimitsObject},
     http::Problem,
-    model::{
-        Event, Limits, QueryId, Seq, SessionName, Severity, Source, Timestamp, Turn, Usage,
-        usage::NanoUsd,
-    },
+    model::{Event, Limits, QueryId, Seq, SessionName, Severity, Source, Timestamp, Turn, Usage},
 };
 
-/// What a query may use.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = Limits)]
-pub(super) struct LimitsObject {
-    /// Most turns.
-    #[schema(minimum = 1, maximum = 100)]
-    max_turns: u32,
-    /// Most tokens, sent and received; without it they are not limited.
-    #[schema(minimum = 1)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    /// Most money, in billionths of a US dollar; without it it is not limited.
-    #[schema(minimum = 1)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_cost: Option<u64>,
-}
-
-impl LimitsObject {
-    /// The limits, if they are in their ranges.
-    pub(super) fn checked(self, field: &str) -> Result<Limits, Problem> {
-        let refuse = |name: &str, what: &str| {
-            let field = format!("{field}.{name}");
-            let what = format!("`{field}` {what}");
-            Err(Problem::bad(field, what))
-        };
-        if !(1..=100).contains(&self.max_turns) {
-            return refuse("max_turns", "has to be from 1 to 100");
-        }
-        if self.max_tokens == Some(0) {
-            return refuse("max_tokens", "has to be at least 1");
-        }
-        if self.max_cost == Some(0) {
-            return refuse("max_cost", "has to be at least 1");
-        }
-        Ok(Limits {
-            max_turns: self.max_turns,
-            max_tokens: self.max_tokens,
-            max_cost: self.max_cost.map(NanoUsd),
-        })
-    }
-}
-
-impl From<Limits> for LimitsObject {
-    fn from(limits: Limits) -> Self {
-        Self {
-            max_turns: limits.max_turns,
-            max_tokens: limits.max_tokens,
-            max_cost: limits.max_cost.map(|cost| cost.0),
-        }
-    }
+/// The limits that are wanted in this field, if they are in their ranges.
+pub(super) fn limits(wanted: LimitsObject, field: &str) -> Result<Limits, Problem> {
+    let limits = wanted.into();
+    control::limits::check(&limits).map_err(|wrong| {
+        let field = format!("{field}.{}", wrong.field);
+        let what = format!("`{field}` {}", wrong.what);
+        Problem::bad(field, what)
+    })?;
+    Ok(limits)
 }
 
 /// What was used.

@@ -19,11 +19,9 @@ use tokio::time::Instant;
 use super::events::Sieve;
 use crate::{
     actor::{AskError, Follow, Progress},
-    http::{Drain, Problem, door::Farewell},
+    http::{Drain, KEEP_ALIVE, Problem, door::Farewell},
 };
 
-/// A stream that has nothing to say says so this often.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How soon a client may come back, in milliseconds.
 const RETRY: u32 = 2_000;
 /// Pause before a journal that could not be read is read again.

@@ -2,6 +2,9 @@
 //!
 //! Their names tell them apart ([`SessionName::brief`]), so that those that a crash has left are found: a server
 //! that starts discards them, one after the other, while it serves.
+//!
+//! **Invariant:** one whose request has ended is tried to be discarded until it is gone, or the system is: what
+//! runs in it is asked for by nobody, and paid for.
 
 use std::time::Duration;
 
@@ -9,14 +12,14 @@ use uuid::Uuid;
 
 use crate::{
     actor::{AskError, SessionHandle, Take},
-    http::Host,
+    http::{Host, Problem},
     model::{SessionKey, SessionName, TenantId},
 };
 
-/// How often it is tried to be rid of one.
-const TRIES: u32 = 5;
-/// Pause between the tries.
+/// About how long after the first try to be rid of one the next one comes,
 const PAUSE: Duration = Duration::from_secs(1);
+/// and at most how long after any.
+const LONGEST: Duration = Duration::from_secs(30);
 /// Pause behind each that a crash has left: those who ask now come first.
 const REST: Duration = Duration::from_millis(20);
 /// Names read at a time.
@@ -34,8 +37,11 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    pub(super) const fn new(session: SessionHandle, host: Host) -> Self {
-        Self { session, host }
+    /// # Errors
+    /// When too many are still there whose requests have ended.
+    pub(super) fn new(session: SessionHandle, host: Host) -> Result<Self, Problem> {
+        host.chats().has_room_for_a_brief()?;
+        Ok(Self { session, host })
     }
 }
 
@@ -49,15 +55,40 @@ impl Drop for Brief {
 }
 
 async fn discard(host: &Host, key: &SessionKey) {
-    for _ in 0..TRIES {
+    let (mut pauses, mut in_trouble) = (Pauses::new(), None);
+    loop {
         match host.oracle.discard(key, Take::Anyway).await {
             Ok(_) | Err(AskError::NoSession { .. } | AskError::Stopped) => return,
             Err(error) => {
                 let name = key.name.as_str();
                 tracing::debug!(name, %error, "a short-lived session is still there");
+                if in_trouble.is_none() {
+                    let one_more = host.chats().in_trouble.one_more();
+                    // Where one cannot be discarded, thousands cannot: one line says so.
+                    if one_more.before() == 0 {
+                        tracing::warn!(%error, "short-lived sessions cannot be discarded yet, and are tried again");
+                    }
+                    in_trouble = Some(one_more);
+                }
             }
         }
-        tokio::time::sleep(PAUSE).await;
+        pauses.next(host).await;
+    }
+}
+
+/// Pauses between tries: each longer than the one before, and not the same for all who began together.
+struct Pauses(Duration);
+
+impl Pauses {
+    const fn new() -> Self {
+        Self(PAUSE)
+    }
+
+    async fn next(&mut self, host: &Host) {
+        let entropy = host.oracle.clock().moment().entropy;
+        let share = u32::try_from(entropy % 1_001).unwrap_or_default();
+        tokio::time::sleep(self.0 / 2 + self.0 * share / 1_000).await;
+        self.0 = (self.0 * 2).min(LONGEST);
     }
 }
 
@@ -67,51 +98,89 @@ pub(in crate::http) fn sweep(host: &Host) {
     host.chats().tasks.spawn(async move {
         tokio::select! {
             () = swept.drain().begun() => {}
-            swept = all_left(&swept) => match swept {
-                Ok(0) => {}
-                Ok(sessions) => tracing::info!(sessions, "short-lived sessions of crashes are gone"),
-                Err(error) => tracing::warn!(%error, "short-lived sessions of crashes may still be there"),
-            }
+            () = sweep_all(&swept) => {}
         }
     });
 }
 
-async fn all_left(host: &Host) -> Result<usize, AskError> {
+async fn sweep_all(host: &Host) {
     // Their names are in the order of time: from here on they are this server's own.
     let end = name();
-    let (mut gone, mut tenant) = (0, None);
+    let (mut pauses, mut tries, mut swept) = (Pauses::new(), 0, Swept::default());
+    loop {
+        swept.left = 0;
+        let error = all_left(host, &end, &mut swept).await.err();
+        let Swept { gone, left } = swept;
+        match (error, left) {
+            (None, 0) => {
+                if gone > 0 {
+                    tracing::info!(sessions = gone, "short-lived sessions of crashes are gone");
+                }
+                return;
+            }
+            (error, _) if tries == 0 => {
+                let error = error.map(|error| error.to_string());
+                tracing::warn!(
+                    left,
+                    error,
+                    "short-lived sessions of crashes are still there"
+                );
+            }
+            (Some(error), _) => tracing::debug!(%error, "they are still there"),
+            (None, left) => tracing::debug!(left, "they are still there"),
+        }
+        tries += 1;
+        pauses.next(host).await;
+    }
+}
+
+/// What became of those that crashes have left.
+#[derive(Clone, Copy, Default)]
+struct Swept {
+    gone: usize,
+    /// Those that could not be discarded.
+    left: usize,
+}
+
+async fn all_left(host: &Host, end: &SessionName, swept: &mut Swept) -> Result<(), AskError> {
+    let mut tenant = None;
     loop {
         let tenants = host.journal.tenants(tenant, PAGE).await?;
         let Some(last) = tenants.last() else {
-            return Ok(gone);
+            return Ok(());
         };
         tenant = Some(last.clone());
         for tenant in &tenants {
-            gone += left_of(host, tenant, &end).await?;
+            left_of(host, tenant, end, swept).await?;
         }
     }
 }
 
-async fn left_of(host: &Host, tenant: &TenantId, end: &SessionName) -> Result<usize, AskError> {
+async fn left_of(
+    host: &Host,
+    tenant: &TenantId,
+    end: &SessionName,
+    swept: &mut Swept,
+) -> Result<(), AskError> {
     let mut after = SessionName::brief(Uuid::nil());
-    let mut gone = 0;
     loop {
         let page = host.journal.list(tenant.clone(), Some(after), PAGE).await?;
         let Some(last) = page.last() else {
-            return Ok(gone);
+            return Ok(());
         };
         after = last.key.name.clone();
         for known in &page {
             if known.key.name >= *end {
-                return Ok(gone);
+                return Ok(());
             }
             if !known.key.name.is_brief() {
                 continue;
             }
             match host.oracle.discard_left(&known.key).await {
-                Ok(Some(_)) => gone += 1,
+                Ok(Some(_)) => swept.gone += 1,
                 Ok(None) | Err(AskError::NoSession { .. }) => {}
                 Err(error) => {
+                    swept.left += 1;
                     let name = known.key.name.as_str();
                     tracing::debug!(name, %error, "a short-lived session is still there");
                 }
@@ -120,3 +189,6 @@ async fn left_of(host: &Host, tenant: &TenantId, end: &SessionName) -> Result<us
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,8 +19,9 @@ use super::{
     wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{Detail, SessionHandle, Watch},
+    actor::{AskError, Detail, SessionHandle, Watch},
     http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
+    kernel::Refusal,
     model::{BusyPolicy, SessionName, Submission},
 };
 
@@ -79,8 +80,8 @@ pub(super) async fn create(
             (session, watch, None)
         }
         Some(_) | None => {
-            let session = asker.session(brief::name());
-            let brief = Brief::new(session.clone(), host.clone());
+            let session = asker.brief_session(brief::name());
+            let brief = Brief::new(session.clone(), host.clone())?;
             let placed = Placed::Ask(session, place::import(&asked, &asked.past));
             let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
             (session, watch, Some(brief))
@@ -151,8 +152,35 @@ async fn ask(
             let room = host.room_for_a_message(session.key()).await?;
             let watch = session.ask_for(submission, detail).await;
             room.settle(&watch);
-            Ok((session, watch?))
+            Ok((session, watch.map_err(refused)?))
         }
+    }
+}
+
+/// With the field or header that is not as it should be.
+fn refused(error: AskError) -> Problem {
+    let field = match &error {
+        AskError::EmptyQuestion
+        | AskError::QuestionTooLong { .. }
+        | AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => Some("messages"),
+        AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
+            Some("idempotency-key")
+        }
+        AskError::Refused(_)
+        | AskError::Name(_)
+        | AskError::Reserved { .. }
+        | AskError::Busy { .. }
+        | AskError::Timeout(_)
+        | AskError::Stopped
+        | AskError::Silent { .. }
+        | AskError::NoSession { .. }
+        | AskError::Deleted { .. }
+        | AskError::Journal(_) => None,
+    };
+    let problem = Problem::from(error);
+    match field {
+        Some(field) => problem.of(field),
+        None => problem,
     }
 }
 

@@ -1,15 +1,13 @@
 //! Which models there are: the profiles of this server.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::shapes::{Model, Models};
 use crate::{
     actor::{Profile, Profiles},
-    http::{Caller, Host, Problem, problem::ProblemBody},
+    http::{Caller, Host, Problem, extract::Path, problem::ProblemBody},
     model::ProfileName,
 };
 
@@ -26,9 +24,17 @@ pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
     })
 }
 
+/// Which model.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct OfModel {
+    /// A name from the list.
+    model: String,
+}
+
 /// Shows a model.
 #[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
-    params(("model" = String, Path, description = "A name from the list.")),
+    params(OfModel),
     responses(
         (status = 200, body = Model),
         (status = 404, description = "There is no such model.", body = ProblemBody),
@@ -39,7 +45,7 @@ pub(super) async fn list(State(host): State<Host>, _: Caller) -> Json<Models> {
 pub(super) async fn show(
     State(host): State<Host>,
     _: Caller,
-    Path(name): Path<String>,
+    Path(OfModel { model: name }): Path<OfModel>,
 ) -> Result<Json<Model>, Problem> {
     let profiles = host.oracle.profiles();
     let found = profiles.all().find(|(profile, _)| profile.as_str() == name);

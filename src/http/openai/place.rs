@@ -4,17 +4,6 @@
 //! branch that is not there comes into being. Requests of one chat take their turns in that, so that two at
 //! a time do not both find it missing, and a repetition finds what it repeats.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
-
-use tokio::{
-    sync::{Mutex, MutexGuard},
-    time::timeout,
-};
-use tokio_util::task::TaskTracker;
-
 use super::{
     past::{self, Kept, Standing, State},
     request::{Asked, Exchange},
@@ -24,58 +13,11 @@ use crate::{
     actor::{AskError, SessionHandle},
     http::{Caller, Host, Problem},
     kernel::{Conversation, Said},
-    model::{
-        ForkPoint, Import, ImportedMessage, ProfileName, QueryId, SessionKey, SessionName, Speaker,
-    },
+    model::{ForkPoint, Import, ImportedMessage, ProfileName, QueryId, SessionName, Speaker},
 };
 
-/// Chats that hash to the same of so many wait for each other, for as long as a submission takes.
-const TURNS: usize = 256;
-/// How long a request waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a conversation may be branched off a branch.
 const DEPTH: usize = 64;
-
-/// What the requests of all chats share.
-pub(in crate::http) struct Chats {
-    turns: Vec<Mutex<()>>,
-    hasher: RandomState,
-    /// Sessions that are being discarded.
-    pub(super) tasks: TaskTracker,
-}
-
-impl Default for Chats {
-    fn default() -> Self {
-        Self {
-            turns: (0..TURNS).map(|_| Mutex::new(())).collect(),
-            hasher: RandomState::new(),
-            tasks: TaskTracker::new(),
-        }
-    }
-}
-
-impl Chats {
-    /// Returns when it is this chat's turn.
-    ///
-    /// # Errors
-    /// When that takes too long.
-    pub(super) async fn turn(
-        &self,
-        chat: &SessionKey,
-    ) -> Result<Option<MutexGuard<'_, ()>>, Problem> {
-        let hash = self.hasher.hash_one(chat);
-        let at = usize::try_from(hash % TURNS as u64).unwrap_or_default();
-        match self.turns.get(at) {
-            Some(turn) => match timeout(PATIENCE, turn.lock()).await {
-                Ok(turn) => Ok(Some(turn)),
-                Err(_) => Err(Problem::overloaded(format!(
-                    "other requests of this chat were not placed within {PATIENCE:?}: try again"
-                ))),
-            },
-            None => Ok(None),
-        }
-    }
-}
 
 /// What becomes of a request.
 pub(super) enum Placed {
@@ -99,6 +41,12 @@ impl Asker<'_> {
             .oracle
             .acting(self.caller.by())
             .session_of(key, self.profile.clone())
+    }
+
+    /// A session for this request alone.
+    pub(super) fn brief_session(&self, name: SessionName) -> SessionHandle {
+        let oracle = self.host.oracle.acting(self.caller.by());
+        oracle.brief_session(self.caller.session(name), self.profile.clone())
     }
 
     /// Finds the place of a question in a chat. The chat's turn must be held.

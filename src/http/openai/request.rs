@@ -11,7 +11,10 @@ use super::{
     content,
     schemas::{Content, Metadata, ResponseFormat, Role, TextKind},
 };
-use crate::{http::Problem, model::command::MAX_QUESTION};
+use crate::{
+    http::{Problem, extract},
+    model::command::MAX_QUESTION,
+};
 
 /// How a message begins that a chat page sends on its own account, such as for a title.
 const TASK: &str = "### Task:";
@@ -127,17 +130,13 @@ impl Asked {
             Problem::bad("body", what)
         };
         // By way of an object: as fields in their order, a list would do as well.
-        let body: Map<String, Value> = serde_json::from_slice(body).map_err(broken)?;
+        let body = extract::tree(body)?.and_then(serde_json::from_value::<Map<_, _>>);
+        let body = body.map_err(broken)?;
         let request: ChatRequest = serde_json::from_value(body.into()).map_err(broken)?;
         request.settings()?;
         let model = match &request.model {
             Value::String(model) => model.clone(),
-            Value::Null => {
-                return Err(missing(
-                    "model",
-                    "a name from `/v1/models`, such as `oracle`",
-                ));
-            }
+            Value::Null => return Err(missing("model", "one of `/v1/models`, such as `oracle`")),
             _ => return Err(wrong("model", "a string")),
         };
         let stream = request.stream()?;

@@ -101,7 +101,7 @@ fn chat(headers: &HeaderMap, asked: &Asked) -> Result<Option<SessionName>, Probl
             return Err(wrong(&SESSION, what));
         }
         return match name.is_reserved() {
-            true => Err(AskError::Reserved { name }.into()),
+            true => Err(Problem::from(AskError::Reserved { name }).of(SESSION.as_str().to_owned())),
             false => Ok(Some(name)),
         };
     }
@@ -209,9 +209,7 @@ mod tests {
                 (problem.status().as_u16(), shown["error"]["code"].as_str()),
                 (status, Some(code))
             );
-            if status == 400 {
-                assert_eq!(shown["error"]["param"], name, "{shown}");
-            }
+            assert_eq!(shown["error"]["param"], name, "{shown}");
         }
     }
 

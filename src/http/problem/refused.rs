@@ -38,9 +38,12 @@ fn again(code: Code) -> Option<Duration> {
 
 const fn status(code: Code) -> StatusCode {
     match code {
-        Code::InvalidValue | Code::InvalidName | Code::EmptyQuestion | Code::TurnsOutOfRange => {
-            StatusCode::BAD_REQUEST
-        }
+        Code::InvalidValue
+        | Code::InvalidName
+        | Code::EmptyQuestion
+        | Code::TurnsOutOfRange
+        | Code::TokensOutOfRange
+        | Code::CostOutOfRange => StatusCode::BAD_REQUEST,
         Code::AdminOnly | Code::Reserved => StatusCode::FORBIDDEN,
         Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
         Code::NothingRunning

@@ -2,18 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use oracle_agent::{
     actor::{Approval, AskError, Oracle, SessionFilter, SessionState, Take},
     journal::{Journal as _, Standing},
     kernel::{Command, Refusal},
     llm::Scripted,
     model::{
-        By, ForkPoint, Limits, QueryId, Seq, SessionKey, SessionName, Submission, TenantId,
-        Timestamp, record::ApprovalVerdict,
+        By, ForkPoint, Limits, ProfileName, QueryId, Seq, SessionKey, SessionName, Submission,
+        TenantId, Timestamp, record::ApprovalVerdict,
     },
-    testkit::{Obstacle, Obstructed, TestOracle, TestSystem, TestTool, let_pass},
+    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestSystem, TestTool, let_pass},
 };
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{HOUR, done, memory};
 
@@ -23,6 +25,11 @@ fn name(name: &str) -> SessionName {
 
 fn key(of: &str) -> SessionKey {
     SessionKey::local(name(of))
+}
+
+/// Under the name of a session that lasts for one request.
+fn brief(id: u128) -> SessionKey {
+    SessionKey::local(SessionName::brief(Uuid::from_u128(id)))
 }
 
 async fn listed(oracle: &Oracle, filter: SessionFilter) -> Vec<(String, SessionState)> {
@@ -209,6 +216,11 @@ async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_no
         .await
         .unwrap();
     assert_eq!((told.approvals.len(), told.incomplete), (20, false));
+    // Who asks for fewer is told how many there are besides.
+    let few = after.oracle().approvals(&TenantId::local(), 3).await;
+    let few = few.unwrap();
+    assert_eq!(few.approvals, told.approvals[..3]);
+    assert_eq!((few.incomplete, few.more), (true, 17));
     // What is known is told, whatever the journal does now.
     slow.set(Obstacle::SilentReads);
     let again = after
@@ -240,7 +252,7 @@ async fn what_waits_is_read_a_few_at_a_time_and_whoever_asks_is_told_if_it_is_no
 async fn waiting(system: &TestSystem, limit: usize) -> Vec<Approval> {
     let told = system.oracle().approvals(&TenantId::local(), limit).await;
     let told = told.unwrap();
-    assert!(!told.incomplete);
+    assert_eq!(told.incomplete, told.more > 0);
     told.approvals
 }
 
@@ -326,4 +338,91 @@ async fn the_journal_knows_who_is_closed_without_reading_a_log() {
     let oracle = some_sessions().await;
     let known = oracle.journal().find(key("b")).await.unwrap().unwrap();
     assert_eq!(known.standing, Standing::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_number_of_sessions_is_discarded_at_the_same_time() {
+    let oracle = TestOracle::new(Scripted::new()).start().await.unwrap();
+    let (journal, oracle) = (oracle.journal(), oracle.oracle().clone());
+    let keys: Vec<_> = (0..1_100)
+        .map(|number| key(&format!("s{number}")))
+        .collect();
+    for key in &keys {
+        let profile = ProfileName::oracle();
+        oracle.create(key.clone(), profile, None).await.unwrap();
+    }
+    let discards = keys.iter().map(|key| oracle.discard(key, Take::Anyway));
+    for discarded in join_all(discards).await {
+        discarded.unwrap();
+    }
+    let left = journal.list(TenantId::local(), None, 9).await.unwrap();
+    assert!(
+        left.iter().all(|known| known.key.name.is_reserved()),
+        "{left:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_begins_a_session_that_lasts_for_one_request_but_the_request() {
+    let model = Silence::new(9, Scripted::new());
+    let system = TestOracle::new(model).start().await.unwrap();
+    system
+        .session("s")
+        .unwrap()
+        .submit(Submission::new("why?"))
+        .await
+        .unwrap();
+    let oracle = system.oracle();
+    let (brief, profile) = (brief(7), ProfileName::oracle());
+    let below = key(&format!("{}.1.1", brief.name));
+    for key in [&brief, &below] {
+        let session = oracle.session(key.clone());
+        let point = ForkPoint {
+            query: QueryId(0),
+            turn: None,
+        };
+        let refused = [
+            session.submit(Submission::new("why?")).await.err(),
+            session.answer(Submission::new("why?")).await.err(),
+            oracle
+                .create(key.clone(), profile.clone(), None)
+                .await
+                .err(),
+            oracle
+                .fork(&self::key("s"), point, key.name.clone())
+                .await
+                .err(),
+        ];
+        for refused in refused {
+            let Some(AskError::Reserved { name }) = &refused else {
+                panic!("{refused:?}");
+            };
+            assert_eq!(*name, key.name);
+            let said = refused.unwrap().to_string();
+            assert!(said.contains("lasts for one request"), "{said}");
+        }
+        let paused = session.command(Command::Pause).await;
+        assert!(
+            matches!(paused, Err(AskError::NoSession { .. })),
+            "{paused:?}"
+        );
+    }
+    // While it lasts, an operator can do to it what can be done to any.
+    let ours = oracle.brief_session(brief.clone(), profile);
+    ours.submit(Submission::new("why?")).await.unwrap();
+    let session = oracle.session(brief.clone());
+    session.cancel(None).await.unwrap();
+    let name = |key: &SessionKey| key.name.to_string();
+    let all = listed(oracle, SessionFilter::default()).await;
+    assert!(
+        all.iter().any(|(listed, _)| *listed == name(&brief)),
+        "{all:?}"
+    );
+    let lasting = SessionFilter {
+        lasting: true,
+        ..SessionFilter::default()
+    };
+    let lasting = listed(oracle, lasting).await;
+    let lasting: Vec<_> = lasting.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(lasting, ["s"]);
 }

@@ -5,6 +5,7 @@ use std::{
     net::TcpStream,
     process::{Child, ChildStderr, Command},
     sync::Arc,
+    time::Duration,
 };
 
 use oracle_agent::{
@@ -69,6 +70,9 @@ impl Served {
 
     pub(super) fn get(&self, path: &str) -> String {
         let mut tcp = TcpStream::connect(&self.address).unwrap();
+        // A server that stands still is to fail its test, not to hold it up.
+        tcp.set_read_timeout(Some(Duration::from_secs(120)))
+            .unwrap();
         let host = &self.address;
         let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         tcp.write_all(head.as_bytes()).unwrap();
@@ -168,6 +172,28 @@ fn where_it_cannot_listen_it_does_not_start() {
     }
     server.signal("TERM");
     assert_eq!(server.end().1, Some(0));
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_no_request_and_is_whole_in_the_end() {
+    let place = place(&json!([{ "reply": DONE }]));
+    let (server, _) = Served::of(place.oracle(&format!("{SERVE} -v")).command());
+    // Together far more than a pipe holds.
+    let path = |number: usize| format!("/{}{number:03}", "x".repeat(4_000));
+    for number in 0..100 {
+        let told = server.get(&path(number));
+        assert!(told.starts_with("HTTP/1.1 404"), "{told}");
+    }
+    assert!(server.get("/healthz").starts_with("HTTP/1.1 200"));
+    server.signal("TERM");
+    let (said, code) = server.end();
+    assert_eq!(code, Some(0));
+    let lines = said.iter().filter(|line| line.contains("oracle::access"));
+    let logged: Vec<&String> = lines.filter(|line| line.contains("xxx")).collect();
+    assert_eq!(logged.len(), 100);
+    for (number, line) in logged.iter().enumerate() {
+        assert!(line.contains(&path(number)), "{number}: {line}");
+    }
 }
 
 /// Sessions whose queries were accepted and cut off.

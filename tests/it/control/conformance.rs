@@ -54,12 +54,24 @@ const CASES: &[(&str, &str)] = &[
         r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":0}}"#,
         "turns_out_of_range",
     ),
+    (
+        r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":9,"max_tokens":0}}"#,
+        "tokens_out_of_range",
+    ),
+    (
+        r#"{"verb":"set_budget","session":"busy","limits":{"max_turns":9,"max_cost":0}}"#,
+        "cost_out_of_range",
+    ),
     (r#"{"verb":"interrupt","session":"s"}"#, "nothing_running"),
     (r#"{"verb":"interrupt","session":"none"}"#, "no_session"),
     (r#"{"verb":"finish_now","session":"s"}"#, "nothing_running"),
     (
         r#"{"verb":"continue","session":"s","limits":{"max_turns":9}}"#,
         "nothing_to_continue",
+    ),
+    (
+        r#"{"verb":"continue","session":"s","limits":{"max_turns":9,"max_tokens":0}}"#,
+        "tokens_out_of_range",
     ),
     (
         r#"{"verb":"attach_tool","session":"s","tool":"nothing"}"#,

@@ -40,6 +40,10 @@ async fn what_is_no_verb_is_refused_and_the_line_stands() {
         ),
         (r#"{"verb":"drain","now":true}"#, "unknown field `now`"),
         (r#"{"verb":"list","limit":-1}"#, "u32"),
+        (
+            r#"{"verb":"set_budget","session":"s","limits":{"max_turns":30,"max_token":1}}"#,
+            "unknown field `max_token`",
+        ),
         (r#"{"watch":{"sessions":"s"}}"#, "unknown field `sessions`"),
     ] {
         let answer = exchange(&mut client, line).await;

@@ -9,9 +9,9 @@ use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use oracle_agent::{
     control::{Controller, Follow, Seen, Verb, Watching, port, socket},
-    http::{Host, Settings, Shares, router},
+    http::{Host, Settings, Shares},
     model::Principal,
-    testkit::TestSystem,
+    testkit::{TestSystem, router},
 };
 use ractor::{ActorRef, rpc::CallResult};
 use serde_json::Value;

@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 
 use oracle_agent::{
     access::Key,
-    http::router,
     llm::Scripted,
     model::{SessionKey, SessionName, Submission, TenantId, Timestamp, access::Role},
-    testkit::{TestOracle, TestServer},
+    testkit::{TestOracle, TestServer, router},
 };
 use reqwest::Method;
 use tempfile::TempDir;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use axum::{body::Body, http::Request};
 use oracle_agent::{
     access::{Book, BookError, FileError, Key, KeyFile, Keyring, NewKey},
     llm::Scripted,
-    model::{TenantId, Timestamp, access::Role},
-    testkit::{TestOracle, TestServer},
+    model::{Principal, TenantId, Timestamp, access::Role},
+    testkit::{TestOracle, TestServer, router},
 };
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -79,6 +80,24 @@ const ADMIN: Holder = Holder::of("ops", "default", Role::Admin);
 
 /// A route that any key opens, and that is there in every build.
 const ROUTE: &str = "/nowhere";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_from_nowhere_is_nobody_also_where_there_are_no_keys() {
+    use tower::ServiceExt as _;
+    let server = TestServer::start(greeter()).await.unwrap();
+    let (routes, _) = router(server.host().clone());
+    let ask = |principal: Option<Principal>| {
+        let mut request = Request::get("/metrics").header("host", "localhost");
+        if let Some(principal) = principal {
+            request = request.extension(principal);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let routes = routes.clone();
+        async move { routes.oneshot(request).await.unwrap().status().as_u16() }
+    };
+    assert_eq!(ask(None).await, 401);
+    assert_eq!(ask(Some(Principal::local())).await, 200);
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_asked_for_and_a_wrong_one_is_like_none() {

@@ -6,8 +6,8 @@ use oracle_agent::{
     actor::{Count, Figures},
     journal::Memory,
     llm::Scripted,
-    model::{Fault, SessionKey, SessionName, Submission, TenantId},
-    testkit::{TestOracle, TestServer, TestTool},
+    model::{BusyPolicy, Fault, SessionKey, SessionName, Submission, TenantId},
+    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer, TestTool},
 };
 use serde_json::Value;
 
@@ -41,6 +41,45 @@ async fn get(server: &TestServer, path: &str) -> (u16, String) {
     let response = client().get(server.url(path)).send().await.unwrap();
     let status = response.status().as_u16();
     (status, response.text().await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_is_counted_for_as_long_as_it_waits() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let oracle = TestOracle::new(Silence::new(usize::MAX, Scripted::new()));
+    let oracle = oracle.journal(Arc::new(journal.clone()));
+    let server = TestServer::start(oracle).await.unwrap();
+    let session = |name: &str| {
+        let key = SessionKey::local(SessionName::new(name).unwrap());
+        server.oracle().session(key)
+    };
+    let busy = session("busy");
+    let mut queries = Vec::new();
+    for _ in 0..3 {
+        let queued = Submission {
+            busy: BusyPolicy::Queue,
+            ..Submission::new("where is it?")
+        };
+        queries.push(busy.submit(queued).await.unwrap());
+    }
+    let says = async |line: &str| {
+        let (_, metrics) = get(&server, "/metrics").await;
+        metrics.lines().any(|said| said == line)
+    };
+    assert!(says("oracle_messages_waiting 2").await);
+    assert!(says("oracle_journal_waiting 0").await);
+    journal.set(Obstacle::SilentAppends);
+    let other = session("other");
+    let stuck = other.submit(Submission::new("where is it?"));
+    tokio::select! {
+        _ = stuck => unreachable!("the journal says nothing"),
+        () = async { while !says("oracle_journal_waiting 1").await {} } => {}
+    }
+    journal.set(Obstacle::None);
+    for query in queries.into_iter().skip(1) {
+        busy.cancel(Some(query)).await.unwrap();
+    }
+    while !says("oracle_messages_waiting 0").await {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -168,8 +207,8 @@ mod without_sockets {
     use axum::{Router, body::Body, http::Request};
     use http_body_util::BodyExt as _;
     use oracle_agent::{
-        http::{Host, Settings, Shares, router},
-        testkit::{Obstacle, Obstructed, TestSystem, let_pass},
+        http::{Host, Settings, Shares},
+        testkit::{Obstacle, Obstructed, TestSystem, let_pass, router},
     };
     use tower::ServiceExt as _;
 

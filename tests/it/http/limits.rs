@@ -114,8 +114,14 @@ async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() 
     for raw in &mut within {
         assert!(raw.send(GET).answer().starts_with("HTTP/1.1 200"));
     }
+    let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     for _ in 0..20 {
-        let answer = Raw::to(server.address()).send(GET).rest();
+        // How the server stands is told all the same, and nothing else.
+        for path in ["/healthz", "/metrics"] {
+            let answer = Raw::to(server.address()).send(&ask(path)).rest();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+        let answer = Raw::to(server.address()).send(&ask("/api/sessions")).rest();
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.contains("retry-after: 1"), "{head}");
@@ -128,7 +134,9 @@ async fn connections_beyond_the_cap_are_refused_and_those_within_are_not_hurt() 
     drop(within);
     // When their places are free is for the machine to say.
     loop {
-        let answer = Raw::to(server.address()).send(GET).answer();
+        let answer = Raw::to(server.address())
+            .send(&ask("/api/sessions"))
+            .answer();
         if answer.starts_with("HTTP/1.1 200") {
             break;
         }
@@ -403,6 +411,56 @@ async fn a_query_too_many_is_refused_before_any_session_hears_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_room_a_message_is_refused_before_it_is_read() {
+    let model = Silence::new(usize::MAX, Scripted::new());
+    let server = TestServer::with(TestOracle::new(model), |settings| {
+        settings.max_queries = 1;
+        settings.allowed_origins = vec!["https://page.example".into()];
+    });
+    let server = server.await.unwrap();
+    let post = |path: &str| client().post(server.url(path));
+    let broken = || post("/v1/chat/completions").body("no JSON");
+    let (status, _, _) = problem(broken().send().await.unwrap()).await;
+    assert_eq!(status, 400, "with room it is looked at");
+    let message = with(
+        post("/api/sessions/first/messages"),
+        &json!({"text": "hello"}),
+    );
+    assert_eq!(message.send().await.unwrap().status(), 202);
+    let large = "x".repeat(100_000);
+    for (name, request, want) in [
+        ("not read", broken(), (503, "overloaded")),
+        (
+            "its first words",
+            post("/api/sessions/s/messages").body("{"),
+            (503, "overloaded"),
+        ),
+        (
+            "too large to be thrown away",
+            post("/v1/chat/completions").body(large),
+            (400, "invalid_value"),
+        ),
+        (
+            "no message",
+            post("/api/sessions").body("{"),
+            (415, "unsupported_media_type"),
+        ),
+    ] {
+        let answer = request.send().await.unwrap();
+        assert!(answer.headers().contains_key("x-request-id"), "{name}");
+        let (status, code, _) = problem(answer).await;
+        assert_eq!((status, code.as_str()), want, "{name}");
+    }
+    // A page may read the refusal.
+    let page = post("/v1/chat/completions").header("origin", "https://page.example");
+    let chat = json!({"model": "oracle", "messages": [{"role": "user", "content": "hello"}]});
+    let answer = with(page, &chat).send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    let allowed = &answer.headers()["access-control-allow-origin"];
+    assert_eq!(allowed, "https://page.example");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up() {
     const MOST: usize = 6;
     let journal = Obstructed::new(Arc::new(Memory::new()));
@@ -433,6 +491,12 @@ async fn while_nothing_gets_durable_what_comes_is_refused_and_does_not_pile_up()
             "{answer}"
         );
     }
+    // What may mend it is taken.
+    let verb = with(
+        client.post(server.url("/api/control")),
+        &json!({"verb": "list"}),
+    );
+    assert_eq!(verb.send().await.unwrap().status(), 200);
     // Who goes away leaves nothing behind.
     drop(waiting);
     while !figures().await.contains(&in_work(0)) {}

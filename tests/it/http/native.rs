@@ -8,9 +8,8 @@ use axum::{
 use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use oracle_agent::{
-    http::router,
     model::{Event, Principal, Seq, SessionKey, SessionName},
-    testkit::{TestOracle, TestServer, TestSession},
+    testkit::{TestOracle, TestServer, TestSession, router},
 };
 use serde_json::Value;
 use tower::ServiceExt as _;

@@ -13,10 +13,10 @@ use axum::{
 };
 use futures_util::StreamExt as _;
 use oracle_agent::{
-    http::{Host, Settings, Shares, router},
+    http::{Host, Settings, Shares},
     llm::{self, Backend, DeltaStream, Scripted},
     model::{Principal, Role, TenantId},
-    testkit::{TestOracle, TestSystem, let_pass},
+    testkit::{TestOracle, TestSystem, let_pass, router},
 };
 use serde_json::{Value, json};
 use tower::ServiceExt as _;

@@ -1,19 +1,20 @@
 //! What a tenant may have: sessions, messages that wait, tokens.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use oracle_agent::{
     access::Limits,
     actor::AskError,
-    http::Problem,
+    http::{Host, Problem, Settings, Shares},
     journal::{Journal, Memory},
     llm::Scripted,
-    model::{BusyPolicy, QueryId, SessionKey, SessionName, Submission},
-    testkit::{Obstructed, Silence, TestOracle, TestServer},
+    model::{BusyPolicy, ProfileName, QueryId, SessionKey, SessionName, Submission},
+    testkit::{Obstacle, Obstructed, Silence, TestOracle, TestServer, TestSystem, let_pass},
 };
 use reqwest::RequestBuilder;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{client, problem, with};
 
@@ -27,6 +28,13 @@ fn code(problem: &Problem) -> (u16, String) {
     (problem.status().as_u16(), code)
 }
 
+/// Limits of which only these are set.
+fn only(set: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    set(&mut limits);
+    limits
+}
+
 async fn server(oracle: TestOracle, limits: Limits) -> TestServer {
     let oracle = oracle.settings(|settings| settings.tenants.all = limits);
     TestServer::start(oracle).await.unwrap()
@@ -34,11 +42,7 @@ async fn server(oracle: TestOracle, limits: Limits) -> TestServer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_wait_are_so_many_over_all_sessions() {
-    let queued = Some(1);
-    let limits = Limits {
-        queued,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.queued = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     let host = server.host();
@@ -72,12 +76,24 @@ async fn messages_that_wait_are_so_many_over_all_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn queries_that_run_are_so_many_at_a_time() {
+    let limits = only(|limits| limits.queries = Some(1));
+    let model = Silence::new(100, Scripted::new());
+    let server = server(TestOracle::new(model), limits).await;
+    let (_, message) = asks(&server, "one").into_iter().next().unwrap();
+    assert_eq!(message.send().await.unwrap().status(), 202);
+    for (name, request) in asks(&server, "other") {
+        refused(name, request, "too_many_queries").await;
+    }
+    let session = server.oracle().session(key("one"));
+    session.cancel(None).await.unwrap();
+    let place = server.host().room_for_a_message(&key("other")).await;
+    place.unwrap().give_back();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_so_many_also_after_a_restart() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let journal: Arc<dyn Journal> = Arc::new(Memory::new());
     for start in 0..2 {
         let oracle = TestOracle::new(Scripted::new().reply("Hello."));
@@ -109,11 +125,7 @@ async fn sessions_are_so_many_also_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_were_used_are_made_up_for() {
-    let tokens_per_minute = Some(1);
-    let limits = Limits {
-        tokens_per_minute,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.tokens_per_minute = Some(1));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle, limits).await;
     let host = server.host();
@@ -151,11 +163,7 @@ async fn refused(name: &str, request: RequestBuilder, code: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_would_open_a_session_too_many_are_refused() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let make = |name: &str| {
         let made = client().post(server.url("/api/sessions"));
@@ -163,9 +171,14 @@ async fn requests_that_would_open_a_session_too_many_are_refused() {
     };
     let made = make("one").send().await.unwrap();
     assert_eq!(made.status(), 201);
-    let asks = asks(&server, "other").into_iter();
-    for (name, request) in asks.chain([("session", make("other"))]) {
+    let [message, chat, alone] = asks(&server, "other");
+    for (name, request) in [message, chat, ("session", make("other"))] {
         refused(name, request, "too_many_sessions").await;
+    }
+    // It keeps nothing.
+    for _ in 0..2 {
+        let (name, request) = (alone.0, alone.1.try_clone().unwrap());
+        assert_eq!(request.send().await.unwrap().status(), 200, "{name}");
     }
     let (_, message) = self::asks(&server, "one").into_iter().next().unwrap();
     assert_eq!(message.send().await.unwrap().status(), 202);
@@ -173,11 +186,7 @@ async fn requests_that_would_open_a_session_too_many_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
-    let queued = Some(1);
-    let limits = Limits {
-        queued,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.queued = Some(1));
     let model = Silence::new(100, Scripted::new());
     let server = server(TestOracle::new(model), limits).await;
     for _ in 0..2 {
@@ -191,11 +200,7 @@ async fn messages_that_would_be_one_too_many_to_wait_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_not() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let server = server(TestOracle::new(Scripted::new().reply("Hello.")), limits).await;
     let host = server.host();
     let place = host.room_for_a_message(&key("one")).await.unwrap();
@@ -208,11 +213,7 @@ async fn a_session_of_which_nobody_heard_counts_and_one_that_was_refused_does_no
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_who_ask_at_once_have_sessions_counted_once() {
-    let sessions = Some(1);
-    let limits = Limits {
-        sessions,
-        ..Limits::default()
-    };
+    let limits = only(|limits| limits.sessions = Some(1));
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let oracle = TestOracle::new(Scripted::new().reply("Hello."));
     let server = server(oracle.journal(Arc::new(journal.clone())), limits).await;
@@ -222,4 +223,90 @@ async fn many_who_ask_at_once_have_sessions_counted_once() {
     let asked = join_all(names.iter().map(|name| host.room_for_a_session(name))).await;
     assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 1);
     assert_eq!(journal.listings() - before, 1);
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// What handlers share, without sockets, where a tenant may have so many sessions.
+async fn shared(
+    journal: &Obstructed,
+    sessions: usize,
+    change: impl FnOnce(&mut Settings),
+) -> (TestSystem, Host) {
+    let oracle = TestOracle::new(Silence::new(100, Scripted::new()));
+    let oracle = oracle.journal(Arc::new(journal.clone()));
+    let oracle = oracle.settings(|settings| settings.tenants.all.sessions = Some(sessions));
+    let system = oracle.start().await.unwrap();
+    let mut settings = Settings::default();
+    change(&mut settings);
+    let host = Host::new(Shares {
+        keys: Arc::default(),
+        oracle: system.oracle().clone(),
+        journal: system.journal(),
+        settings,
+    });
+    (system, host)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_that_takes_longer_than_anybody_waits_comes_to_its_end() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let (_system, host) = shared(&journal, 2, |_| ()).await;
+    journal.set(Obstacle::SlowLists(Duration::from_secs(8)));
+    let late = host.room_for_a_session(&key("one")).await.unwrap_err();
+    assert_eq!(code(&late), (503, "overloaded".into()));
+    let_pass(Duration::from_secs(5)).await;
+    let place = host.room_for_a_session(&key("one")).await.unwrap();
+    place.taken();
+    // The next one takes longer than a journal may: the last one holds until then, with what was opened since.
+    let_pass(HOUR).await;
+    journal.set(Obstacle::SlowLists(HOUR));
+    let place = host.room_for_a_session(&key("two")).await.unwrap();
+    place.taken();
+    for _ in 0..3 {
+        let over = host.room_for_a_session(&key("three")).await.unwrap_err();
+        assert_eq!(code(&over), (429, "too_many_sessions".into()));
+        let_pass(HOUR).await;
+    }
+    // None of them was there in truth, and somebody finds out.
+    journal.set(Obstacle::None);
+    let place = host.room_for_a_session(&key("three")).await.unwrap();
+    place.give_back();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_count_keeps_nobody_out() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let (system, host) = shared(&journal, 9, |settings| settings.max_backlog = 1).await;
+    let oracle = system.oracle();
+    let there = oracle.create(key("there"), ProfileName::oracle(), None);
+    there.await.unwrap();
+    journal.set(Obstacle::SlowLists(HOUR));
+    let (new, there) = (key("new"), key("there"));
+    let waits = host.room_for_a_message(&new);
+    let other = host.room_for_a_message(&there);
+    let (waits, other) = tokio::join!(waits, other);
+    other.unwrap().give_back();
+    assert_eq!(code(&waits.unwrap_err()), (503, "overloaded".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_lasts_for_one_request_is_no_session_that_a_tenant_keeps() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let (system, host) = shared(&journal, 1, |_| ()).await;
+    let brief = key(SessionName::brief(Uuid::from_u128(7)).as_str());
+    let below = key(&format!("{}.1.1", brief.name));
+    for key in [&brief, &below] {
+        let place = host.room_for_a_message(key).await.unwrap();
+        let session = system
+            .oracle()
+            .brief_session(key.clone(), ProfileName::oracle());
+        session.submit(Submission::new("hello")).await.unwrap();
+        place.taken();
+    }
+    let place = host.room_for_a_session(&key("one")).await.unwrap();
+    place.taken();
+    let over = host.room_for_a_session(&key("two")).await.unwrap_err();
+    assert_eq!(code(&over), (429, "too_many_sessions".into()));
+    host.room_for_a_message(&brief).await.unwrap().give_back();
 }

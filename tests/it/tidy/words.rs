@@ -92,6 +92,32 @@ pub(super) fn tests_do_not_sleep(source: &Source) -> Vec<Violation> {
         .collect()
 }
 
+/// A route of the server stands with its description: one that was added without would be in no table of
+/// who may use it.
+pub(super) fn routes_are_described(source: &Source) -> Vec<Violation> {
+    if source.room() != Some("http") {
+        return Vec::new();
+    }
+    let without = ["route", "route_service", "nest", "nest_service"];
+    source
+        .tokens
+        .windows(3)
+        .filter(|three| {
+            three[0].is(".")
+                && without.iter().any(|name| three[1].is(name))
+                && three[2].is("(")
+                && three[0].gate < Gate::Test
+        })
+        .map(|three| {
+            let what = format!(
+                "`.{}(` without a description: write `.routes(routes!(…))`",
+                three[1].text
+            );
+            source.violation(three[1].line, what)
+        })
+        .collect()
+}
+
 /// A test's name is a sentence about behaviour.
 pub(super) fn test_names_state_behaviour(source: &Source) -> Vec<Violation> {
     let tokens = &source.tokens;
@@ -237,6 +263,36 @@ mod tests {
             ),
         ] {
             assert_eq!(lines(tests_do_not_sleep, path, text), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_route_without_a_description_is_refused() {
+        let plain = "fn f() {\n r.route(\"/a\", get(a)) }";
+        for (name, path, text, expected) in [
+            ("plain", "src/http/a.rs", plain, vec![2]),
+            ("in the room's own file", "src/http.rs", plain, vec![2]),
+            (
+                "nested",
+                "src/http/a.rs",
+                "fn f() { r.nest(\"/a\", b) }",
+                vec![1],
+            ),
+            (
+                "described",
+                "src/http/a.rs",
+                "fn f() { r.routes(routes!(a)) }",
+                vec![],
+            ),
+            (
+                "of a test",
+                "src/http/a/tests.rs",
+                "fn f() { r.route(\"/a\", get(a)) }",
+                vec![],
+            ),
+            ("of another server", "src/mock/server.rs", plain, vec![]),
+        ] {
+            assert_eq!(lines(routes_are_described, path, text), expected, "{name}");
         }
     }
 

@@ -149,6 +149,22 @@ fn a_message_may_bring_its_own_limits_within_range() {
 }
 
 #[test]
+fn words_for_a_query_that_runs_bring_no_limits_and_those_that_begin_one_may() {
+    let steer = || Submission {
+        limits: Some(Limits::turns(7)),
+        ..with(BusyPolicy::Steer, "mind the gap")
+    };
+    let mut play = Play::asked(policy());
+    let before = play.session.query().unwrap().limits();
+    assert_eq!(play.submit(steer()), Err(Refusal::LimitsOfASteer));
+    assert_eq!(play.session.query().unwrap().limits(), before);
+    assert_eq!(play.count("control.steered"), 0);
+    play.says(&done());
+    assert_eq!(play.submit(steer()), Ok(Heard::query(QueryId(2))));
+    assert_eq!(play.session.query().unwrap().limits(), Limits::turns(7));
+}
+
+#[test]
 fn a_follow_up_is_classified_with_the_question_before_it() {
     let mut play = Play::asked(policy());
     play.says(&done());

@@ -197,6 +197,21 @@ fn each_mistake_is_refused_by_the_name_of_its_field() {
 }
 
 #[test]
+fn a_body_of_very_many_values_is_refused_before_they_are_kept() {
+    let body = json!({ "model": "oracle", "messages": vec![0; 1 << 17] });
+    let problem = read(&body).unwrap_err();
+    let shown = serde_json::to_value(problem.body()).unwrap();
+    assert_eq!(shown["error"]["param"], "body", "{shown}");
+    let said = shown["error"]["message"].as_str().unwrap();
+    assert!(said.contains("values"), "{said}");
+    // As many messages as a session takes, in parts.
+    let parts = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
+    let message = json!({ "role": "user", "content": parts });
+    let body = json!({ "model": "oracle", "messages": vec![message; 4_097] });
+    assert_eq!(read(&body).unwrap().past.len(), 4_096);
+}
+
+#[test]
 fn bytes_that_are_no_json_are_refused() {
     for body in [
         &b""[..],

@@ -6,10 +6,11 @@ use axum::body::Body;
 use oracle_agent::{
     journal::{Journal, Memory},
     llm::Scripted,
-    model::{SessionKey, SessionName, Submission, TenantId},
+    model::{ProfileName, SessionKey, SessionName, Submission, TenantId},
     testkit::{Obstacle, Obstructed, Silence, TestOracle},
 };
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{super::greeter, Api, key, read, refusal};
 
@@ -125,6 +126,28 @@ async fn pages_of_the_list_hold_each_session_once() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_looked_at_is_not_listed() {
+    let api = Api::of(TestOracle::new(Silence::new(9, Scripted::new()))).await;
+    let brief = SessionName::brief(Uuid::from_u128(7));
+    let (key, profile) = (SessionKey::local(brief.clone()), ProfileName::oracle());
+    let oracle = api.server.oracle();
+    let session = oracle.brief_session(key, profile);
+    session.submit(Submission::new("why?")).await.unwrap();
+    let shown = api.get(&format!("/api/sessions/{brief}")).await;
+    assert_eq!(refusal(&shown), (403, "reserved", Some("id")));
+    for query in ["", "?prefix=once-", &format!("?prefix={brief}")] {
+        let (status, page) = api.get(&format!("/api/sessions{query}")).await;
+        assert_eq!((status, &page["sessions"]), (200, &json!([])), "{query}");
+    }
+    let listed = api.post("/api/control", json!({ "verb": "list" })).await;
+    assert_eq!(
+        listed.1["sessions"][0]["key"]["name"],
+        brief.as_str(),
+        "{listed:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_message_is_durable_and_says_where_it_stands() {
     let api = Api::of(greeter()).await;
     let (status, accepted) = api
@@ -176,6 +199,9 @@ async fn a_busy_session_does_as_the_message_says() {
     );
     let rejected = send(json!({ "text": "more", "busy": "reject" })).await;
     assert_eq!(refusal(&rejected), (409, "busy", None));
+    let limits = json!({ "max_turns": 9 });
+    let limited = send(json!({ "text": "and shorter", "busy": "steer", "limits": limits })).await;
+    assert_eq!(refusal(&limited), (400, "invalid_value", Some("limits")));
     let (status, steered) = send(json!({ "text": "and shorter", "busy": "steer" })).await;
     assert_eq!(
         (status, &steered["query"]),

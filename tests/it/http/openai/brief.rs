@@ -6,7 +6,7 @@ use oracle_agent::{
     actor::Recovery,
     journal::{Journal, Memory, Standing},
     llm::Scripted,
-    model::{Seq, SessionKey, SessionName, Submission, TenantId},
+    model::{ProfileName, Seq, SessionKey, SessionName, Submission, TenantId},
     testkit::{Silence, TestOracle, TestServer, let_pass},
 };
 use serde_json::json;
@@ -32,8 +32,12 @@ async fn what_a_crash_has_left_is_gone_after_the_next_start_and_asks_no_model() 
         .into_iter()
         .flat_map(|tenant| (0..3).map(move |_| key(tenant, &SessionName::brief(Uuid::now_v7()))))
         .collect();
+    // One of them had a sub-agent.
+    let below = SessionName::new(&format!("{}.1.1", left[0].name)).unwrap();
+    let left = [left, vec![key("default", &below)]].concat();
     for key in left.iter().chain([&key("acme", &kept)]) {
-        let session = system.oracle().session(key.clone());
+        let profile = ProfileName::oracle();
+        let session = system.oracle().brief_session(key.clone(), profile);
         session.submit(Submission::new("why?")).await.unwrap();
     }
     system.die().await;

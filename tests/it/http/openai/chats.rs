@@ -1,5 +1,7 @@
 //! To which session a question goes.
 
+use oracle_agent::model::command::MAX_IMPORTED;
+
 use super::*;
 
 async fn echo() -> Served {
@@ -152,6 +154,18 @@ async fn a_request_that_was_sent_before_is_not_asked_again() {
     assert_eq!(served.post(&key("1"), chat(&["one"])).await.answer(), one);
     let reused = served.post(&key("1"), chat(&["one", &one, "three"])).await;
     assert_eq!(reused.problem(), (422, "key_reused".to_owned()));
+    assert_eq!(reused.json()["error"]["param"], "idempotency-key");
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_messages_than_a_session_takes_are_refused_by_their_name() {
+    let served = Served::start(TestOracle::new(Echo::default())).await;
+    let many = vec!["again"; MAX_IMPORTED + 3];
+    for named in [&[][..], &[("x-oracle-session", "long")][..]] {
+        let refused = served.post(named, chat(&many)).await;
+        assert_eq!(refused.problem(), (413, "import_too_large".to_owned()));
+        assert_eq!(refused.json()["error"]["param"], "messages");
+    }
 }
 
 #[tokio::test(start_paused = true)]

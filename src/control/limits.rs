@@ -1,0 +1,152 @@
+//! The budgets of a query as they come in: read strictly, because what is left out is not limited, and what
+//! is misspelt would be left out.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use utoipa::ToSchema;
+
+use super::{Code, Refused};
+use crate::model::{Limits, usage::NanoUsd};
+
+/// What a query may use.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Limits)]
+pub(crate) struct LimitsObject {
+    /// Most turns.
+    #[schema(minimum = 1, maximum = 100)]
+    max_turns: u32,
+    /// Most tokens, sent and received; without it they are not limited.
+    #[schema(minimum = 1)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    /// Most money, in billionths of a US dollar; without it it is not limited.
+    #[schema(minimum = 1)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_cost: Option<u64>,
+}
+
+impl From<Limits> for LimitsObject {
+    fn from(limits: Limits) -> Self {
+        Self {
+            max_turns: limits.max_turns,
+            max_tokens: limits.max_tokens,
+            max_cost: limits.max_cost.map(|cost| cost.0),
+        }
+    }
+}
+
+impl From<LimitsObject> for Limits {
+    fn from(object: LimitsObject) -> Self {
+        Self {
+            max_turns: object.max_turns,
+            max_tokens: object.max_tokens,
+            max_cost: object.max_cost.map(NanoUsd),
+        }
+    }
+}
+
+/// What is out of its range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfRange {
+    /// Which limit.
+    pub(crate) field: &'static str,
+    /// What it has to be, to be read behind its name.
+    pub(crate) what: &'static str,
+    code: Code,
+}
+
+/// What of these limits is out of its range, if anything is.
+pub(crate) fn check(limits: &Limits) -> Result<(), OutOfRange> {
+    let (field, what, code) = if !(1..=100).contains(&limits.max_turns) {
+        let what = "has to be from 1 to 100";
+        ("max_turns", what, Code::TurnsOutOfRange)
+    } else if limits.max_tokens == Some(0) {
+        let what = "has to be at least 1";
+        ("max_tokens", what, Code::TokensOutOfRange)
+    } else if limits.max_cost == Some(NanoUsd(0)) {
+        let what = "has to be at least 1";
+        ("max_cost", what, Code::CostOutOfRange)
+    } else {
+        return Ok(());
+    };
+    Err(OutOfRange { field, what, code })
+}
+
+impl From<OutOfRange> for Refused {
+    fn from(OutOfRange { field, what, code }: OutOfRange) -> Self {
+        Self::new(code, format!("`limits.{field}` {what}"))
+    }
+}
+
+/// As a verb has them.
+pub(super) fn serialize<S: Serializer>(limits: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
+    LimitsObject::from(*limits).serialize(serializer)
+}
+
+/// As a verb has them.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
+    deserializer.deserialize_map(Object).map(Limits::from)
+}
+
+/// An object, never a list of its fields' values, which serde would take too.
+struct Object;
+
+impl<'de> Visitor<'de> for Object {
+    type Value = LimitsObject;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<LimitsObject, A::Error> {
+        LimitsObject::deserialize(MapAccessDeserializer::new(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        control::Verb,
+        model::{Limits, usage::NanoUsd},
+    };
+
+    #[test]
+    fn limits_of_a_verb_are_read_strictly() {
+        for verb in ["set_budget", "continue"] {
+            let read = |limits: &str| {
+                let text = format!(r#"{{"verb":"{verb}","session":"s","limits":{limits}}}"#);
+                Verb::from_json(text.as_bytes()).map_err(|refused| refused.message)
+            };
+            for (limits, says) in [
+                (r#"{"max_turns":30,"max_token":1000}"#, "`max_token`"),
+                (r#"{"max_turns":30,"max_costs":1}"#, "`max_costs`"),
+                (r#"{"max_tokens":1000}"#, "`max_turns`"),
+                (r#"{"max_turns":30,"max_turns":31}"#, "`max_turns`"),
+                ("[30]", "an object"),
+                ("[30,1000,1]", "an object"),
+                ("30", "an object"),
+                ("null", "an object"),
+            ] {
+                let refused = read(limits).unwrap_err();
+                assert!(refused.contains(says), "{verb} {limits}: {refused}");
+            }
+            let given = read(r#"{"max_turns":30,"max_tokens":1000,"max_cost":7}"#).unwrap();
+            let (Verb::SetBudget { limits, .. } | Verb::Continue { limits, .. }) = &given else {
+                panic!("{given:?}")
+            };
+            let wanted = Limits {
+                max_turns: 30,
+                max_tokens: Some(1000),
+                max_cost: Some(NanoUsd(7)),
+            };
+            assert_eq!(*limits, wanted, "{verb}");
+            let again = serde_json::to_vec(&given).unwrap();
+            assert_eq!(Verb::from_json(&again).unwrap(), given, "{verb}");
+        }
+    }
+}
