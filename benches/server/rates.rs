@@ -66,7 +66,7 @@ pub(crate) async fn turns() -> Done<()> {
     let mock = Mock::start(TURNS as usize)?;
     let served = Served::start(&mock.url, "")?;
     let client = Client::new(served.address);
-    for rate in (2_000..).step_by(1_000) {
+    for rate in (1_000..).step_by(1_000) {
         let pace = at(rate / TURNS);
         let name = format!("t{rate}");
         let (began, busy) = (Instant::now(), served.processor_time()?);
