@@ -41,7 +41,7 @@ pub use provider::{Dialect, ModelSettings, ProviderSettings, Streaming};
 
 pub use http::SetupError;
 pub(crate) use http::plain_client;
-pub use offline::Offline;
+pub use offline::{OFFLINE, Offline};
 pub use remote::Remote;
 pub use scripted::Scripted;
 

@@ -9,7 +9,7 @@ use crate::{
     cli::Environment,
     config::{Config, ModelChain, Prices},
     kernel::{BasisPoints, ModelChoice, SecondOpinionPolicy},
-    llm::{Backend, Remote, scripted::Scripts},
+    llm::{Backend, OFFLINE, Remote, scripted::Scripts},
 };
 
 impl Builder {
@@ -102,14 +102,19 @@ impl Chains<'_> {
         self.choices(&self.chain(), backends)
     }
 
-    /// When and of whom a second opinion is asked for.
+    /// When and of whom a second opinion is asked for. Whoever talks to the offline model alone wants nothing to
+    /// leave the machine.
     pub(super) fn second_opinion(
         &self,
         backends: &[Arc<dyn Backend>],
     ) -> Result<Option<SecondOpinionPolicy>, BuildError> {
-        let chain = self.opinion().unwrap_or_else(|| self.chain());
+        let own = self.chain();
+        let is_offline = own.providers().iter().all(|provider| *provider == OFFLINE);
+        let chain = self.opinion().unwrap_or(own);
+        // Looked at in any case: what is configured wrongly is refused.
         let mut models = self.choices(&chain, backends)?.into_iter();
-        let asked = self.config.query.second_opinion_below.zip(models.next());
+        let below = self.config.query.second_opinion_below;
+        let asked = below.filter(|_| !is_offline).zip(models.next());
         Ok(asked.map(|(below, model)| SecondOpinionPolicy {
             below: BasisPoints::new(below.get()),
             model,

@@ -179,6 +179,24 @@ async fn a_second_opinion_is_asked_of_the_model_that_is_configured_or_the_first_
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_of_the_offline_model_is_shown_to_no_other() {
+    let config = "[query]\nsecond_opinion_below = 0.9\nsecond_opinion_model = 'judge/small'\n";
+    for (model, asked) in [("offline/offline", 0), ("scripted/any", 1)] {
+        let judge = Scripted::new().reply("research");
+        let builder = Oracle::builder()
+            .config(toml::from_str(config).unwrap())
+            .classifier(Always(QueryType::Code, 0.75))
+            .backend(Judge(judge.clone()))
+            .backend(Scripted::new().reply(done("There.")))
+            .model(model);
+        let system = builder.start().await.unwrap();
+        let session = system.oracle().session(name());
+        session.answer(Submission::new("how is it?")).await.unwrap();
+        assert_eq!(judge.requests().len(), asked, "{model}");
+    }
+}
+
 #[tokio::test]
 async fn models_that_are_not_there_are_refused_before_anything_starts() {
     for (model, says) in [
