@@ -43,6 +43,7 @@ pub struct OfTenant {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<Count<1, 1_000_000>>,
     /// Most queries that run at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queries: Option<Count<1, 1_000_000>>,
     /// Most tokens in a minute, sent to models and received.
     #[serde(skip_serializing_if = "Option::is_none")]
