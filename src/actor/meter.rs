@@ -187,9 +187,8 @@ impl Meter {
             Fact::Query(QueryFact::Finished(finished)) => {
                 counts.queries.add(outcome(&finished.outcome), 1);
             }
-            Fact::Turn(TurnFact::Replied(replied)) => {
+            Fact::Turn(TurnFact::Replied(_)) => {
                 counts.turns.fetch_add(1, Ordering::Relaxed);
-                self.used(&replied.usage);
             }
             Fact::Signal(SignalFact::Emitted(signal)) => {
                 let kind = signal.kind();
@@ -255,7 +254,8 @@ impl Meter {
         self.0.budgets.add(at, 1);
     }
 
-    fn used(&self, usage: &Usage) {
+    /// Calls of models have used this.
+    pub(super) fn used(&self, usage: &Usage) {
         let tokens = &self.0.tokens;
         let used = [usage.input_tokens, usage.cached_tokens, usage.output_tokens];
         for (at, used) in used.into_iter().enumerate() {

@@ -139,7 +139,7 @@ impl Collector for Read {
         )?;
         sheet.tally(
             "tokens",
-            "Tokens of answered calls",
+            "Tokens of calls, as far as they are known",
             "kind",
             &figures.tokens,
         )?;

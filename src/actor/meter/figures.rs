@@ -46,7 +46,7 @@ pub struct Figures {
     pub calls: Vec<Count>,
     /// Calls that were made again: of the same model, or of the next.
     pub repeated: Vec<Count>,
-    /// Tokens of answered calls: sent, those of them that were cached, received.
+    /// Tokens of calls, as far as they are known: sent, those of them that were cached, received.
     pub tokens: Vec<Count>,
     /// Turns that needed one call, from their beginning until the reply was durable.
     pub turn: Timing,

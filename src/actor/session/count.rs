@@ -7,7 +7,7 @@ use crate::{
     actor::meter::{Activity, TurnTimes},
     kernel::{Opinion, Report, Step},
     model::{
-        FaultClass, Record,
+        FaultClass, Record, Usage,
         record::{BudgetFact, Fact, LlmFact, QueryFact, TurnFact},
     },
 };
@@ -18,8 +18,10 @@ impl SessionState {
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
         for record in records {
             self.services.meter.record(record);
+            let used = spent(record);
+            self.services.meter.used(&used);
             if let Some(inbox) = &self.inbox {
-                inbox.used(spent(record));
+                inbox.used(used.total_tokens());
             }
             match &record.fact {
                 Fact::Query(QueryFact::Accepted(_)) => {
@@ -118,13 +120,13 @@ impl SessionState {
 }
 
 /// What a record says that models were sent and have given. What a sub-agent used stands in its own session.
-fn spent(record: &Record) -> u64 {
-    let usage = match &record.fact {
+fn spent(record: &Record) -> Usage {
+    match &record.fact {
         Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
-        Fact::Query(QueryFact::Classified(classified)) => match &classified.second_opinion {
-            Some(opinion) => opinion.usage,
-            None => return 0,
-        },
+        Fact::Query(QueryFact::Classified(classified)) => {
+            let opinion = classified.second_opinion.as_ref();
+            opinion.map(|opinion| opinion.usage).unwrap_or_default()
+        }
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => compacted.usage,
         Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
         Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
@@ -140,7 +142,6 @@ fn spent(record: &Record) -> u64 {
         | Fact::Approval(_)
         | Fact::Agent(_)
         | Fact::Supervisor(_)
-        | Fact::Control(_) => return 0,
-    };
-    usage.total_tokens()
+        | Fact::Control(_) => Usage::default(),
+    }
 }
