@@ -159,7 +159,8 @@ impl Oracle {
         join_all(parked).await;
     }
 
-    /// A session by its key, or by its name for the local tenant; it comes into being with the first thing that is asked of it.
+    /// A session by its key, or by its name for the local tenant; it comes into being with the first thing that is
+    /// asked of it.
     #[must_use]
     pub fn session(&self, key: impl Into<SessionKey>) -> SessionHandle {
         self.session_of(key, ProfileName::oracle())
@@ -173,9 +174,10 @@ impl Oracle {
         session.acting(self.by.clone())
     }
 
-    /// A session that lasts for one request, under a name of [`SessionName::brief`](crate::model::SessionName::brief): whoever begins it
-    /// discards it ([`Self::discard`]), and where they cannot, a server that starts does. Through other handles
-    /// nobody begins it, or asks it anything.
+    /// A session that lasts for one request, under a name of
+    /// [`SessionName::brief`](crate::model::SessionName::brief): whoever begins it discards it
+    /// ([`Self::discard`]), and where they cannot, a server that starts does. Through other handles nobody begins
+    /// it, or asks it anything.
     #[must_use]
     pub fn brief_session(&self, key: impl Into<SessionKey>, profile: ProfileName) -> SessionHandle {
         SessionHandle {

@@ -54,7 +54,8 @@ impl Server {
 
     /// Ends it and the system behind it, within `server.drain_deadline`: takes no connections and no
     /// queries any more, lets queries come to their ends for four fifths of that time (but those that wait for
-    /// a person, who cannot come any more), then ends what streams, and stops. Queries that still run then are in the journal and go on with the next start.
+    /// a person, who cannot come any more), then ends what streams, and stops. Queries that still run then are in
+    /// the journal and go on with the next start.
     pub async fn shut_down(mut self, system: System) {
         let within = self.host.settings.drain_deadline;
         let deadline = Instant::now() + within;

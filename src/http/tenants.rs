@@ -36,24 +36,8 @@ impl Place {
     pub fn settle<T>(self, outcome: &Result<T, AskError>) {
         match outcome {
             Ok(_) => self.taken(),
-            // It may have been recorded, or may yet be.
-            Err(
-                AskError::Timeout(_)
-                | AskError::Stopped
-                | AskError::Silent { .. }
-                | AskError::Journal(_),
-            ) => drop(self),
-            Err(
-                AskError::Refused(_)
-                | AskError::EmptyQuestion
-                | AskError::QuestionTooLong { .. }
-                | AskError::Key { .. }
-                | AskError::Name(_)
-                | AskError::Reserved { .. }
-                | AskError::Busy { .. }
-                | AskError::NoSession { .. }
-                | AskError::Deleted { .. },
-            ) => self.give_back(),
+            Err(error) if error.leaves_open() => drop(self),
+            Err(_) => self.give_back(),
         }
     }
 

@@ -86,6 +86,25 @@ pub enum AskError {
     Journal(#[from] journal::Error),
 }
 
+impl AskError {
+    /// Whether what was asked for may have been recorded, or may yet be, all the same.
+    #[must_use]
+    pub const fn leaves_open(&self) -> bool {
+        match self {
+            Self::Timeout(_) | Self::Stopped | Self::Silent { .. } | Self::Journal(_) => true,
+            Self::Refused(_)
+            | Self::EmptyQuestion
+            | Self::QuestionTooLong { .. }
+            | Self::Key { .. }
+            | Self::Name(_)
+            | Self::Reserved { .. }
+            | Self::Busy { .. }
+            | Self::NoSession { .. }
+            | Self::Deleted { .. } => false,
+        }
+    }
+}
+
 fn reserved(name: &SessionName) -> String {
     if name.is_brief() {
         return format!(

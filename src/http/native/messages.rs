@@ -10,14 +10,13 @@ use utoipa::ToSchema;
 
 use super::{InSession, session, shapes::limits};
 use crate::{
-    actor::{AskError, Submitted},
+    actor::Submitted,
     control::limits::LimitsObject,
     http::{
         Caller, Host, Problem,
         extract::{Json, Path},
         problem::ProblemBody,
     },
-    kernel::Refusal,
     model::{BusyPolicy, SessionName, Submission, command::MAX_KEY},
 };
 
@@ -94,7 +93,8 @@ pub(super) async fn submit(
     let room = host.room_for_a_message(session.key()).await?;
     let submitted = session.submit_and_tell(submission).await;
     room.settle(&submitted);
-    let Submitted { query, seq } = submitted.map_err(refused)?;
+    let Submitted { query, seq } =
+        submitted.map_err(|error| Problem::of_asking(error, "text", "text"))?;
     let seq = match seq {
         Some(seq) => Some(seq),
         // It is durable: that its place cannot be looked up is no reason to send it again.
@@ -123,31 +123,5 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
             );
             Err(Problem::bad("idempotency-key", what))
         }
-    }
-}
-
-/// With the field that is not as it should be.
-fn refused(error: AskError) -> Problem {
-    let field = match &error {
-        AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some("text"),
-        AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
-            Some("idempotency-key")
-        }
-        AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
-        AskError::Refused(_)
-        | AskError::Name(_)
-        | AskError::Reserved { .. }
-        | AskError::Busy { .. }
-        | AskError::Timeout(_)
-        | AskError::Stopped
-        | AskError::Silent { .. }
-        | AskError::NoSession { .. }
-        | AskError::Deleted { .. }
-        | AskError::Journal(_) => None,
-    };
-    let problem = Problem::from(error);
-    match field {
-        Some(field) => problem.of(field),
-        None => problem,
     }
 }

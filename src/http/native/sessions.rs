@@ -16,13 +16,12 @@ use super::{
     tenant,
 };
 use crate::{
-    actor::{AskError, Listed, SessionFilter, SessionState, Take},
+    actor::{Listed, SessionFilter, SessionState, Take},
     http::{
         Caller, Host, Problem,
         extract::{Json, Path, Query},
         problem::ProblemBody,
     },
-    kernel::Refusal,
     model::{Import, ProfileName, SessionName, Speaker, Timestamp, command::ImportedMessage},
 };
 
@@ -110,7 +109,7 @@ pub(super) async fn create(
         .create(key, profile, wanted.import.map(Import::from))
         .await;
     room.settle(&made);
-    let made = made.map_err(refused)?;
+    let made = made.map_err(|error| Problem::of_asking(error, "import", "import"))?;
     let at = format!("/api/sessions/{}", made.key().name);
     let view = SessionObject::from(made.view().await?);
     let mut response = (StatusCode::CREATED, Answer(view)).into_response();
@@ -118,16 +117,6 @@ pub(super) async fn create(
         response.headers_mut().insert(header::LOCATION, at);
     }
     Ok(response)
-}
-
-/// With the field that is not as it should be.
-fn refused(error: AskError) -> Problem {
-    let brings_too_much = matches!(&error, AskError::Refused(Refusal::ImportTooLarge { .. }));
-    let problem = Problem::from(error);
-    if brings_too_much {
-        return problem.of("import");
-    }
-    problem
 }
 
 fn profile(host: &Host, wanted: Option<ProfileName>) -> Result<ProfileName, Problem> {

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
@@ -20,6 +21,8 @@ use crate::{
 const PAUSE: Duration = Duration::from_secs(1);
 /// and at most how long after any.
 const LONGEST: Duration = Duration::from_secs(30);
+/// How long one may yet come into being that was asked for, and of which nobody heard.
+const UNSURE: Duration = Duration::from_secs(60);
 /// Pause behind each that a crash has left: those who ask now come first.
 const REST: Duration = Duration::from_millis(20);
 /// Names read at a time.
@@ -34,6 +37,17 @@ pub(super) fn name() -> SessionName {
 pub(super) struct Brief {
     session: SessionHandle,
     host: Host,
+    begun: Begun,
+}
+
+/// Whether there is anything to be rid of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// Nobody has asked for it.
+    No,
+    /// Nobody has heard what became of that.
+    Perhaps,
+    Yes,
 }
 
 impl Brief {
@@ -41,24 +55,49 @@ impl Brief {
     /// When too many are still there whose requests have ended.
     pub(super) fn new(session: SessionHandle, host: Host) -> Result<Self, Problem> {
         host.chats().has_room_for_a_brief()?;
-        Ok(Self { session, host })
+        Ok(Self {
+            session,
+            host,
+            begun: Begun::No,
+        })
+    }
+
+    /// Its question is put.
+    pub(super) const fn asks(&mut self) {
+        self.begun = Begun::Perhaps;
+    }
+
+    /// What came of that.
+    pub(super) fn heard<T>(&mut self, outcome: &Result<T, AskError>) {
+        if !outcome.as_ref().is_err_and(AskError::leaves_open) {
+            self.begun = Begun::Yes;
+        }
     }
 }
 
 impl Drop for Brief {
     fn drop(&mut self) {
+        let unsure = match self.begun {
+            Begun::No => return,
+            Begun::Perhaps => UNSURE,
+            Begun::Yes => Duration::ZERO,
+        };
         let (host, key) = (self.host.clone(), self.session.key().clone());
-        let discarded = async move { discard(&host, &key).await };
+        let discarded = async move { discard(&host, &key, unsure).await };
         // The client may have gone away in the middle of anything, so nobody is left to wait for it.
         self.host.chats().tasks.spawn(discarded);
     }
 }
 
-async fn discard(host: &Host, key: &SessionKey) {
+/// Where there is none, it may yet come for so long.
+async fn discard(host: &Host, key: &SessionKey, unsure: Duration) {
+    let sure = Instant::now() + unsure;
     let (mut pauses, mut in_trouble) = (Pauses::new(), None);
     loop {
         match host.oracle.discard(key, Take::Anyway).await {
-            Ok(_) | Err(AskError::NoSession { .. } | AskError::Stopped) => return,
+            Ok(_) | Err(AskError::Stopped) => return,
+            Err(AskError::NoSession { .. }) if Instant::now() >= sure => return,
+            Err(AskError::NoSession { .. }) => {}
             Err(error) => {
                 let name = key.name.as_str();
                 tracing::debug!(name, %error, "a short-lived session is still there");

@@ -19,9 +19,8 @@ use super::{
     wishes::{SESSION, Wishes},
 };
 use crate::{
-    actor::{AskError, Detail, SessionHandle, Watch},
+    actor::{Detail, SessionHandle, Watch},
     http::{Caller, Host, Problem, door::Farewell, problem::ProblemBody},
-    kernel::Refusal,
     model::{BusyPolicy, SessionName, Submission},
 };
 
@@ -76,14 +75,14 @@ pub(super) async fn create(
         Some(chat) if !asked.is_task() => {
             let _turn = host.chats().turn(&caller.session(chat.clone())).await?;
             let placed = asker.place(chat, &asked, &wishes).await?;
-            let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
+            let (session, watch) = ask(&host, placed, &asked, &wishes, None).await?;
             (session, watch, None)
         }
         Some(_) | None => {
             let session = asker.brief_session(brief::name());
-            let brief = Brief::new(session.clone(), host.clone())?;
+            let mut brief = Brief::new(session.clone(), host.clone())?;
             let placed = Placed::Ask(session, place::import(&asked, &asked.past));
-            let (session, watch) = ask(&host, placed, &asked, &wishes).await?;
+            let (session, watch) = ask(&host, placed, &asked, &wishes, Some(&mut brief)).await?;
             (session, watch, Some(brief))
         }
     };
@@ -132,6 +131,7 @@ async fn ask(
     placed: Placed,
     asked: &Asked,
     wishes: &Wishes,
+    mut brief: Option<&mut Brief>,
 ) -> Result<(SessionHandle, Watch), Problem> {
     // Text as it arrives may have to be taken back, so nobody is told of it.
     let detail = match asked.stream {
@@ -150,37 +150,17 @@ async fn ask(
                 ..Submission::new(asked.question.clone()).with(import)
             };
             let room = host.room_for_a_message(session.key()).await?;
+            if let Some(brief) = &mut brief {
+                brief.asks();
+            }
             let watch = session.ask_for(submission, detail).await;
+            if let Some(brief) = brief {
+                brief.heard(&watch);
+            }
             room.settle(&watch);
-            Ok((session, watch.map_err(refused)?))
+            let watch = watch.map_err(|error| Problem::of_asking(error, "messages", "messages"))?;
+            Ok((session, watch))
         }
-    }
-}
-
-/// With the field or header that is not as it should be.
-fn refused(error: AskError) -> Problem {
-    let field = match &error {
-        AskError::EmptyQuestion
-        | AskError::QuestionTooLong { .. }
-        | AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => Some("messages"),
-        AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
-            Some("idempotency-key")
-        }
-        AskError::Refused(_)
-        | AskError::Name(_)
-        | AskError::Reserved { .. }
-        | AskError::Busy { .. }
-        | AskError::Timeout(_)
-        | AskError::Stopped
-        | AskError::Silent { .. }
-        | AskError::NoSession { .. }
-        | AskError::Deleted { .. }
-        | AskError::Journal(_) => None,
-    };
-    let problem = Problem::from(error);
-    match field {
-        Some(field) => problem.of(field),
-        None => problem,
     }
 }
 

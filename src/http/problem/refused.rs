@@ -8,11 +8,46 @@ use super::Problem;
 use crate::{
     actor::AskError,
     control::{Code, Refused},
+    kernel::Refusal,
 };
 
 impl From<AskError> for Problem {
     fn from(error: AskError) -> Self {
         Refused::from(error).into()
+    }
+}
+
+impl Problem {
+    /// What a session refuses, with the field or header that is not as it should be. A route has the question and
+    /// what was said elsewhere in these fields.
+    pub(in crate::http) fn of_asking(
+        error: AskError,
+        question: &'static str,
+        import: &'static str,
+    ) -> Self {
+        let field = match &error {
+            AskError::EmptyQuestion | AskError::QuestionTooLong { .. } => Some(question),
+            AskError::Key { .. } | AskError::Refused(Refusal::KeyReused { .. }) => {
+                Some("idempotency-key")
+            }
+            AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => Some(import),
+            AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
+            AskError::Refused(_)
+            | AskError::Name(_)
+            | AskError::Reserved { .. }
+            | AskError::Busy { .. }
+            | AskError::Timeout(_)
+            | AskError::Stopped
+            | AskError::Silent { .. }
+            | AskError::NoSession { .. }
+            | AskError::Deleted { .. }
+            | AskError::Journal(_) => None,
+        };
+        let problem = Self::from(error);
+        match field {
+            Some(field) => problem.of(field),
+            None => problem,
+        }
     }
 }
 

@@ -35,6 +35,14 @@ async fn begun(host: &Host) -> SessionHandle {
     session
 }
 
+/// As its request has it that was heard.
+fn asked(session: SessionHandle, host: &Host) -> Brief {
+    let mut brief = Brief::new(session, host.clone()).unwrap();
+    brief.asks();
+    brief.heard(&Ok(()));
+    brief
+}
+
 async fn left(journal: &Obstructed) -> usize {
     let listed = journal.list(TenantId::local(), None, PAGE).await.unwrap();
     let briefs = listed.iter().filter(|known| known.key.name.is_brief());
@@ -47,7 +55,7 @@ async fn what_a_journal_that_fails_for_long_keeps_is_gone_when_it_is_back() {
     let (_system, host) = host(&journal).await;
     let briefs: Vec<_> = [begun(&host).await, begun(&host).await]
         .into_iter()
-        .map(|session| Brief::new(session, host.clone()).unwrap())
+        .map(|session| asked(session, &host))
         .collect();
     journal.set(Obstacle::Down);
     drop(briefs);
@@ -61,10 +69,47 @@ async fn what_a_journal_that_fails_for_long_keeps_is_gone_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_comes_after_its_client_has_left_is_discarded_too() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let (_system, host) = host(&journal).await;
+    for unheard in [None, Some(AskError::Stopped)] {
+        let session = host.oracle.brief_session(name(), ProfileName::oracle());
+        let mut brief = Brief::new(session.clone(), host.clone()).unwrap();
+        brief.asks();
+        if let Some(error) = unheard {
+            brief.heard(&Err::<(), _>(error));
+        }
+        drop(brief);
+        let_pass(UNSURE / 2).await;
+        session.submit(Submission::new("why?")).await.unwrap();
+        assert_eq!(left(&journal).await, 1);
+        let_pass(UNSURE).await;
+        assert_eq!(left(&journal).await, 0);
+        let_pass(LONGEST).await;
+        assert!(host.chats().tasks.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_was_asked_nothing_is_to_be_discarded() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let (_system, host) = host(&journal).await;
+    let session = host.oracle.brief_session(name(), ProfileName::oracle());
+    drop(Brief::new(session.clone(), host.clone()).unwrap());
+    assert!(host.chats().tasks.is_empty());
+    let mut refused = Brief::new(session, host.clone()).unwrap();
+    refused.asks();
+    refused.heard(&Err::<(), _>(AskError::EmptyQuestion));
+    drop(refused);
+    let_pass(Duration::from_secs(1)).await;
+    assert!(host.chats().tasks.is_empty(), "it is not waited for");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_discarded_any_more_when_the_system_has_ended() {
     let journal = Obstructed::new(Arc::new(Memory::new()));
     let (system, host) = host(&journal).await;
-    let brief = Brief::new(begun(&host).await, host.clone()).unwrap();
+    let brief = asked(begun(&host).await, &host);
     journal.set(Obstacle::Down);
     drop(brief);
     let_pass(HOUR).await;
