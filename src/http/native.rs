@@ -26,6 +26,7 @@ use crate::{
 };
 
 pub(super) use description::Described;
+pub(super) use shapes::EventObject;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::new()

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -14,7 +13,8 @@ use utoipa::{
 
 use crate::{
     control::{Subject, limits::LimitsObject},
-    model::{SessionName, Severity, Source, TenantId, Timestamp},
+    http::native::EventObject,
+    model::{SessionName, TenantId, Timestamp},
 };
 
 impl PartialSchema for Subject {
@@ -58,7 +58,7 @@ pub(super) enum Described {
     /// To `tail`.
     Events {
         /// In order.
-        events: Vec<Event>,
+        events: Vec<EventObject>,
     },
     /// To `approvals`.
     Approvals {
@@ -162,31 +162,6 @@ struct Used {
     output_tokens: u64,
     /// In billionths of a US dollar, by the configured prices.
     cost: u64,
-}
-
-/// An event of a session's log.
-#[derive(ToSchema)]
-#[schema(as = ControlEvent)]
-pub(super) struct Event {
-    /// Its place in the session's log.
-    seq: u64,
-    /// Whose log.
-    session: SessionName,
-    /// Which query it belongs to, if any.
-    query: Option<u32>,
-    /// Which turn of that query, from 0, if any.
-    turn: Option<u32>,
-    /// When it was recorded.
-    at: Timestamp,
-    /// Its type, such as `turn.started`.
-    #[serde(rename = "type")]
-    kind: String,
-    /// Who speaks.
-    source: Source,
-    /// How much it matters.
-    severity: Severity,
-    /// What it says.
-    payload: Value,
 }
 
 /// A tool call that waits for a person.

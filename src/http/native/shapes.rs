@@ -94,7 +94,7 @@ impl From<SessionView> for SessionObject {
 /// `/api/sessions/{id}/events/{seq}/body` has it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event)]
-pub(super) struct EventObject {
+pub(in crate::http) struct EventObject {
     /// Its place in the session's log.
     seq: u64,
     /// Whose log.
