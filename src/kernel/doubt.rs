@@ -141,6 +141,18 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
     let Some(what) = current(&draft) else {
         return draft.wait();
     };
+    // Whoever has switched it off since, or asks somebody else, wants this one to be shown nothing.
+    let policy = draft.policy().second_opinion.as_ref();
+    if policy.is_none_or(|policy| *policy.model.name != *what.model) {
+        let why = "nobody is to be asked any more, or somebody else";
+        return heard(
+            draft,
+            Opinion::Failed {
+                fault: Fault::permanent("not_asked", why),
+                usage: Usage::default(),
+            },
+        );
+    }
     let previous = draft.session.last_question();
     let text = rendered(&draft.query.text, previous.as_deref());
     let token = token(&draft);
