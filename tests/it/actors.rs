@@ -5,9 +5,11 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::Answer,
     journal::{Journal, Memory},
+    llm::Scripted,
     model::{Outcome, Seq},
-    testkit::TestSession,
+    testkit::{TestOracle, TestSession, TestSystem, TestTool},
 };
+use serde_json::json;
 
 mod budgets;
 mod busy;
@@ -46,6 +48,15 @@ fn done(text: &str) -> String {
 /// A reply that asks for another turn.
 fn more(text: &str, reason: &str) -> String {
     format!("{text}\n<signal type=\"need_turn\"><reason>{reason}</reason></signal>")
+}
+
+/// A system whose model calls a tool that never comes to an end, and would say this then.
+async fn at_a_slow_tool(then: &str) -> TestSystem {
+    let script = Scripted::new()
+        .calls("Looking.", [("slow", json!({}))])
+        .reply(done(then));
+    let oracle = TestOracle::new(script).tool(TestTool::new("slow").hangs());
+    oracle.start().await.unwrap()
 }
 
 /// What a test looks at first: how it ended, with what.

@@ -11,7 +11,7 @@ use oracle_agent::{
 };
 use serde_json::json;
 
-use super::{done, last, memory, more};
+use super::{at_a_slow_tool, done, last, memory, more};
 
 fn key(name: &str) -> SessionKey {
     SessionKey::local(SessionName::new(name).unwrap())
@@ -166,14 +166,7 @@ async fn a_query_that_runs_is_cut_in_the_fork_and_goes_on_in_its_source() {
 
 #[tokio::test(start_paused = true)]
 async fn who_wants_a_name_that_is_at_work_takes_nothing_from_it() {
-    let script = Scripted::new()
-        .calls("Looking.", [("slow", json!({}))])
-        .reply(done("One."));
-    let oracle = TestOracle::new(script)
-        .tool(TestTool::new("slow").hangs())
-        .start()
-        .await
-        .unwrap();
+    let oracle = at_a_slow_tool("One.").await;
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("first")).await.unwrap();
     session.wait_for("tool.started").await.unwrap();

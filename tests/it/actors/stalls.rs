@@ -10,7 +10,7 @@ use oracle_agent::{
 };
 use serde_json::json;
 
-use super::{HOUR, answered, counts, done, end, last};
+use super::{HOUR, answered, at_a_slow_tool, counts, done, end, last};
 
 const STALL: Duration = Duration::from_secs(900);
 
@@ -127,14 +127,7 @@ async fn waiting_for_a_person_is_no_stall() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_no_stall() {
-    let script = Scripted::new()
-        .calls("Looking.", [("slow", json!({}))])
-        .reply(done("Fine."));
-    let oracle = TestOracle::new(script)
-        .tool(TestTool::new("slow").hangs())
-        .start()
-        .await
-        .unwrap();
+    let oracle = at_a_slow_tool("Fine.").await;
     let session = oracle.session("s").unwrap();
     let person = async {
         session.wait_for("tool.started").await.unwrap();

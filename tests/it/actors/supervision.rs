@@ -9,18 +9,11 @@ use oracle_agent::{
 };
 use serde_json::json;
 
-use super::{answered, counts, done, end, last};
+use super::{answered, at_a_slow_tool, counts, done, end, last};
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_restarted_goes_on_from_its_records_and_is_not_charged() {
-    let script = Scripted::new()
-        .calls("Looking.", [("slow", json!({}))])
-        .reply(done("Done."));
-    let oracle = TestOracle::new(script)
-        .tool(TestTool::new("slow").hangs())
-        .start()
-        .await
-        .unwrap();
+    let oracle = at_a_slow_tool("Done.").await;
     let session = oracle.session("s").unwrap();
     session.submit(Submission::new("first")).await.unwrap();
     let mut before = session.wait_for("tool.started").await.unwrap().seq;
