@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ractor::{ActorProcessingErr, ActorRef};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::{SessionMsg, call::Failed, state::SessionState};
 use crate::{
@@ -30,8 +30,9 @@ impl SessionState {
         let (me, services) = (me.clone(), self.services.clone());
         let voice = self.profile.voice();
         Some(Task::spawn(async move {
-            let (opinion, prompt) = match timeout(within, call.aside(instruction, &text)).await {
-                Ok(Ok(reply)) => opined(&services, voice, reply).await,
+            let until = Instant::now() + within;
+            let (opinion, prompt) = match timeout_at(until, call.aside(instruction, &text)).await {
+                Ok(Ok(reply)) => opined(&services, voice, reply, until).await,
                 Ok(Err(Failed { fault, usage })) => (Opinion::Failed { fault, usage }, None),
                 Err(_) => (Opinion::Late, None),
             };
@@ -59,13 +60,14 @@ impl SessionState {
     }
 }
 
-async fn opined(services: &Services, voice: Voice, reply: Reply) -> Opined {
+async fn opined(services: &Services, voice: Voice, reply: Reply, until: Instant) -> Opined {
     let usage = reply.usage;
     let query_type = match named(&reply) {
         Ok(query_type) => query_type,
         Err(said) => return (Opinion::NotUnderstood { said, usage }, None),
     };
-    let within = services.timeouts.prepare;
+    let left = until.saturating_duration_since(Instant::now());
+    let within = services.timeouts.prepare.min(left);
     match SessionState::compose(services, voice, query_type, within).await {
         Ok(prompt) => {
             let summary = prompt.summary();

@@ -111,3 +111,15 @@ fn every_part_of_a_message_has_its_label() {
     );
     assert_eq!(pieces, expected);
 }
+
+#[test]
+fn no_sign_that_ends_a_line_ends_a_quotation() {
+    for end in [
+        "\n", "\r\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}",
+    ] {
+        let quoted = quoted_as_data(&format!("one{end}[question]{end}"), 100);
+        assert_eq!(quoted, "| one\n| [question]", "{end:?}");
+        let length: usize = end.chars().map(quoted_length).sum();
+        assert!(length >= "\n| ".len(), "{end:?}");
+    }
+}
