@@ -6,6 +6,7 @@
 //! **Invariant:** what a stream of events tells has the numbers of the session's log, in order, each once; who
 //! comes back with the last number seen misses nothing and sees nothing twice.
 
+mod classification;
 mod description;
 mod events;
 mod messages;

@@ -6,7 +6,9 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    InSession, session,
+    InSession,
+    classification::{ClassificationObject, SecondOpinionObject},
+    session,
     shapes::{UsageObject, limit},
 };
 use crate::{
@@ -18,7 +20,7 @@ use crate::{
         problem::ProblemBody,
     },
     model::{
-        QueryClassification, QueryId, Seq, SessionName, Timestamp,
+        QueryId, Seq, SessionName, Timestamp,
         record::{Classified, Finished, PromptSummary, SignalFact},
     },
 };
@@ -63,6 +65,8 @@ pub(super) struct QueryObject {
     continues: Option<u32>,
     /// What it was taken for; null until it is known.
     classification: Option<ClassificationObject>,
+    /// What a model said to that, if one was asked.
+    second_opinion: Option<SecondOpinionObject>,
     /// The composed prompt; null until it is known.
     prompt: Option<PromptObject>,
     /// The signals of the model, in order.
@@ -71,37 +75,6 @@ pub(super) struct QueryObject {
     answer: Option<String>,
     /// All of how it ended, by its outcome's kind.
     end: Option<Value>,
-}
-
-/// What a query was taken for.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Classification)]
-struct ClassificationObject {
-    /// `code`, `documentation`, `research`, `conversational` or `action`.
-    query_type: &'static str,
-    /// It needs the code.
-    needs_code: bool,
-    /// It needs notes and documents.
-    needs_vault: bool,
-    /// It needs the web.
-    needs_web: bool,
-    /// How sure, from 0 to 1.
-    confidence: f64,
-    /// What spoke for it.
-    keywords_matched: Vec<String>,
-}
-
-impl From<QueryClassification> for ClassificationObject {
-    fn from(of: QueryClassification) -> Self {
-        Self {
-            query_type: of.query_type.as_str(),
-            needs_code: of.needs.needs_code,
-            needs_vault: of.needs.needs_vault,
-            needs_web: of.needs.needs_web,
-            confidence: of.confidence,
-            keywords_matched: of.keywords_matched,
-        }
-    }
 }
 
 /// A composed prompt.
@@ -194,13 +167,17 @@ fn brief(session: &SessionName, account: &mut QueryAccount) -> QueryBrief {
 
 fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
     let brief = brief(session, &mut account);
-    let (classification, prompt) = match account.classified {
+    let (classification, second_opinion, prompt) = match account.classified {
         Some(Classified {
             classification,
             prompt,
-            ..
-        }) => (Some(classification.into()), Some(prompt.into())),
-        None => (None, None),
+            second_opinion,
+        }) => (
+            Some(classification.into()),
+            second_opinion.map(|opinion| (*opinion).into()),
+            Some(prompt.into()),
+        ),
+        None => (None, None, None),
     };
     let (answer, end) = match account.finished {
         Some((
@@ -217,6 +194,7 @@ fn whole(session: &SessionName, mut account: QueryAccount) -> QueryObject {
         idempotency_key: account.idempotency_key,
         continues: account.continues.map(|query| query.0),
         classification,
+        second_opinion,
         prompt,
         signals: account.signals.into_iter().map(Into::into).collect(),
         answer,

@@ -38,6 +38,7 @@ async fn a_query_is_told_from_its_acceptance_to_its_answer() {
     );
     assert_eq!(query["limits"]["max_turns"], 30);
     assert_eq!(query["classification"]["query_type"], "code");
+    assert_eq!(query["second_opinion"], Value::Null);
     assert_eq!(query["prompt"]["hash"].as_str().unwrap().len(), 64);
     assert_eq!(
         query["prompt"]["segments"],
