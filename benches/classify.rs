@@ -43,6 +43,16 @@ fn typical(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
+fn after_something_said(bencher: Bencher<'_, '_>) {
+    let Ok(weights) = Weights::builtin() else {
+        return;
+    };
+    let classifier = lexicon().with_weights(Arc::new(weights));
+    let context = Context::Following("It is in the gateway, next to the rate limits.");
+    bencher.bench_local(|| classifier.classify(black_box("zzxqj vvkwp ggrbt whkn that"), context));
+}
+
+#[divan::bench]
 fn four_thousand_characters(bencher: Bencher<'_, '_>) {
     bench(bencher, &TYPICAL.repeat(4_000 / TYPICAL.len() + 1));
 }

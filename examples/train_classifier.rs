@@ -3,10 +3,11 @@
 //! ```sh
 //! cargo run --release --example train_classifier -- write   # config/classifier.bin and its report
 //! cargo run --release --example train_classifier -- check   # train, and compare with what is there
+//! cargo run --release --example train_classifier -- choose  # config/classifier-choice.txt: other settings
 //! cargo run --example train_classifier                      # only whether the weights fit the data
 //! ```
 //!
-//! The same data gives the same bytes on the same target. `tests/data/queries_dev.tsv` only measures.
+//! The same data gives the same bytes. `tests/data/queries_dev.tsv` only measures.
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
@@ -14,7 +15,7 @@ use std::{error::Error, fmt::Write as _, fs, path::Path, sync::Arc};
 
 use oracle_agent::query::{
     Classifier, Evaluation, Labelled, Lexicon, Weights,
-    training::{self, Trained},
+    training::{self, CrossValidation, Settings},
 };
 
 const LEXICON: &str = "config/lexicon.toml";
@@ -26,129 +27,225 @@ const OWN: &str = "tests/data/queries_own.tsv";
 const DEV: &str = "tests/data/queries_dev.tsv";
 const WEIGHTS: &str = "config/classifier.bin";
 const REPORT: &str = "config/classifier-report.txt";
+const CHOICE: &str = "config/classifier-choice.txt";
+
+/// Mistakes that the report shows.
+const SHOWN: usize = 60;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |path: &str| fs::read_to_string(root.join(path));
-    let lexicon = Lexicon::parse(&read(LEXICON)?, LEXICON)?;
-    let rows = |paths: &[&str]| -> Outcome<Vec<Labelled>> {
+    let verb = std::env::args().nth(1);
+    let shared = Data::read(&SHARED)?;
+    let all = Data::read(&[SHARED[0], SHARED[1], OWN])?;
+    match verb.as_deref() {
+        None => {
+            let weights = Weights::parse(&fs::read(at(WEIGHTS))?, WEIGHTS)?;
+            if weights.stamp() != all.stamp {
+                return Err("the weights are not of this data and lexicon: train them anew".into());
+            }
+            println!("the weights are of this data and lexicon");
+            Ok(())
+        }
+        Some("write") => {
+            let (bytes, report) = report(&all, &shared)?;
+            fs::write(at(WEIGHTS), bytes)?;
+            fs::write(at(REPORT), &report)?;
+            println!("{report}");
+            Ok(())
+        }
+        Some("check") => {
+            let (bytes, report) = report(&all, &shared)?;
+            if bytes != fs::read(at(WEIGHTS))? || report != fs::read_to_string(at(REPORT))? {
+                let why = "what was trained differs from what is there: `write` it and look at the difference";
+                return Err(why.into());
+            }
+            println!("the same bytes, the same report");
+            Ok(())
+        }
+        Some("choose") => {
+            fs::write(at(CHOICE), choice(&all)?)?;
+            println!("{CHOICE} is written");
+            Ok(())
+        }
+        Some(_) => Err("`write`, `check` or `choose`".into()),
+    }
+}
+
+fn at(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What is learned from.
+struct Data {
+    lexicon: Lexicon,
+    rows: Vec<Labelled>,
+    stamp: [u8; 32],
+}
+
+impl Data {
+    fn read(paths: &[&str]) -> Outcome<Self> {
+        let mut sources = vec![fs::read_to_string(at(LEXICON))?];
+        let lexicon = Lexicon::parse(&sources[0], LEXICON)?;
         let mut rows = Vec::new();
         for path in paths {
-            rows.extend(Labelled::parse(&read(path)?, path)?);
-        }
-        Ok(rows)
-    };
-    let stamp = |paths: &[&str]| -> Outcome<[u8; 32]> {
-        let mut sources = vec![read(LEXICON)?];
-        for path in paths {
-            sources.push(read(path)?);
+            let text = fs::read_to_string(at(path))?;
+            rows.extend(Labelled::parse(&text, path)?);
+            sources.push(text);
         }
         let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
-        Ok(training::stamp(&sources))
-    };
-    let all = [SHARED[0], SHARED[1], OWN];
-    let Some(verb) = std::env::args().nth(1) else {
-        let weights = Weights::parse(&fs::read(root.join(WEIGHTS))?, WEIGHTS)?;
-        if weights.stamp() != stamp(&all)? {
-            return Err("the weights are not of this data and lexicon: train them anew".into());
-        }
-        println!("the weights are of this data and lexicon");
-        return Ok(());
-    };
-    let dev = rows(&[DEV])?;
-    let trained = training::train(&lexicon, &rows(&all)?, stamp(&all)?)?;
-    let shared = training::train(&lexicon, &rows(&SHARED)?, stamp(&SHARED)?)?;
-    let on = |bytes: &[u8], rows: &[Labelled]| -> Outcome<Evaluation> {
-        let weights = Arc::new(Weights::parse(bytes, WEIGHTS)?);
-        Ok(Evaluation::of(
-            &Classifier::new(&lexicon).with_weights(weights),
+        let stamp = training::stamp(&sources);
+        Ok(Self {
+            lexicon,
             rows,
-        ))
+            stamp,
+        })
+    }
+
+    fn train(&self) -> Outcome<training::Trained> {
+        let settings = Settings::default();
+        Ok(training::train(
+            &self.lexicon,
+            &self.rows,
+            &settings,
+            self.stamp,
+        )?)
+    }
+
+    fn validate(&self, settings: &Settings) -> Outcome<CrossValidation> {
+        Ok(training::cross_validate(
+            &self.lexicon,
+            &self.rows,
+            settings,
+        )?)
+    }
+}
+
+/// The weights of all data, and what is said of them.
+fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String)> {
+    let (of_all, of_shared) = (all.train()?, shared.train()?);
+    let dev = Labelled::parse(&fs::read_to_string(at(DEV))?, DEV)?;
+    let on_dev = |bytes: &[u8]| -> Outcome<Evaluation> {
+        let weights = Arc::new(Weights::parse(bytes, WEIGHTS)?);
+        let classifier = Classifier::new(&all.lexicon).with_weights(weights);
+        Ok(Evaluation::of(&classifier, &dev))
     };
-    let mut report = String::new();
+    let mut out = String::new();
     writeln!(
-        report,
+        out,
         "# How the weights in config/classifier.bin do. Written by the training.\n"
     )?;
     writeln!(
-        report,
-        "{} features, {} bytes, temperature {:.2}\n",
-        trained.features,
-        trained.bytes.len(),
-        trained.temperature
+        out,
+        "{} of {} features, {} bytes, temperature {:.2}\n",
+        of_all.kept,
+        of_all.features,
+        of_all.bytes.len(),
+        of_all.validation.temperature
     )?;
+    for (title, found) in [
+        (
+            "Dev set, committed weights (only measured)",
+            on_dev(&of_all.bytes)?.to_string(),
+        ),
+        (
+            "Dev set, trained on the two shared train files alone",
+            on_dev(&of_shared.bytes)?.to_string(),
+        ),
+        (
+            "Cross-validation over all training data",
+            folds(&of_all.validation),
+        ),
+        (
+            "Cross-validation over the two shared train files alone",
+            folds(&of_shared.validation),
+        ),
+    ] {
+        writeln!(out, "## {title}\n\n{found}")?;
+    }
     writeln!(
-        report,
-        "## Dev set, committed weights (only measured)\n\n{}",
-        on(&trained.bytes, &dev)?
-    )?;
-    writeln!(
-        report,
-        "## Dev set, trained on the two shared train files alone\n\n{}",
-        on(&shared.bytes, &dev)?
-    )?;
-    writeln!(
-        report,
-        "## Cross-validation over all training data\n\n{}",
-        folds(&trained)
-    )?;
-    writeln!(
-        report,
-        "## Cross-validation over the two shared train files alone\n\n{}",
-        folds(&shared)
-    )?;
-    writeln!(
-        report,
+        out,
         "## The surest mistakes of the cross-validation over all training data\n"
     )?;
-    for mistake in trained.together.mistakes.iter().take(60) {
+    for mistake in of_all.validation.together.mistakes.iter().take(SHOWN) {
         let row = &mistake.row;
         writeln!(
-            report,
+            out,
             "{:.2} {} taken for {} ({}): {}",
             mistake.confidence, row.query_type, mistake.taken_for, row.language, row.query
         )?;
     }
-    match verb.as_str() {
-        "write" => {
-            fs::write(root.join(WEIGHTS), &trained.bytes)?;
-            fs::write(root.join(REPORT), &report)?;
-            println!("{report}");
-            Ok(())
-        }
-        "check" if trained.bytes == fs::read(root.join(WEIGHTS))? && report == read(REPORT)? => {
-            println!("the same bytes, the same report");
-            Ok(())
-        }
-        "check" => Err(
-            "what was trained differs from what is there: `write` it and look at the difference"
-                .into(),
-        ),
-        _ => Err("`write` or `check`".into()),
-    }
+    Ok((of_all.bytes, out))
 }
 
 /// Accuracy of each fold, with the spread, then all together.
-fn folds(trained: &Trained) -> String {
-    let each: Vec<f64> = trained
-        .folds
-        .iter()
-        .map(|fold| fold.total.accuracy())
-        .collect();
-    let mean = each.iter().sum::<f64>() / each.len() as f64;
-    let spread =
-        each.iter().map(|fold| (fold - mean).powi(2)).sum::<f64>() / (each.len() - 1) as f64;
-    let shown: Vec<String> = each
-        .iter()
-        .map(|fold| format!("{:.1}", 100.0 * fold))
-        .collect();
+fn folds(validation: &CrossValidation) -> String {
+    let each = validation.folds.iter();
+    let each = each.map(|fold| format!("{:.1}", 100.0 * fold.total.accuracy()));
+    let (mean, deviation) = validation.accuracy();
     format!(
         "folds: {} %, mean {:.1}, standard deviation {:.1}\n\n{}",
-        shown.join(", "),
+        each.collect::<Vec<_>>().join(", "),
         100.0 * mean,
-        100.0 * spread.sqrt(),
-        trained.together
+        100.0 * deviation,
+        validation.together
     )
+}
+
+/// The settings that are taken, and what one of them being another would give.
+fn choice(data: &Data) -> Outcome<String> {
+    let taken = Settings::default();
+    let gains = |words, letters| Settings {
+        gains: [words, letters],
+        ..taken
+    };
+    let penalty = |penalty| Settings { penalty, ..taken };
+    let fewest = |fewest_rows| Settings {
+        fewest_rows,
+        ..taken
+    };
+    let kept = |kept| Settings { kept, ..taken };
+    let mut out = "# Cross-validation over all training data: the settings that are taken, and others\n\n\
+                   words  letters  penalty  fewest rows    kept   accuracy  deviation  temperature\n"
+        .to_owned();
+    for settings in [
+        taken,
+        gains(1.0, 1.0),
+        gains(1.0, 1.8),
+        gains(1.4, 1.4),
+        gains(0.7, 1.4),
+        penalty(0.003),
+        penalty(0.03),
+        fewest(1),
+        Settings {
+            kept: 60_000,
+            ..fewest(1)
+        },
+        fewest(3),
+        kept(20_000),
+        kept(30_000),
+        kept(usize::MAX),
+    ] {
+        let found = data.validate(&settings)?;
+        let (mean, deviation) = found.accuracy();
+        let Settings {
+            gains: [words, letters],
+            penalty,
+            fewest_rows,
+            kept,
+        } = settings;
+        let kept = match kept {
+            usize::MAX => "all".to_owned(),
+            kept => kept.to_string(),
+        };
+        let line = format!(
+            "{words:5.1} {letters:8.1} {penalty:8.3} {fewest_rows:12} {kept:>7} {:9.2}% {:9.2}% {:12.2}",
+            100.0 * mean,
+            100.0 * deviation,
+            found.temperature
+        );
+        println!("{line}");
+        writeln!(out, "{line}")?;
+    }
+    Ok(out)
 }

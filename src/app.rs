@@ -1,7 +1,12 @@
 //! The composition root: from a configuration and a project to a running system. The only room that
 //! names concrete back ends, tools and journals; what a host brings itself takes their place.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
 
 use crate::{
     config::{Config, Prices},
@@ -111,7 +116,7 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
         None => Weights::builtin()?,
         Some(path) => {
             let path = path.as_path();
-            let bytes = fs::read(path).map_err(|source| BuildError::WeightsFile {
+            let bytes = bytes_of(path).map_err(|source| BuildError::WeightsFile {
                 path: path.to_path_buf(),
                 source,
             })?;
@@ -119,6 +124,14 @@ pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
         }
     };
     Ok(Classifier::new(&lexicon).with_weights(Arc::new(weights)))
+}
+
+/// What a file of weights may hold, and a byte more, by which it is seen to be too long.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = Weights::MOST_BYTES as u64 + 1;
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The composer that a configuration asks for.

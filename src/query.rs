@@ -23,7 +23,7 @@ mod text;
 pub mod training;
 mod weights;
 
-pub use classifier::{Classifier, Context, Explanation, Part, QueryClassifier};
+pub use classifier::{Basis, Classifier, Context, Explanation, Part, QueryClassifier};
 pub use error::{LexiconError, WeightsError};
 pub use evaluation::{Evaluation, LabelError, Labelled, Mistake, Tally};
 pub use lexicon::Lexicon;

@@ -82,6 +82,9 @@ pub fn run(
     while let Some(line) = next(args, &mut source)? {
         let before = line.context.as_deref().or(before);
         answer(args, classifier, (&line.query, before), out)?;
+        if args.explain {
+            show(&"\n", out)?;
+        }
     }
     Ok(())
 }
@@ -104,6 +107,11 @@ fn evaluate(path: &Path, classifier: &Classifier, out: &mut Stream) -> Result<()
     let text = fs::read_to_string(path)
         .map_err(|error| Stop::usage(format_args!("`{origin}` cannot be read: {error}")))?;
     let rows = Labelled::parse(&text, &origin).map_err(Stop::usage)?;
+    if rows.is_empty() {
+        let why =
+            format_args!("`{origin}` has no labelled query: a line is a type, a tab and a query");
+        return Err(Stop::usage(why));
+    }
     let found = Evaluation::of(classifier, &rows);
     show(&found, out)?;
     if !found.mistakes.is_empty() {

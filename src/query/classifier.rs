@@ -3,20 +3,24 @@
 //! It reads text, a compiled lexicon and weights, and nothing else. It does not decide what follows from
 //! a classification.
 
+mod basis;
 mod explanation;
 
+pub use basis::Basis;
 pub use explanation::{Explanation, Part};
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use basis::Decided;
 
 use super::lexicon::Lexicon;
 use super::matcher::{Evidence, Matcher};
-use super::pattern;
-use super::reading::Reading;
+use super::reading::{Reading, Token, word_hash};
 use super::score::Score;
 use super::text::{is_unspaced, looked_at};
+#[cfg(feature = "train")]
+use super::weights::PerType;
 use super::weights::{Opinion, Weights};
 use crate::model::{QueryClassification, QueryType};
 
@@ -74,8 +78,8 @@ impl QueryClassifier for Classifier {
 #[derive(Debug, Clone)]
 pub struct Classifier {
     matcher: Matcher,
-    /// Phrases that point back, word by word.
-    followup: HashSet<Vec<String>>,
+    /// Phrases that point back, word by word, as a reading numbers them.
+    followup: Vec<Box<[u64]>>,
     weights: Option<Arc<Weights>>,
 }
 
@@ -90,8 +94,6 @@ const SHORT: usize = 5;
 const FOLLOWUP: usize = 20;
 /// The same in scripts that say as much in half the characters.
 const FOLLOWUP_UNSPACED: usize = 10;
-/// Nothing is known of the query: a guess, by T009 below 0.5.
-const GUESS: f64 = 0.4;
 /// How sure the weights have to be of another type for what looks like a follow-up to be none.
 const NO_FOLLOWUP: f64 = 0.7;
 
@@ -99,11 +101,9 @@ impl Classifier {
     /// Compiles a lexicon. It is the only evidence until there are weights.
     #[must_use]
     pub fn new(lexicon: &Lexicon) -> Self {
-        let followup = lexicon
-            .grammar
-            .followup
-            .iter()
-            .map(|pattern| pattern.words.clone());
+        let numbers = |words: &[String]| words.iter().map(|word| word_hash(word)).collect();
+        let followup = lexicon.grammar.followup.iter();
+        let followup = followup.map(|pattern| numbers(&pattern.words));
         Self {
             matcher: Matcher::new(lexicon),
             followup: followup.collect(),
@@ -121,66 +121,108 @@ impl Classifier {
     /// What kind of query this is. Looks at the first 4,000 characters.
     #[must_use]
     pub fn classify(&self, query: &str, context: Context<'_>) -> QueryClassification {
-        READING.with_borrow_mut(|reading| self.classify_in(reading, query, context))
+        self.classify_by(query, context).0
     }
 
-    fn classify_in(
-        &self,
-        reading: &mut Reading,
-        query: &str,
-        context: Context<'_>,
-    ) -> QueryClassification {
+    /// The same, and what decided it.
+    #[must_use]
+    pub fn classify_by(&self, query: &str, context: Context<'_>) -> (QueryClassification, Basis) {
+        READING.with_borrow_mut(|reading| {
+            let decided = self.decide(reading, query, context);
+            (self.told(reading, &decided), decided.basis)
+        })
+    }
+
+    fn decide(&self, reading: &mut Reading, query: &str, context: Context<'_>) -> Decided {
         let text = looked_at(query).trim();
         if text.is_empty() {
-            return small_talk(0.5, None);
+            return Decided::by(Basis::Blank, None);
         }
         self.matcher.read(text, reading);
-        let speaks = |e: &&Evidence| e.weight > 0.0;
         let small = |e: &Evidence| e.query_type == QueryType::Conversational;
         let positive = self.matcher.evidence(reading).filter(speaks);
         if is_short(text) && positive.clone().all(small) {
-            return small_talk(0.8, Some("short_query"));
+            return Decided::by(Basis::Short, None);
         }
         let none = positive.count() == 0;
         let score = score(self.matcher.evidence(reading));
         let weights = self.weights.as_ref();
         let weights = weights.filter(|_| !is_terse(text, reading, none));
         let opinion = weights.map(|weights| weights.judge(text, reading, &score));
-        if none && self.follows_up(text, context) && !opinion.as_ref().is_some_and(contradicts) {
-            return small_talk(0.7, Some("followup_detected"));
+        if none
+            && self.follows_up(text, reading, context)
+            && !opinion.as_ref().is_some_and(contradicts)
+        {
+            return Decided::by(Basis::FollowUp, opinion);
         }
-        let (best, confidence) = match opinion {
+        match opinion {
             Some(opinion) if opinion.known || !none => {
-                let (best, share) = opinion.best();
-                (best, rounded(share))
+                let (query_type, share) = opinion.best();
+                Decided {
+                    basis: Basis::Weights,
+                    query_type,
+                    confidence: rounded(share),
+                    opinion: Some(opinion),
+                }
             }
             _ => match score.best() {
-                Some(best) => (best, score.confidence()),
-                None => return small_talk(GUESS, None),
+                Some(query_type) => Decided {
+                    basis: Basis::Lexicon,
+                    query_type,
+                    confidence: score.confidence(),
+                    opinion,
+                },
+                None => Decided::by(Basis::Nothing, opinion),
             },
-        };
-        let of_best = self
-            .matcher
-            .evidence(reading)
-            .filter(|e| speaks(e) && e.query_type == best);
-        let keywords = of_best.map(|e| (*e.label).to_owned()).collect();
-        QueryClassification::new(best, confidence, keywords)
+        }
     }
 
-    fn follows_up(&self, text: &str, context: Context<'_>) -> bool {
+    /// With the keywords that people are shown.
+    fn told(&self, reading: &Reading, decided: &Decided) -> QueryClassification {
+        let keywords = match decided.basis {
+            Basis::Blank | Basis::Nothing => Vec::new(),
+            Basis::Short => vec!["short_query".to_owned()],
+            Basis::FollowUp => vec!["followup_detected".to_owned()],
+            Basis::Weights | Basis::Lexicon => {
+                let of_best = self
+                    .matcher
+                    .evidence(reading)
+                    .filter(|e| speaks(e) && e.query_type == decided.query_type);
+                of_best.map(|e| (*e.label).to_owned()).collect()
+            }
+        };
+        QueryClassification::new(decided.query_type, decided.confidence, keywords)
+    }
+
+    /// What the weights say of a query, where they decide.
+    #[cfg(feature = "train")]
+    pub(super) fn shares(&self, query: &str) -> Option<PerType> {
+        let decided =
+            READING.with_borrow_mut(|reading| self.decide(reading, query, Context::Fresh));
+        let opinion = decided.opinion.filter(|_| decided.basis == Basis::Weights);
+        opinion.map(|opinion| opinion.shares)
+    }
+
+    fn follows_up(&self, text: &str, reading: &Reading, context: Context<'_>) -> bool {
         let said = match context {
             Context::Fresh => "",
             Context::Following(said) => said.trim(),
         };
-        !said.is_empty() && (is_brief(text) || self.points_back(text))
+        !said.is_empty() && (is_brief(text) || self.points_back(reading))
     }
 
-    fn points_back(&self, text: &str) -> bool {
-        let words = pattern::words(text);
-        self.followup
-            .iter()
-            .any(|phrase| words.windows(phrase.len()).any(|run| run == phrase))
+    fn points_back(&self, reading: &Reading) -> bool {
+        let tokens = &reading.tokens;
+        let is = |run: &[Token], phrase: &[u64]| run.iter().map(|token| &token.hash).eq(phrase);
+        self.followup.iter().any(|phrase| {
+            let mut runs = tokens.windows(phrase.len());
+            runs.any(|run| is(run, phrase))
+        })
     }
+}
+
+fn speaks(evidence: &&Evidence) -> bool {
+    evidence.weight > 0.0
 }
 
 /// Surely something else than small talk.
@@ -200,11 +242,6 @@ fn score<'a>(evidence: impl Iterator<Item = &'a Evidence>) -> Score {
         score.add(found.query_type, found.weight);
     }
     score
-}
-
-fn small_talk(confidence: f64, why: Option<&str>) -> QueryClassification {
-    let keywords = why.map(str::to_owned).into_iter().collect();
-    QueryClassification::new(QueryType::Conversational, confidence, keywords)
 }
 
 /// Fewer characters than [`SHORT`], none of a script in which they could be a whole sentence.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-use super::{Classifier, Context};
+use super::{Basis, Classifier, Context};
 use crate::model::QueryType;
 
 /// A query and what it is.
@@ -33,12 +33,13 @@ pub struct LabelError {
 
 impl Labelled {
     /// Reads lines of type and query, with the language between them or without. Empty lines and those
-    /// that begin with `#` are passed over.
+    /// that begin with `#` are passed over, as is a byte order mark.
     ///
     /// # Errors
     /// The first line that is neither.
     pub fn parse(text: &str, origin: &str) -> Result<Vec<Self>, LabelError> {
         let mut all = Vec::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, number) in text.lines().zip(1..) {
             let line = line.strip_suffix('\r').unwrap_or(line);
             if line.is_empty() || line.starts_with('#') {
@@ -122,6 +123,8 @@ pub struct Evaluation {
     pub languages: BTreeMap<String, Tally>,
     /// By what it is.
     pub types: BTreeMap<QueryType, Tally>,
+    /// By what decided.
+    pub bases: BTreeMap<Basis, Tally>,
     /// By what it is and what it was taken for.
     pub confusion: BTreeMap<(QueryType, QueryType), u32>,
     /// By tenths of confidence.
@@ -136,14 +139,19 @@ impl Evaluation {
     pub fn of(classifier: &Classifier, rows: &[Labelled]) -> Self {
         let mut all = Self::default();
         for row in rows {
-            let got = classifier.classify(&row.query, Context::Fresh);
-            all.count(row, got.query_type, got.confidence);
+            all.ask(classifier, row);
         }
         all.sort();
         all
     }
 
-    pub(super) fn count(&mut self, row: &Labelled, taken_for: QueryType, sure: f64) {
+    /// Classifies one row more.
+    pub(super) fn ask(&mut self, classifier: &Classifier, row: &Labelled) {
+        let (got, basis) = classifier.classify_by(&row.query, Context::Fresh);
+        self.count(row, basis, got.query_type, got.confidence);
+    }
+
+    fn count(&mut self, row: &Labelled, basis: Basis, taken_for: QueryType, sure: f64) {
         let right = row.query_type == taken_for;
         self.total.count(right, sure);
         let languages = &mut self.languages;
@@ -155,6 +163,7 @@ impl Evaluation {
             .entry(row.query_type)
             .or_default()
             .count(right, sure);
+        self.bases.entry(basis).or_default().count(right, sure);
         *self
             .confusion
             .entry((row.query_type, taken_for))
@@ -187,6 +196,10 @@ impl fmt::Display for Evaluation {
         writeln!(f, "\nby language:")?;
         for (language, tally) in &self.languages {
             writeln!(f, "{}", line(language, tally))?;
+        }
+        writeln!(f, "\nby what decided:")?;
+        for (basis, tally) in &self.bases {
+            writeln!(f, "{}", line(basis.name(), tally))?;
         }
         writeln!(
             f,
@@ -234,7 +247,10 @@ mod tests {
 
     #[test]
     fn lines_of_two_and_three_columns_are_read_and_others_named() {
-        let rows = Labelled::parse("# a comment\ncode\twhere\r\n\naction\tde\tlösch das\n", "x");
+        let rows = Labelled::parse(
+            "\u{feff}# a comment\ncode\twhere\r\n\naction\tde\tlösch das\n",
+            "x",
+        );
         let row = |query_type, language: &str, query: &str| Labelled {
             query_type,
             language: language.into(),
@@ -267,9 +283,24 @@ mod tests {
             query: "q".into(),
         };
         let mut all = Evaluation::default();
-        all.count(&row(QueryType::Code, "en"), QueryType::Code, 1.0);
-        all.count(&row(QueryType::Code, "de"), QueryType::Action, 0.31);
-        all.count(&row(QueryType::Action, "de"), QueryType::Code, 0.6);
+        all.count(
+            &row(QueryType::Code, "en"),
+            Basis::Weights,
+            QueryType::Code,
+            1.0,
+        );
+        all.count(
+            &row(QueryType::Code, "de"),
+            Basis::Weights,
+            QueryType::Action,
+            0.31,
+        );
+        all.count(
+            &row(QueryType::Action, "de"),
+            Basis::Weights,
+            QueryType::Code,
+            0.6,
+        );
         all.sort();
         let of = |tally: &Tally| (tally.right, tally.all);
         assert_eq!(of(&all.total), (1, 3));

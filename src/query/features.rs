@@ -60,12 +60,17 @@ impl Feature {
         }
     }
 
-    /// Whether it is a word, or letters that are as good as one.
-    pub(super) const fn is_word(&self) -> bool {
+    /// Whether it is a word, or letters that are as good as one: in languages that glue words together,
+    /// a question may hold stems that are known, and no word that is.
+    pub(super) fn is_word(&self, reading: &Reading) -> bool {
         match self.kind {
             Kind::Word => true,
             Kind::Run => self.end - self.begin > 1,
-            _ => false,
+            Kind::Letters => {
+                let letters = &reading.letters[self.begin..self.end];
+                letters.iter().map(|&c| letters_in(c)).sum::<usize>() >= LONGEST
+            }
+            Kind::Pair | Kind::Around | Kind::Opening | Kind::First | Kind::Last => false,
         }
     }
 
@@ -200,6 +205,14 @@ fn run(reading: &Reading, first: usize, behind: usize, sink: &mut impl FnMut(Fea
                 });
             }
         }
+    }
+}
+
+/// A Hangul syllable is written as one.
+const fn letters_in(c: char) -> usize {
+    match c {
+        '\u{ac00}'..='\u{d7a3}' => 2,
+        _ => 1,
     }
 }
 

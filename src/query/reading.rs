@@ -60,12 +60,8 @@ impl Reading {
             }
             in_run = alone;
             let begin = letters.len();
-            let mut hash = WORD_SEED;
-            letters.extend(word.chars().map(|c| {
-                let c = folded(c);
-                hash = mix(hash, c.into());
-                c
-            }));
+            letters.extend(word.chars().map(folded));
+            let hash = hash_of(letters[begin..].iter().copied());
             tokens.push(Token {
                 word: number(word),
                 opens,
@@ -80,6 +76,15 @@ impl Reading {
 }
 
 const WORD_SEED: u64 = 7;
+
+/// The hash that a token of this word has.
+pub(super) fn word_hash(word: &str) -> u64 {
+    hash_of(word.chars().map(folded))
+}
+
+fn hash_of(letters: impl Iterator<Item = char>) -> u64 {
+    letters.fold(WORD_SEED, |hash, c| mix(hash, c.into()))
+}
 
 /// Adds to a hash. The weights file is made of these numbers: another function is another version.
 pub(super) const fn mix(hash: u64, more: u64) -> u64 {

@@ -71,6 +71,20 @@ pub(super) struct Head {
     pub(super) lexicon: [[f32; TYPES]; TYPES],
 }
 
+impl Head {
+    fn is_finite(&self) -> bool {
+        let once = [self.temperature, self.rarity_step].into_iter();
+        let all = once
+            .chain(self.gains)
+            .chain(self.scales)
+            .chain(self.bias)
+            .chain(self.shapes.into_iter().flatten())
+            .chain(self.lexicon.into_iter().flatten());
+        let mut all = all;
+        all.all(f32::is_finite)
+    }
+}
+
 /// What the weights say of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Opinion {
@@ -94,6 +108,9 @@ impl Opinion {
 }
 
 impl Weights {
+    /// No file of weights is longer, in bytes.
+    pub const MOST_BYTES: usize = file::MOST_BYTES;
+
     /// The weights that are compiled in.
     ///
     /// # Errors
@@ -114,6 +131,13 @@ impl Weights {
     #[must_use]
     pub const fn stamp(&self) -> [u8; 32] {
         self.head.stamp
+    }
+
+    /// The same with another temperature.
+    #[cfg(feature = "train")]
+    pub(super) const fn at(mut self, temperature: f32) -> Self {
+        self.head.temperature = temperature;
+        self
     }
 
     /// What a text is taken for. Remembers which features it met in the reading.
@@ -152,7 +176,7 @@ impl Weights {
             }
             *mark |= bit;
             met.push(row as u32);
-            known |= feature.is_word();
+            known = known || feature.is_word(reading);
             sums[group_place(feature.group())].count(&self.rows[row]);
         });
         for row in met.drain(..) {
@@ -267,7 +291,7 @@ pub(super) fn lexicon_value(sum: f64) -> f64 {
 /// Scores as shares of one.
 pub(super) fn shares(scores: &PerType) -> PerType {
     let most = scores.iter().copied().fold(f64::MIN, f64::max);
-    let raised = scores.map(|score| (score - most).exp());
+    let raised = scores.map(|score| libm::exp(score - most));
     let sum: f64 = raised.iter().sum();
     raised.map(|part| part / sum)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Classifier, Context, QueryClassification, READING, looked_at, score};
+use super::{Basis, Classifier, Context, QueryClassification, READING, looked_at, score};
 use crate::model::QueryType;
 use crate::query::score::Score;
 
@@ -11,6 +11,8 @@ use crate::query::score::Score;
 pub struct Explanation {
     /// What came out.
     pub classification: QueryClassification,
+    /// What decided it. Where that is not [`Basis::Weights`], their shares and parts did not count.
+    pub basis: Basis,
     /// The type that came second, with weights.
     pub second: Option<QueryType>,
     /// How likely each type is to the weights, the likeliest first.
@@ -37,7 +39,7 @@ impl Classifier {
     /// Classifies a query and says why. Slower than [`Classifier::classify`].
     #[must_use]
     pub fn explain(&self, query: &str, context: Context<'_>) -> Explanation {
-        let classification = self.classify(query, context);
+        let (classification, basis) = self.classify_by(query, context);
         let text = looked_at(query).trim();
         READING.with_borrow_mut(|reading| {
             self.matcher.read(text, reading);
@@ -49,6 +51,7 @@ impl Classifier {
             let score: Score = score(self.matcher.evidence(reading));
             let mut found = Explanation {
                 classification,
+                basis,
                 second: None,
                 shares: Vec::new(),
                 lexicon,
@@ -85,21 +88,26 @@ fn heaviest(parts: impl Iterator<Item = Part>) -> Vec<Part> {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let got = &self.classification;
-        writeln!(f, "{}, confidence {:.2}", got.query_type, got.confidence)?;
-        let shortcut = ["short_query", "followup_detected"]
-            .into_iter()
-            .find(|name| got.keywords_matched.iter().any(|keyword| keyword == name));
-        if let Some(name) = shortcut {
-            writeln!(f, "by the shortcut {name}; what follows did not count")?;
-        }
-        for (query_type, share) in &self.shares {
-            writeln!(f, "  {:14} {share:.3}", query_type.as_str())?;
-        }
+        let (query_type, confidence) = (got.query_type, got.confidence);
+        writeln!(
+            f,
+            "{query_type}, confidence {confidence:.2}, by {}",
+            self.basis
+        )?;
         if !self.lexicon.is_empty() {
             writeln!(f, "lexicon:")?;
         }
         for (entry, query_type, weight) in &self.lexicon {
             writeln!(f, "  {weight:+.1} {query_type}: \"{entry}\"")?;
+        }
+        if self.basis != Basis::Weights && !self.shares.is_empty() {
+            writeln!(f, "what the weights would have said, which did not count:")?;
+        }
+        if self.basis == Basis::Weights {
+            writeln!(f, "weights:")?;
+        }
+        for (query_type, share) in &self.shares {
+            writeln!(f, "  {:14} {share:.3}", query_type.as_str())?;
         }
         let likely = self.shares.first().map(|(first, _)| *first);
         if let (Some(first), Some(second)) = (likely, self.second) {

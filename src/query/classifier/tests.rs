@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Of what nothing is known.
+const GUESS: f64 = 0.4;
+
 const LEXICON: &str = r#"
 [grammar]
 followup = ["it", "the other", "它"]

@@ -21,19 +21,23 @@ pub(super) struct Example {
     pub(super) lexicon: PerType,
 }
 
-/// Each query once, and none that never comes to the weights.
-pub(super) fn decisive<'a>(matcher: &Matcher, rows: &'a [Labelled]) -> Vec<&'a Labelled> {
+/// Of rows that differ in case alone the first.
+pub(super) fn distinct(rows: &[Labelled]) -> Vec<&Labelled> {
     let mut seen = HashSet::new();
+    let is_new = |row: &&Labelled| seen.insert(row.query.to_lowercase());
+    rows.iter().filter(is_new).collect()
+}
+
+/// Without those that never come to the weights.
+pub(super) fn decisive<'a>(matcher: &Matcher, mut rows: Vec<&'a Labelled>) -> Vec<&'a Labelled> {
     let mut reading = Reading::default();
-    let mut is_decided = |row: &Labelled| {
+    rows.retain(|row| {
         let text = looked_at(&row.query).trim();
         matcher.read(text, &mut reading);
         let none = !matcher.evidence(&reading).any(|found| found.weight > 0.0);
-        is_terse(text, &reading, none)
-    };
-    rows.iter()
-        .filter(|row| seen.insert(row.query.to_lowercase()) && !is_decided(row))
-        .collect()
+        !is_terse(text, &reading, none)
+    });
+    rows
 }
 
 pub(super) fn examples(matcher: &Matcher, rows: &[&Labelled]) -> Vec<Example> {

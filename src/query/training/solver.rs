@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use crate::query::weights::{TYPES, shares};
 
-/// Of the squares of the weights, for the whole data. Chosen by cross-validation.
-const PENALTY: f64 = 0.01;
 /// Past these it moves in the fourth decimal.
 const STEPS: usize = 80;
 /// Steps that are remembered.
@@ -40,11 +38,11 @@ impl Problem {
     }
 
     /// The loss, and where it rises.
-    fn loss(&self, weights: &[f64], slope: &mut [f64]) -> f64 {
+    fn loss(&self, weights: &[f64], penalty: f64, slope: &mut [f64]) -> f64 {
         let mut loss = 0.0;
         for (slope, weight) in slope.iter_mut().zip(weights) {
-            *slope = PENALTY * weight;
-            loss += 0.5 * PENALTY * weight * weight;
+            *slope = penalty * weight;
+            loss += 0.5 * penalty * weight * weight;
         }
         let mut begin = 0;
         for &(end, label) in &self.rows {
@@ -57,7 +55,7 @@ impl Problem {
                 }
             }
             let mut off = shares(&scores);
-            loss -= off[label].max(1e-300).ln();
+            loss -= libm::log(off[label].max(1e-300));
             off[label] -= 1.0;
             for (&place, &value) in cells() {
                 let row = &mut slope[place as usize * TYPES..][..TYPES];
@@ -80,10 +78,10 @@ struct Step {
 }
 
 /// The weights with the least loss, row by row.
-pub(super) fn solve(problem: &Problem, rows: usize) -> Vec<f64> {
+pub(super) fn solve(problem: &Problem, rows: usize, penalty: f64) -> Vec<f64> {
     let mut weights = vec![0.0; rows * TYPES];
     let mut slope = weights.clone();
-    let mut loss = problem.loss(&weights, &mut slope);
+    let mut loss = problem.loss(&weights, penalty, &mut slope);
     let mut steps: VecDeque<Step> = VecDeque::new();
     for _ in 0..STEPS {
         let direction = direction(&slope, &steps);
@@ -96,7 +94,7 @@ pub(super) fn solve(problem: &Problem, rows: usize) -> Vec<f64> {
         let (next, next_loss) = loop {
             let stepped = weights.iter().zip(&direction);
             let next: Vec<f64> = stepped.map(|(at, by)| at - length * by).collect();
-            let loss_there = problem.loss(&next, &mut next_slope);
+            let loss_there = problem.loss(&next, penalty, &mut next_slope);
             if loss_there <= loss + 1e-4 * length * fall || length < 1e-10 {
                 break (next, loss_there);
             }
@@ -169,12 +167,16 @@ mod tests {
             problem.add(1 + label, 1.0);
             problem.end(label);
         }
-        let weights = solve(&problem, 1 + TYPES);
+        let weights = solve(&problem, 1 + TYPES, 0.01);
         for label in 0..TYPES {
             let row = &weights[(1 + label) * TYPES..][..TYPES];
             let most = row.iter().copied().fold(f64::MIN, f64::max);
             assert!(most > 1.0 && row[label] == most, "{label}: {row:?}");
         }
-        assert_eq!(weights, solve(&problem, 1 + TYPES), "the same bits again");
+        assert_eq!(
+            weights,
+            solve(&problem, 1 + TYPES, 0.01),
+            "the same bits again"
+        );
     }
 }

@@ -2,20 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::Settings;
 use super::examples::Example;
 use super::solver::Problem;
 use crate::query::features::{Group, SHAPES};
 use crate::query::weights::{Row, TYPES};
 
-/// What the words and the letters of a text count for together. Chosen by cross-validation, as are the
-/// constants below.
-pub(super) const GAINS: [f64; 2] = [1.0, 1.4];
 /// What a shape and a hit of the lexicon count for.
 const GAIN_DENSE: f64 = 0.2;
-/// Rarer features are not learned, in rows.
-const FEWEST_ROWS: usize = 2;
-/// Features that are kept: 8 bytes each.
-const KEPT: usize = 56_000;
 /// The bias, the shapes and the lexicon stand before the features.
 const DENSE: usize = 1 + SHAPES + TYPES;
 
@@ -41,7 +35,7 @@ pub(super) struct Dense {
 
 impl Vocabulary {
     /// All features that occur in enough rows.
-    pub(super) fn of(seen: &[&Example]) -> Self {
+    pub(super) fn of(seen: &[&Example], settings: &Settings) -> Self {
         let mut rows: BTreeMap<u32, (Group, usize)> = BTreeMap::new();
         for &(group, key) in seen.iter().flat_map(|example| &example.features) {
             // Two features of one number are one; there are hardly any.
@@ -50,11 +44,11 @@ impl Vocabulary {
         let count = seen.len() as f64;
         let known = rows
             .into_iter()
-            .filter(|(_, (_, rows))| *rows >= FEWEST_ROWS);
+            .filter(|(_, (_, rows))| *rows >= settings.fewest_rows);
         Self::with(known.map(|(key, (group, rows))| Known {
             key,
             group,
-            rarity: ((1.0 + count) / (1.0 + rows as f64)).ln() + 1.0,
+            rarity: libm::log((1.0 + count) / (1.0 + rows as f64)) + 1.0,
         }))
     }
 
@@ -72,8 +66,13 @@ impl Vocabulary {
         DENSE + self.known.len()
     }
 
+    /// How many features there are.
+    pub(super) fn features(&self) -> usize {
+        self.known.len()
+    }
+
     /// The examples as numbers.
-    pub(super) fn problem(&self, seen: &[&Example]) -> Problem {
+    pub(super) fn problem(&self, seen: &[&Example], settings: &Settings) -> Problem {
         let mut problem = Problem::default();
         for example in seen {
             problem.add(0, 1.0);
@@ -89,7 +88,10 @@ impl Vocabulary {
             }
             for (known, at) in self.met(example) {
                 let place = group_place(known.group);
-                problem.add(at, GAINS[place] * known.rarity / f64::sqrt(squares[place]));
+                problem.add(
+                    at,
+                    settings.gains[place] * known.rarity / f64::sqrt(squares[place]),
+                );
             }
             problem.end(example.label);
         }
@@ -103,20 +105,23 @@ impl Vocabulary {
     }
 
     /// Those that move the answers most.
-    pub(super) fn pruned(&self, seen: &[&Example], solved: &[f64]) -> Self {
+    pub(super) fn pruned(&self, seen: &[&Example], settings: &Settings, solved: &[f64]) -> Self {
         let mut energy = vec![0.0; self.len()];
-        self.problem(seen)
+        self.problem(seen, settings)
             .each(|at, value| energy[at] += value * value);
         let weight = |place: usize| {
             let at = place + DENSE;
             let row = &solved[at * TYPES..(at + 1) * TYPES];
             let mean = row.iter().sum::<f64>() / TYPES as f64;
-            let spread: f64 = row.iter().map(|weight| (weight - mean).powi(2)).sum();
+            let spread: f64 = row
+                .iter()
+                .map(|weight| (weight - mean) * (weight - mean))
+                .sum();
             energy[at] * spread
         };
         let mut order: Vec<usize> = (0..self.known.len()).collect();
         order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
-        order.truncate(KEPT);
+        order.truncate(settings.kept);
         order.sort_unstable();
         Self::with(order.into_iter().map(|place| self.known[place]))
     }

@@ -14,6 +14,10 @@ const BUCKETS: usize = 1 << 16;
 const CHECKSUM: usize = 32;
 /// Past it, a file is none of ours.
 const MOST_ROWS: usize = 1 << 20;
+/// More than so many of them, with their head, take.
+pub(super) const MOST_BYTES: usize = MOST_ROWS * ROW + BUCKETS + (1 << 12);
+/// Of a feature: the rest of its key, its rarity, its weights.
+const ROW: usize = 2 + 1 + TYPES;
 
 /// What is wrong with a file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +90,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
         })
         .collect();
     // A checksum that fits says that the bytes are as written, not that they were written well.
-    let sound = head.temperature > 0.0 && head.temperature.is_finite();
+    let sound = head.temperature > 0.0 && head.is_finite();
     if !rest.0.is_empty() || sum as usize != count || !sound {
         return Err(Fault::Damaged);
     }

@@ -1,5 +1,7 @@
 //! The file of weights, whole and damaged, and what is made of it.
 
+use sha2::{Digest, Sha256};
+
 use super::*;
 use crate::query::Lexicon;
 use crate::query::error::WeightsError;
@@ -8,6 +10,15 @@ use crate::query::matcher::Matcher;
 /// Where the version of the layout stands, and something in the middle.
 const FORMAT_AT: usize = 8;
 const MIDDLE: usize = 200_000;
+/// Behind the magic word, three numbers, the stamp, temperature, step of rarity, gains and scales.
+const BIAS_AT: usize = 8 + 12 + 32 + 4 * (1 + 1 + 2 + TYPES);
+
+/// With a checksum that fits.
+fn sealed(bytes: &mut [u8]) {
+    let body = bytes.len() - 32;
+    let checksum = Sha256::digest(&bytes[..body]);
+    bytes[body..].copy_from_slice(&checksum);
+}
 
 fn refused(change: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut bytes = BUILTIN.to_vec();
@@ -47,6 +58,14 @@ fn what_is_no_weights_or_other_or_damaged_is_refused_by_name() {
         ),
         ("cut off", refused(|all| all.truncate(MIDDLE)), "is damaged"),
         ("longer", refused(|all| all.push(0)), "is damaged"),
+        (
+            "no number",
+            refused(|all| {
+                all[BIAS_AT..BIAS_AT + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+                sealed(all);
+            }),
+            "is damaged",
+        ),
     ] {
         assert!(error.starts_with("`my.bin` "), "{name}: {error}");
         assert!(error.contains(want), "{name}: {error}");

@@ -9,6 +9,7 @@ use super::{classifier, tables::ROWS};
 
 const LEXICON: &str = include_str!("../../../config/lexicon.toml");
 const REPORT: &str = include_str!("../../../config/classifier-report.txt");
+const CHOICE: &str = include_str!("../../../config/classifier-choice.txt");
 const DEV: &str = include_str!("../../data/queries_dev.tsv");
 /// In the order of the training.
 const TRAIN: [(&str, &str); 3] = [
@@ -54,6 +55,91 @@ fn nothing_that_measures_is_learned_from() {
         for row in training::learned_from(&lexicon, &rows) {
             assert!(!measured.contains(&bare(&row.query)), "{name}: {row:?}");
         }
+    }
+}
+
+/// Three letters in a row, words and their bounds alike, sorted.
+fn letters(query: &str) -> Vec<[char; 3]> {
+    let words = query
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    let text: Vec<char> = format!(" {} ", words.join(" ")).chars().collect();
+    let mut runs: Vec<[char; 3]> = text
+        .windows(3)
+        .map(|run| [run[0], run[1], run[2]])
+        .collect();
+    runs.sort_unstable();
+    runs
+}
+
+/// How much of two texts is the same, from 0 to 1 (Dice).
+fn alike(a: &[[char; 3]], b: &[[char; 3]]) -> f64 {
+    let (mut at, mut same) = (0, 0);
+    for run in a {
+        while at < b.len() && b[at] < *run {
+            at += 1;
+        }
+        if b.get(at) == Some(run) {
+            (at, same) = (at + 1, same + 1);
+        }
+    }
+    f64::from(2 * same) / (a.len() + b.len()) as f64
+}
+
+/// From here on, one may have been written with the other in view.
+const NEAR: f64 = 0.65;
+
+#[test]
+fn our_own_queries_are_no_copies_of_those_that_measure() {
+    let measured: Vec<_> = rows(DEV)
+        .into_iter()
+        .map(|row| (letters(&row.query), row))
+        .collect();
+    for row in rows(TRAIN[2].1) {
+        let own = letters(&row.query);
+        for (dev, of) in &measured {
+            let alike = alike(&own, dev);
+            assert!(
+                alike < NEAR,
+                "{alike:.2}: {:?} is near {:?}",
+                row.query,
+                of.query
+            );
+        }
+    }
+    let spec = [
+        "is there a spec for the import format",
+        "Is there a spec for the export format?",
+    ];
+    assert!(alike(&letters(spec[0]), &letters(spec[1])) > NEAR);
+    assert!(alike(&letters(spec[0]), &letters("thanks a lot")) < 0.2);
+}
+
+#[test]
+fn the_settings_that_are_taken_are_as_good_as_any_that_were_tried() {
+    let row = |line: &str| -> Vec<f64> {
+        let cells = line
+            .split_whitespace()
+            .map(|cell| cell.trim_end_matches('%'));
+        cells
+            .map(|cell| cell.parse().unwrap_or(f64::INFINITY))
+            .collect()
+    };
+    let rows: Vec<Vec<f64>> = CHOICE.lines().skip(3).map(row).collect();
+    let training::Settings {
+        gains,
+        penalty,
+        fewest_rows,
+        kept,
+    } = training::Settings::default();
+    let taken = [gains[0], gains[1], penalty, fewest_rows as f64, kept as f64];
+    assert_eq!(rows[0][..5], taken, "`train_classifier choose` is due");
+    assert!(rows.len() > 10);
+    // Within one standard error of the best that fits the file.
+    for other in rows.iter().filter(|row| row[4] <= 60_000.0) {
+        let error = other[6] / (training::FOLDS as f64).sqrt();
+        assert!(rows[0][5] >= other[5] - error, "{other:?}");
     }
 }
 
@@ -109,14 +195,14 @@ fn training_gives_the_same_bytes_each_time_and_learns() {
     let short = |row: &Labelled| (8..20).contains(&row.query.len());
     let rows = rows(TRAIN[0].1).into_iter().filter(short);
     let rows: Vec<Labelled> = rows.take(130).collect();
-    let lexicon = Lexicon::builtin().unwrap();
-    let once = training::train(&lexicon, &rows, [7; 32]).unwrap();
-    let again = training::train(&lexicon, &rows, [7; 32]).unwrap();
+    let (lexicon, settings) = (Lexicon::builtin().unwrap(), training::Settings::default());
+    let once = training::train(&lexicon, &rows, &settings, [7; 32]).unwrap();
+    let again = training::train(&lexicon, &rows, &settings, [7; 32]).unwrap();
     assert_eq!(once.bytes, again.bytes);
     let weights = Weights::parse(&once.bytes, "test").unwrap();
     assert_eq!(weights.stamp(), [7; 32]);
     let learned = Classifier::new(&lexicon).with_weights(weights.into());
     let accuracy = Evaluation::of(&learned, &rows).total.accuracy();
     assert!(accuracy > 0.9, "{accuracy} of what it learned from");
-    assert!(training::train(&lexicon, &rows[..50], [7; 32]).is_err());
+    assert!(training::train(&lexicon, &rows[..50], &settings, [7; 32]).is_err());
 }

@@ -1,7 +1,7 @@
 //! Texts that nobody would call a question: each gets an answer.
 
 use oracle_agent::model::QueryType;
-use oracle_agent::query::Context;
+use oracle_agent::query::{Basis, Classifier, Context, Lexicon};
 
 use super::{classifier, classify};
 
@@ -83,17 +83,54 @@ fn case_typos_and_signs_change_little() {
 
 #[test]
 fn an_explanation_is_of_the_classification() {
-    for (query, context) in [
-        ("where is the parser implemented?", Context::Fresh),
-        ("and the second one?", Context::Following("There are two.")),
-        ("", Context::Fresh),
+    let before = Context::Following("There are two.");
+    for (query, context, basis, by) in [
+        (
+            "where is the parser implemented?",
+            Context::Fresh,
+            Basis::Weights,
+            "by the weights",
+        ),
+        (
+            "and the second one?",
+            before,
+            Basis::FollowUp,
+            "by following up on what was said",
+        ),
+        ("", Context::Fresh, Basis::Blank, "by its emptiness"),
+        ("hm", Context::Fresh, Basis::Short, "by its shortness"),
+        (
+            "refactor",
+            Context::Fresh,
+            Basis::Lexicon,
+            "by the lexicon alone",
+        ),
+        (
+            "zzxqj vvkwp ggrbt",
+            Context::Fresh,
+            Basis::Nothing,
+            "by a guess: nothing of it is known",
+        ),
     ] {
         let explained = classifier().explain(query, context);
-        let classified = classifier().classify(query, context);
-        assert_eq!(explained.classification, classified, "{query}");
+        assert_eq!(explained.basis, basis, "{query}");
         let shown = explained.to_string();
-        let first = format!("{}, confidence", classified.query_type);
-        assert!(shown.starts_with(&first), "{query}: {shown}");
+        let got = &explained.classification;
+        let (query_type, sure) = (got.query_type, got.confidence);
+        let first = format!("{query_type}, confidence {sure:.2}, {by}");
+        assert_eq!(shown.lines().next(), Some(&*first), "{query}");
+        assert_eq!(*got, classifier().classify(query, context), "{query}");
+        let counted = !shown.contains("did not count");
+        let asked = !explained.shares.is_empty();
+        assert_eq!(
+            counted,
+            basis == Basis::Weights || !asked,
+            "{query}: {shown}"
+        );
+        let best = explained.shares.first().map(|(best, _)| *best);
+        if basis == Basis::Weights {
+            assert_eq!(best, Some(explained.classification.query_type), "{query}");
+        }
     }
     let shown = classifier().explain("fix the bug in `parse`", Context::Fresh);
     let weights: Vec<f64> = shown.parts.iter().map(|part| part.weight).collect();
@@ -102,4 +139,26 @@ fn an_explanation_is_of_the_classification() {
         weights.is_sorted_by(|a, b| a.abs() >= b.abs()),
         "{weights:?}"
     );
+}
+
+#[test]
+fn stems_of_languages_that_glue_words_together_are_known() {
+    let lexicon = Classifier::new(&Lexicon::builtin().unwrap());
+    for (want, query) in [
+        (QueryType::Code, "인증함수를 어디에서 호출하나요"),
+        (QueryType::Code, "Konfigurationsdateienverarbeitung"),
+        (
+            QueryType::Code,
+            "funkcjonalnością zajmującej plikami konfiguracyjnymi",
+        ),
+    ] {
+        let explained = classifier().explain(query, Context::Fresh);
+        assert_eq!(explained.basis, Basis::Weights, "{query}: {explained}");
+        assert_eq!(
+            explained.classification.query_type, want,
+            "{query}: {explained}"
+        );
+        let alone = lexicon.explain(query, Context::Fresh);
+        assert_eq!(alone.basis, Basis::Nothing, "{query}: {alone}");
+    }
 }

@@ -124,9 +124,26 @@ fn an_answer_is_explained() {
 }
 
 #[test]
+fn explanations_of_several_lines_are_told_apart() {
+    let place = Place::new(&[]);
+    let output = place.oracle("classify --explain").stdin(b"ok\n\n").output();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let parts: Vec<&str> = out.split("\n\n").collect();
+    assert_eq!(parts.len(), 3, "{out}");
+    assert!(
+        parts[1].starts_with("conversational, confidence 0.50"),
+        "{out}"
+    );
+}
+
+#[test]
 fn labelled_queries_are_evaluated() {
-    let file = "# ours\nconversational\tthanks a lot\ncode\ten\tok\n";
-    let place = Place::new(&[("ours.tsv", file), ("bad.tsv", "code\n")]);
+    let file = "\u{feff}# ours\nconversational\tthanks a lot\ncode\ten\tok\n";
+    let place = Place::new(&[
+        ("ours.tsv", file),
+        ("bad.tsv", "code\n"),
+        ("empty.tsv", "# nothing\n"),
+    ]);
     let output = place.oracle("classify --evaluate ours.tsv").output();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(out.contains("1 of     2 right"), "{out}");
@@ -138,6 +155,7 @@ fn labelled_queries_are_evaluated() {
         "classify_evaluate",
         [
             place.oracle("classify --evaluate bad.tsv"),
+            place.oracle("classify --evaluate empty.tsv"),
             place.oracle("classify --evaluate missing.tsv"),
             place.oracle("classify --evaluate ours.tsv query"),
         ]

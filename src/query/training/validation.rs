@@ -1,0 +1,122 @@
+//! How right and how sure classifiers are that have not seen the rows they are asked.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::examples::{Example, decisive, distinct, examples, place};
+use super::{Fitted, Settings, TrainError};
+use crate::query::classifier::Classifier;
+use crate::query::evaluation::{Evaluation, Labelled};
+use crate::query::lexicon::Lexicon;
+use crate::query::matcher::Matcher;
+use crate::query::weights::{PerType, Weights, shares};
+
+/// How many parts the rows are divided into; each is asked of what learned from the others.
+pub const FOLDS: usize = 5;
+
+/// How a cross-validation went: of whole classifiers, over each distinct row.
+#[derive(Debug, Clone)]
+pub struct CrossValidation {
+    /// Each fold on the rows it did not see.
+    pub folds: Vec<Evaluation>,
+    /// All of them together.
+    pub together: Evaluation,
+    /// What the scores are divided by, so that the shares are as sure as they are right.
+    pub temperature: f32,
+}
+
+impl CrossValidation {
+    /// Mean accuracy of the folds, and its standard deviation.
+    #[must_use]
+    pub fn accuracy(&self) -> (f64, f64) {
+        let each = self.folds.iter().map(|fold| fold.total.accuracy());
+        let count = self.folds.len() as f64;
+        let mean = each.clone().sum::<f64>() / count;
+        let squares: f64 = each.map(|fold| (fold - mean) * (fold - mean)).sum();
+        (mean, (squares / (count - 1.0)).sqrt())
+    }
+}
+
+/// Learns from four parts of the rows and asks the fifth, five times.
+///
+/// # Errors
+/// When there are too few rows, or weights cannot be written.
+pub fn cross_validate(
+    lexicon: &Lexicon,
+    rows: &[Labelled],
+    settings: &Settings,
+) -> Result<CrossValidation, TrainError> {
+    let matcher = Matcher::new(lexicon);
+    let rows = distinct(rows);
+    let learned = decisive(&matcher, rows.clone());
+    if learned.len() < 20 * FOLDS {
+        return Err(TrainError::TooFew(learned.len()));
+    }
+    let all = examples(&matcher, &learned);
+    let mut fitted = Vec::new();
+    let mut opinions: Vec<(usize, PerType)> = Vec::new();
+    for fold in 0..FOLDS {
+        let seen = all.iter().zip(&learned);
+        let seen = seen.filter(|(_, row)| fold_of(row) != fold);
+        let seen: Vec<&Example> = seen.map(|(example, _)| example).collect();
+        let weights = Fitted::of(&seen, settings).weights(settings)?;
+        let classifier = classifier(lexicon, weights.clone());
+        let unseen = rows.iter().filter(|row| fold_of(row) == fold);
+        opinions.extend(unseen.filter_map(|row| {
+            let shares = classifier.shares(&row.query)?;
+            Some((place(row.query_type), shares))
+        }));
+        fitted.push(weights);
+    }
+    let temperature = temperature(&opinions);
+    let (mut folds, mut together) = (Vec::new(), Evaluation::default());
+    for (fold, weights) in fitted.into_iter().enumerate() {
+        let classifier = classifier(lexicon, weights.at(temperature));
+        let mut alone = Evaluation::default();
+        for row in rows.iter().filter(|row| fold_of(row) == fold) {
+            alone.ask(&classifier, row);
+            together.ask(&classifier, row);
+        }
+        alone.sort();
+        folds.push(alone);
+    }
+    together.sort();
+    Ok(CrossValidation {
+        folds,
+        together,
+        temperature,
+    })
+}
+
+fn classifier(lexicon: &Lexicon, weights: Weights) -> Classifier {
+    Classifier::new(lexicon).with_weights(Arc::new(weights))
+}
+
+/// Spread by the text alone, so that a row stays where it is when others come.
+fn fold_of(row: &Labelled) -> usize {
+    let digest = Sha256::digest(&row.query);
+    usize::from(digest[0]) % FOLDS
+}
+
+/// What makes the unseen rows likeliest; they come as their types and the shares at 1.
+fn temperature(opinions: &[(usize, PerType)]) -> f32 {
+    let logs = |shares: &PerType| shares.map(|share| libm::log(share.max(1e-300)));
+    let opinions: Vec<_> = opinions.iter().map(|(of, s)| (*of, logs(s))).collect();
+    let loss = |temperature: f64| -> f64 {
+        let losses = opinions.iter().map(|(of, logs)| {
+            let shares = shares(&logs.map(|log| log / temperature));
+            -libm::log(shares[*of].max(1e-300))
+        });
+        losses.sum()
+    };
+    let mut best = (f64::MAX, 1.0);
+    for step in 50..=200 {
+        let temperature = f64::from(step) / 100.0;
+        let loss = loss(temperature);
+        if loss < best.0 {
+            best = (loss, temperature);
+        }
+    }
+    best.1 as f32
+}
