@@ -39,10 +39,11 @@ impl Classifier {
     /// Classifies a query and says why. Slower than [`Classifier::classify`].
     #[must_use]
     pub fn explain(&self, query: &str, context: Context<'_>) -> Explanation {
-        let (classification, basis) = self.classify_by(query, context);
         let text = looked_at(query).trim();
         READING.with_borrow_mut(|reading| {
+            // Of a blank text nothing is read, and the one before stands there.
             self.matcher.read(text, reading);
+            let decided = self.decide(reading, query, context);
             let lexicon = self
                 .matcher
                 .evidence(reading)
@@ -50,15 +51,16 @@ impl Classifier {
                 .collect();
             let score: Score = score(self.matcher.evidence(reading));
             let mut found = Explanation {
-                classification,
-                basis,
+                classification: self.told(reading, &decided),
+                basis: decided.basis,
                 second: None,
                 shares: Vec::new(),
                 lexicon,
                 parts: Vec::new(),
             };
             if let Some(weights) = self.weights.as_ref().filter(|_| !text.is_empty()) {
-                let opinion = weights.judge(text, reading, &score);
+                let asked = decided.opinion;
+                let opinion = asked.unwrap_or_else(|| weights.judge(text, reading, &score));
                 found.shares = QueryType::ALL.into_iter().zip(opinion.shares).collect();
                 found.shares.sort_by(|a, b| b.1.total_cmp(&a.1));
                 let place = |of: QueryType| QueryType::ALL.iter().position(|&t| t == of);
