@@ -48,14 +48,17 @@ fn main() -> Outcome<()> {
             Ok(())
         }
         Some("write") => {
-            let (bytes, report) = report(&all, &shared)?;
+            let (bytes, report, _) = report(&all, &shared)?;
             fs::write(at(WEIGHTS), bytes)?;
             fs::write(at(REPORT), &report)?;
             println!("{report}");
             Ok(())
         }
         Some("check") => {
-            let (bytes, report) = report(&all, &shared)?;
+            let (bytes, report, taken) = report(&all, &shared)?;
+            if !fs::read_to_string(at(CHOICE))?.contains(&taken) {
+                return Err("the settings were chosen on other data: `choose` anew".into());
+            }
             if bytes != fs::read(at(WEIGHTS))? || report != fs::read_to_string(at(REPORT))? {
                 let why = "what was trained differs from what is there: `write` it and look at the difference";
                 return Err(why.into());
@@ -121,8 +124,8 @@ impl Data {
     }
 }
 
-/// The weights of all data, and what is said of them.
-fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String)> {
+/// The weights of all data, what is said of them, and the line of the choice that belongs to them.
+fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String, String)> {
     let (of_all, of_shared) = (all.train()?, shared.train()?);
     let dev = Labelled::parse(&fs::read_to_string(at(DEV))?, DEV)?;
     let on_dev = |bytes: &[u8]| -> Outcome<Evaluation> {
@@ -175,7 +178,8 @@ fn report(all: &Data, shared: &Data) -> Outcome<(Vec<u8>, String)> {
             mistake.confidence, row.query_type, mistake.taken_for, row.language, row.query
         )?;
     }
-    Ok((of_all.bytes, out))
+    let taken = tried(&Settings::default(), &of_all.validation);
+    Ok((of_all.bytes, out, taken))
 }
 
 /// Accuracy of each fold, with the spread, then all together.
@@ -218,34 +222,35 @@ fn choice(data: &Data) -> Outcome<String> {
         penalty(0.03),
         fewest(1),
         Settings {
-            kept: 60_000,
+            kept: 0.4,
             ..fewest(1)
         },
         fewest(3),
-        kept(20_000),
-        kept(30_000),
-        kept(usize::MAX),
+        kept(0.5),
+        kept(0.65),
+        kept(0.8),
+        kept(1.0),
     ] {
-        let found = data.validate(&settings)?;
-        let (mean, deviation) = found.accuracy();
-        let Settings {
-            gains: [words, letters],
-            penalty,
-            fewest_rows,
-            kept,
-        } = settings;
-        let kept = match kept {
-            usize::MAX => "all".to_owned(),
-            kept => kept.to_string(),
-        };
-        let line = format!(
-            "{words:5.1} {letters:8.1} {penalty:8.3} {fewest_rows:12} {kept:>7} {:9.2}% {:9.2}% {:12.2}",
-            100.0 * mean,
-            100.0 * deviation,
-            found.temperature
-        );
+        let line = tried(&settings, &data.validate(&settings)?);
         println!("{line}");
         writeln!(out, "{line}")?;
     }
     Ok(out)
+}
+
+/// A line of the choice.
+fn tried(settings: &Settings, found: &CrossValidation) -> String {
+    let (mean, deviation) = found.accuracy();
+    let Settings {
+        gains: [words, letters],
+        penalty,
+        fewest_rows,
+        kept,
+    } = *settings;
+    format!(
+        "{words:5.1} {letters:8.1} {penalty:8.3} {fewest_rows:12} {kept:7.3} {:9.2}% {:9.2}% {:12.2}",
+        100.0 * mean,
+        100.0 * deviation,
+        found.temperature
+    )
 }

@@ -103,34 +103,54 @@ fn prices(config: &Config) -> Result<Prices, BuildError> {
 pub fn classifier(config: &Config) -> Result<Classifier, BuildError> {
     let lexicon = match &config.query.lexicon {
         None => Lexicon::builtin()?,
-        Some(path) => {
-            let path = path.as_path();
-            let text = fs::read_to_string(path).map_err(|source| BuildError::LexiconFile {
-                path: path.to_path_buf(),
-                source,
-            })?;
-            Lexicon::parse(&text, &path.display().to_string())?
-        }
+        Some(path) => lexicon(path.as_path())?,
+    };
+    let lexicon = match &config.query.lexicon_overlay {
+        None => lexicon,
+        Some(path) => lexicon.extended_with(self::lexicon(path.as_path())?),
     };
     let weights = match &config.query.weights {
         None => Weights::builtin()?,
         Some(path) => {
             let path = path.as_path();
-            let bytes = bytes_of(path).map_err(|source| BuildError::WeightsFile {
-                path: path.to_path_buf(),
-                source,
-            })?;
+            let bytes =
+                bytes_of(path, Weights::MOST_BYTES).map_err(|source| BuildError::WeightsFile {
+                    path: path.to_path_buf(),
+                    source,
+                })?;
             Weights::parse(&bytes, &path.display().to_string())?
         }
     };
     Ok(Classifier::new(&lexicon).with_weights(Arc::new(weights)))
 }
 
-/// What a file of weights may hold, and a byte more, by which it is seen to be too long.
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+/// A file of words and phrases.
+fn lexicon(path: &Path) -> Result<Lexicon, BuildError> {
+    let unreadable = |source| BuildError::LexiconFile {
+        path: path.to_path_buf(),
+        source,
+    };
+    let bytes = bytes_of(path, Lexicon::MOST_BYTES).map_err(unreadable)?;
+    if bytes.len() > Lexicon::MOST_BYTES {
+        let most = Lexicon::MOST_BYTES;
+        let why = format!("it is longer than {most} bytes");
+        return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, why)));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        unreadable(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it is not UTF-8",
+        ))
+    })?;
+    Ok(Lexicon::parse(&text, &path.display().to_string())?)
+}
+
+/// What a file holds, and no more than a byte over `most`, by which it is seen to be too long.
+fn bytes_of(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let most = Weights::MOST_BYTES as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    File::open(path)?
+        .take(most as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

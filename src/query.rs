@@ -16,6 +16,7 @@ mod forms;
 mod lexicon;
 mod matcher;
 mod pattern;
+mod prose;
 mod reading;
 mod score;
 mod text;

@@ -23,7 +23,9 @@ pub enum BuildError {
     #[error(transparent)]
     Prompt(#[from] prompt::Error),
     /// The lexicon file cannot be read.
-    #[error("the lexicon `{path}` cannot be read: {source}; check `query.lexicon`")]
+    #[error(
+        "the lexicon `{path}` cannot be read: {source}; check `query.lexicon` and `query.lexicon_overlay`"
+    )]
     LexiconFile {
         /// Which.
         path: PathBuf,

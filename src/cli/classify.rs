@@ -138,6 +138,6 @@ fn next(args: &ClassifyArgs, source: &mut Source<'_>) -> Result<Option<Line>, St
     if args.jsonl {
         source.record_or_text()
     } else {
-        Ok(source.line()?.map(Line::from))
+        Ok(source.any_line()?.map(Line::from))
     }
 }

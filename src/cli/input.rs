@@ -1,7 +1,7 @@
 //! What commands read: a whole text, lines of it, lines of JSON, a question.
 //!
-//! **Invariant:** text is UTF-8 or refused with the place where it is not; nothing is replaced or
-//! dropped but a byte order mark at the beginning, the ends of lines, and in JSON the escape of half a
+//! **Invariant:** text is UTF-8 or refused with the place where it is not, but for `classify`, to which any
+//! text will do; nothing is replaced or dropped but a byte order mark at the beginning, the ends of lines, and in JSON the escape of half a
 //! character, which no text can hold.
 
 use std::{
@@ -94,6 +94,35 @@ impl<'a> Source<'a> {
     /// # Errors
     /// When it cannot be read, or is not UTF-8.
     pub fn line(&mut self) -> Result<Option<String>, Stop> {
+        let Some(bytes) = self.bytes()? else {
+            return Ok(None);
+        };
+        let name = format!("line {} of {}", self.lines, self.name);
+        text(bytes, self.place(), &name).map(Some)
+    }
+
+    /// The next line with a sign in the place of what is not UTF-8, for those to whom any text will do.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn any_line(&mut self) -> Result<Option<String>, Stop> {
+        let Some(mut bytes) = self.bytes()? else {
+            return Ok(None);
+        };
+        if self.place() == Place::Beginning && bytes.starts_with(BOM) {
+            bytes.drain(..BOM.len());
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn place(&self) -> Place {
+        match self.lines {
+            1 => Place::Beginning,
+            _ => Place::Later,
+        }
+    }
+
+    fn bytes(&mut self) -> Result<Option<Vec<u8>>, Stop> {
         let mut bytes = Vec::new();
         let read = self.reader.read_until(b'\n', &mut bytes);
         if read.map_err(|error| unreadable(&self.name, &error))? == 0 {
@@ -106,12 +135,7 @@ impl<'a> Source<'a> {
                 bytes.pop();
             }
         }
-        let name = format!("line {} of {}", self.lines, self.name);
-        let place = match self.lines {
-            1 => Place::Beginning,
-            _ => Place::Later,
-        };
-        text(bytes, place, &name).map(Some)
+        Ok(Some(bytes))
     }
 
     /// The next line as JSON: an object, a string for the field that an object must have, or
@@ -129,11 +153,11 @@ impl<'a> Source<'a> {
     /// The next line as JSON where it is an object or a string, else as it stands.
     ///
     /// # Errors
-    /// As for [`Self::record`].
+    /// As for [`Self::any_line`], and when it begins like one of these and is none.
     pub fn record_or_text<T: DeserializeOwned + From<String>>(
         &mut self,
     ) -> Result<Option<T>, Stop> {
-        let Some(line) = self.line()? else {
+        let Some(line) = self.any_line()? else {
             return Ok(None);
         };
         if line.trim_start().starts_with(['{', '"']) {

@@ -38,6 +38,8 @@ impl Default for Prompt {
 pub struct Query {
     /// A file with words and phrases that replaces the built-in one.
     pub lexicon: Option<FilePath>,
+    /// One that is laid over it: adds entries, and changes or switches off those that it names.
+    pub lexicon_overlay: Option<FilePath>,
     /// A file with what was learned from labelled queries, in place of the built-in one.
     pub weights: Option<FilePath>,
     /// Where the classifier is less sure than this, a model is asked; none is, if it is not set.
@@ -52,6 +54,7 @@ impl Default for Query {
     fn default() -> Self {
         Self {
             lexicon: None,
+            lexicon_overlay: None,
             weights: None,
             second_opinion_below: None,
             second_opinion_model: None,

@@ -9,6 +9,7 @@ mod explanation;
 pub use basis::Basis;
 pub use explanation::{Explanation, Part};
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -16,9 +17,10 @@ use basis::Decided;
 
 use super::lexicon::Lexicon;
 use super::matcher::{Evidence, Matcher};
+use super::prose::prose;
 use super::reading::{Reading, Token, word_hash};
 use super::score::Score;
-use super::text::{is_unspaced, looked_at};
+use super::text::{is_unspaced, prepared};
 #[cfg(feature = "train")]
 use super::weights::PerType;
 use super::weights::{Opinion, Weights};
@@ -96,6 +98,8 @@ const FOLLOWUP: usize = 20;
 const FOLLOWUP_UNSPACED: usize = 10;
 /// How sure the weights have to be of another type for what looks like a follow-up to be none.
 const NO_FOLLOWUP: f64 = 0.7;
+/// How sure one has to be of what a person wrote for the trace beside it not to count.
+const SURE_ALONE: f64 = 0.6;
 
 impl Classifier {
     /// Compiles a lexicon. It is the only evidence until there are weights.
@@ -128,13 +132,28 @@ impl Classifier {
     #[must_use]
     pub fn classify_by(&self, query: &str, context: Context<'_>) -> (QueryClassification, Basis) {
         READING.with_borrow_mut(|reading| {
-            let decided = self.decide(reading, query, context);
+            let text = self.attended(reading, query);
+            let decided = self.decide(reading, &text, context);
             (self.told(reading, &decided), decided.basis)
         })
     }
 
-    fn decide(&self, reading: &mut Reading, query: &str, context: Context<'_>) -> Decided {
-        let text = looked_at(query).trim();
+    /// What of a query is looked at: what a person wrote beside a trace or code, if that alone is surely
+    /// something else than small talk; else all of it.
+    fn attended<'q>(&self, reading: &mut Reading, query: &'q str) -> Cow<'q, str> {
+        let text = prepared(query);
+        let Some(prose) = prose(&text) else {
+            return text;
+        };
+        let alone = self.decide(reading, &prose, Context::Fresh);
+        let small = alone.query_type == QueryType::Conversational;
+        if small || alone.confidence < SURE_ALONE {
+            return text;
+        }
+        prose.into()
+    }
+
+    fn decide(&self, reading: &mut Reading, text: &str, context: Context<'_>) -> Decided {
         if text.is_empty() {
             return Decided::by(Basis::Blank, None);
         }
@@ -197,8 +216,10 @@ impl Classifier {
     /// What the weights say of a query, where they decide.
     #[cfg(feature = "train")]
     pub(super) fn shares(&self, query: &str) -> Option<PerType> {
-        let decided =
-            READING.with_borrow_mut(|reading| self.decide(reading, query, Context::Fresh));
+        let decided = READING.with_borrow_mut(|reading| {
+            let text = self.attended(reading, query);
+            self.decide(reading, &text, Context::Fresh)
+        });
         let opinion = decided.opinion.filter(|_| decided.basis == Basis::Weights);
         opinion.map(|opinion| opinion.shares)
     }

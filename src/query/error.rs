@@ -97,8 +97,8 @@ pub enum WeightsError {
         /// The same, as read here.
         wanted: String,
     },
-    /// The checksum does not fit, or the content does not.
-    #[error("`{origin}` is damaged, its checksum does not fit: copy it again or train it anew")]
+    /// The checksum does not fit, or what it seals makes no sense.
+    #[error("`{origin}` is damaged: copy it again or train it anew")]
     Damaged {
         /// The file.
         origin: String,

@@ -14,7 +14,7 @@ pub(super) use shape::{SHAPES, Shapes, shapes};
 use super::reading::{Reading, mix};
 
 /// Which features these are; goes into the weights file.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Features that are weighed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,14 +61,16 @@ impl Feature {
     }
 
     /// Whether it is a word, or letters that are as good as one: in languages that glue words together,
-    /// a question may hold stems that are known, and no word that is.
+    /// a question may hold words that begin in a way that is known, and none that is.
     pub(super) fn is_word(&self, reading: &Reading) -> bool {
         match self.kind {
             Kind::Word => true,
             Kind::Run => self.end - self.begin > 1,
             Kind::Letters => {
                 let letters = &reading.letters[self.begin..self.end];
-                letters.iter().map(|&c| letters_in(c)).sum::<usize>() >= LONGEST
+                let begins = letters[0] == ' ' && letters[letters.len() - 1] != ' ';
+                let told = letters.iter().map(|&c| weight(c)).sum::<usize>() >= STEM;
+                told && (begins || letters.iter().copied().all(is_hangul))
             }
             Kind::Pair | Kind::Around | Kind::Opening | Kind::First | Kind::Last => false,
         }
@@ -96,6 +98,9 @@ const SHORTEST: usize = 2;
 const LONGEST: usize = 5;
 /// The same in scripts without spaces; one more with the bound before them.
 const LONGEST_RUN: usize = 4;
+/// What the letters at the beginning of a word have to weigh to be as good as a word: four Latin ones, three
+/// of another alphabet, two syllables of Hangul.
+const STEM: usize = 12;
 
 /// Seeds, one for each kind of feature.
 mod seed {
@@ -208,12 +213,19 @@ fn run(reading: &Reading, first: usize, behind: usize, sink: &mut impl FnMut(Fea
     }
 }
 
-/// A Hangul syllable is written as one.
-const fn letters_in(c: char) -> usize {
+/// What a letter says: Latin ones are what is typed in vain.
+const fn weight(c: char) -> usize {
     match c {
-        '\u{ac00}'..='\u{d7a3}' => 2,
-        _ => 1,
+        ' ' => 0,
+        _ if is_hangul(c) => 6,
+        '\u{250}'.. => 4,
+        _ => 3,
     }
+}
+
+/// Syllables, of which two seldom stand together by chance.
+const fn is_hangul(c: char) -> bool {
+    matches!(c, '\u{ac00}'..='\u{d7a3}')
 }
 
 const fn key(hash: u64) -> u32 {

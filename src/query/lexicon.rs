@@ -47,6 +47,9 @@ impl Lexicon {
         Self::parse(BUILTIN, "config/lexicon.toml")
     }
 
+    /// No lexicon is longer, in bytes.
+    pub const MOST_BYTES: usize = 16 << 20;
+
     /// Reads a lexicon; `origin` is its name in errors.
     ///
     /// # Errors

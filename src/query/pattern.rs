@@ -3,7 +3,7 @@
 //! `^` stands for the beginning of a clause, `$` for its end, `/` parts alternatives of one word.
 //! Alternatives are written out here; word forms and contractions belong to the matcher.
 
-use super::text::each_word;
+use super::text::{each_word, prepared};
 
 /// Most words of an entry; a longer one matches too rarely to be worth a place.
 pub(super) const MOST_WORDS: usize = 8;
@@ -78,7 +78,7 @@ impl Pattern {
 /// The words of a text, as owned strings.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
-    each_word(text, |word, _| out.push(word.to_owned()));
+    each_word(&prepared(text), |word, _| out.push(word.to_owned()));
     out
 }
 

@@ -2,9 +2,13 @@
 //!
 //! Scripts that put no spaces between words (Han, Kana, Thai and their like) give one word per
 //! character, so that a lexicon entry in such a script is a phrase of characters. Apostrophes inside
-//! a word vanish (`what's` and `whats` are one word). No stemming and no Unicode normalisation.
+//! a word vanish (`what's` and `whats` are one word). No stemming. [`prepared`] composes what was written in parts.
 //!
 //! **Invariant:** punctuation at the end of a text changes no word and opens no clause.
+
+use std::borrow::Cow;
+
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// How much of a query is looked at, in characters (spec 4).
 pub(super) const LOOKED_AT: usize = 4_000;
@@ -24,6 +28,27 @@ pub(super) fn looked_at(query: &str) -> &str {
         .char_indices()
         .nth(LOOKED_AT)
         .map_or(query, |(end, _)| &query[..end])
+}
+
+/// What is looked at of a query, each character in one way of writing, without the blanks around it.
+/// Nearly every text is so already, and is not copied.
+pub(super) fn prepared(query: &str) -> Cow<'_, str> {
+    match COMPOSED.normalize(looked_at(query)) {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    }
+}
+
+const COMPOSED: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
+
+/// Latin letters and digits as wide as Han ones are the same letters.
+fn narrow(c: char) -> char {
+    match c {
+        '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' => {
+            char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
+        }
+        _ => c,
+    }
 }
 
 /// Whether words follow one another without spaces in the script of `c`.
@@ -67,6 +92,7 @@ pub(super) fn each_word_in(word: &mut String, text: &str, mut sink: impl FnMut(&
         let mut ahead = behind.chars();
         let Some(c) = ahead.next() else { break };
         rest = ahead.as_str();
+        let c = narrow(c);
         match kind(c) {
             Kind::Letter => word.extend(c.to_lowercase()),
             Kind::Joint => {}
@@ -210,6 +236,7 @@ mod tests {
             ),
             ("accents stay, case goes", "MERCI À tous", "|merci à tous"),
             ("Devanagari signs stay in the word", "हिन्दी में", "|हिन्दी में"),
+            ("wide letters are letters", "Ｒｅａｄ ４２", "|read 42"),
             ("nothing but signs", "?! …", ""),
         ] {
             assert_eq!(words(text), want, "{name}");
@@ -238,5 +265,17 @@ mod tests {
         ] {
             assert_eq!(looked_at(&text).chars().count(), want, "{name}");
         }
+    }
+
+    #[test]
+    fn characters_in_parts_are_put_together() {
+        for (name, text, want) in [
+            ("as it is", " où ", "où"),
+            ("an accent", "ou\u{300}", "où"),
+            ("Hangul", "\u{1112}\u{1161}\u{11ab}", "한"),
+        ] {
+            assert_eq!(prepared(text), want, "{name}");
+        }
+        assert!(matches!(prepared(" 数据库，在哪里？"), Cow::Borrowed(_)));
     }
 }

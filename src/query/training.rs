@@ -106,7 +106,7 @@ impl Fitted {
             solver::solve(&problem, vocabulary.len(), settings.penalty)
         };
         let first = solve(&all);
-        if features <= settings.kept {
+        if settings.kept >= 1.0 {
             return Self {
                 vocabulary: all,
                 solved: first,

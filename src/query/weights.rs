@@ -71,17 +71,19 @@ pub(super) struct Head {
     pub(super) lexicon: [[f32; TYPES]; TYPES],
 }
 
+/// No number of a training comes near it.
+const ABSURD: f32 = 1e4;
+
 impl Head {
-    fn is_finite(&self) -> bool {
-        let once = [self.temperature, self.rarity_step].into_iter();
-        let all = once
+    fn is_sound(&self) -> bool {
+        let mut all = [self.rarity_step]
+            .into_iter()
             .chain(self.gains)
             .chain(self.scales)
             .chain(self.bias)
             .chain(self.shapes.into_iter().flatten())
             .chain(self.lexicon.into_iter().flatten());
-        let mut all = all;
-        all.all(f32::is_finite)
+        all.all(|number| number.abs() < ABSURD)
     }
 }
 

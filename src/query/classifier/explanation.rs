@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Basis, Classifier, Context, QueryClassification, READING, looked_at, score};
+use super::{Basis, Classifier, Context, QueryClassification, READING, score};
 use crate::model::QueryType;
 use crate::query::score::Score;
 
@@ -39,11 +39,11 @@ impl Classifier {
     /// Classifies a query and says why. Slower than [`Classifier::classify`].
     #[must_use]
     pub fn explain(&self, query: &str, context: Context<'_>) -> Explanation {
-        let text = looked_at(query).trim();
         READING.with_borrow_mut(|reading| {
+            let text = &*self.attended(reading, query);
             // Of a blank text nothing is read, and the one before stands there.
             self.matcher.read(text, reading);
-            let decided = self.decide(reading, query, context);
+            let decided = self.decide(reading, text, context);
             let lexicon = self
                 .matcher
                 .evidence(reading)

@@ -9,7 +9,7 @@ use crate::query::features::{Group, each_feature, shapes};
 use crate::query::matcher::Matcher;
 use crate::query::reading::Reading;
 use crate::query::score::Score;
-use crate::query::text::looked_at;
+use crate::query::text::prepared;
 use crate::query::weights::{PerType, lexicon_value};
 
 /// A query as the solver sees it.
@@ -32,10 +32,10 @@ pub(super) fn distinct(rows: &[Labelled]) -> Vec<&Labelled> {
 pub(super) fn decisive<'a>(matcher: &Matcher, mut rows: Vec<&'a Labelled>) -> Vec<&'a Labelled> {
     let mut reading = Reading::default();
     rows.retain(|row| {
-        let text = looked_at(&row.query).trim();
-        matcher.read(text, &mut reading);
+        let text = prepared(&row.query);
+        matcher.read(&text, &mut reading);
         let none = !matcher.evidence(&reading).any(|found| found.weight > 0.0);
-        !is_terse(text, &reading, none)
+        !is_terse(&text, &reading, none)
     });
     rows
 }
@@ -44,8 +44,8 @@ pub(super) fn examples(matcher: &Matcher, rows: &[&Labelled]) -> Vec<Example> {
     let mut reading = Reading::default();
     rows.iter()
         .map(|row| {
-            let text = looked_at(&row.query).trim();
-            matcher.read(text, &mut reading);
+            let text = prepared(&row.query);
+            matcher.read(&text, &mut reading);
             let mut features = Vec::new();
             each_feature(&reading, &mut |feature| {
                 features.push((feature.group(), feature.key));
@@ -59,7 +59,7 @@ pub(super) fn examples(matcher: &Matcher, rows: &[&Labelled]) -> Vec<Example> {
             Example {
                 label: place(row.query_type),
                 features,
-                shapes: shapes(text, &reading).places().collect(),
+                shapes: shapes(&text, &reading).places().collect(),
                 lexicon: QueryType::ALL.map(|of| lexicon_value(score.of(of))),
             }
         })

@@ -121,7 +121,7 @@ impl Vocabulary {
         };
         let mut order: Vec<usize> = (0..self.known.len()).collect();
         order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
-        order.truncate(settings.kept);
+        order.truncate((order.len() as f64 * settings.kept) as usize);
         order.sort_unstable();
         Self::with(order.into_iter().map(|place| self.known[place]))
     }

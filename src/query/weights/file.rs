@@ -1,5 +1,7 @@
 //! The bytes of weights: a magic word, versions, numbers in little endian, and a checksum over all of it.
 
+use std::ops::RangeInclusive;
+
 use sha2::{Digest, Sha256};
 
 use super::{Cell, Head, TYPES, Weights};
@@ -14,6 +16,8 @@ const BUCKETS: usize = 1 << 16;
 const CHECKSUM: usize = 32;
 /// Past it, a file is none of ours.
 const MOST_ROWS: usize = 1 << 20;
+/// Others are no temperatures that a training finds.
+const TEMPERATURES: RangeInclusive<f32> = 0.01..=100.0;
 /// More than so many of them, with their head, take.
 pub(super) const MOST_BYTES: usize = MOST_ROWS * ROW + BUCKETS + (1 << 12);
 /// Of a feature: the rest of its key, its rarity, its weights.
@@ -90,7 +94,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Weights, Fault> {
         })
         .collect();
     // A checksum that fits says that the bytes are as written, not that they were written well.
-    let sound = head.temperature > 0.0 && head.is_finite();
+    let sound = TEMPERATURES.contains(&head.temperature) && head.is_sound();
     if !rest.0.is_empty() || sum as usize != count || !sound {
         return Err(Fault::Damaged);
     }

@@ -11,13 +11,21 @@ use crate::query::matcher::Matcher;
 const FORMAT_AT: usize = 8;
 const MIDDLE: usize = 200_000;
 /// Behind the magic word, three numbers, the stamp, temperature, step of rarity, gains and scales.
-const BIAS_AT: usize = 8 + 12 + 32 + 4 * (1 + 1 + 2 + TYPES);
+const BIAS_AT: usize = TEMPERATURE_AT + 4 * (1 + 1 + 2 + TYPES);
+const TEMPERATURE_AT: usize = 8 + 12 + 32;
 
 /// With a checksum that fits.
 fn sealed(bytes: &mut [u8]) {
     let body = bytes.len() - 32;
     let checksum = Sha256::digest(&bytes[..body]);
     bytes[body..].copy_from_slice(&checksum);
+}
+
+fn number(at: usize, number: f32) -> impl FnOnce(&mut Vec<u8>) {
+    move |all| {
+        all[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        sealed(all);
+    }
 }
 
 fn refused(change: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -44,12 +52,12 @@ fn what_is_no_weights_or_other_or_damaged_is_refused_by_name() {
         (
             "a later layout",
             refused(|all| all[FORMAT_AT] = 9),
-            "is of version 9.1, this program reads 1.1",
+            "is of version 9.2, this program reads 1.2",
         ),
         (
             "other features",
             refused(|all| all[FORMAT_AT + 4] = 7),
-            "is of version 1.7, this program reads 1.1",
+            "is of version 1.7, this program reads 1.2",
         ),
         (
             "a flipped bit",
@@ -60,10 +68,13 @@ fn what_is_no_weights_or_other_or_damaged_is_refused_by_name() {
         ("longer", refused(|all| all.push(0)), "is damaged"),
         (
             "no number",
-            refused(|all| {
-                all[BIAS_AT..BIAS_AT + 4].copy_from_slice(&f32::NAN.to_le_bytes());
-                sealed(all);
-            }),
+            refused(number(BIAS_AT, f32::NAN)),
+            "is damaged",
+        ),
+        ("absurd", refused(number(BIAS_AT, -3e38)), "is damaged"),
+        (
+            "no temperature",
+            refused(number(TEMPERATURE_AT, 1e-45)),
             "is damaged",
         ),
     ] {

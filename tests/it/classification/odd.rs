@@ -162,3 +162,90 @@ fn stems_of_languages_that_glue_words_together_are_known() {
         assert_eq!(alone.basis, Basis::Nothing, "{query}: {alone}");
     }
 }
+
+#[test]
+fn what_is_typed_in_vain_is_a_guess_however_it_ends() {
+    for query in [
+        "zqxvness",
+        "zqxvment wqjtion",
+        "vkwption zxqbing wqpment klmness",
+        "xcvbable qrtzed wxkers",
+        "фжщыть",
+    ] {
+        let explained = classifier().explain(query, Context::Fresh);
+        assert_eq!(explained.basis, Basis::Nothing, "{query}: {explained}");
+        assert!(explained.classification.confidence < 0.5, "{query}");
+    }
+}
+
+#[test]
+fn what_a_person_asks_counts_more_than_the_trace_beside_it() {
+    let python = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    \
+                  total = add(1, \"2\")\nTypeError: unsupported operand type(s)";
+    let rust = "thread 'main' panicked at src/pool.rs:88:14:\ncalled `Option::unwrap()` on a `None` value\n\
+                stack backtrace:\n   0: rust_begin_unwind";
+    for (want, question) in [
+        (QueryType::Research, "search the web for this error"),
+        (QueryType::Action, "create a note about this panic"),
+        (QueryType::Documentation, "what did we agree on retries"),
+        (QueryType::Code, "which function of ours gives None here?"),
+    ] {
+        for machine in [python, rust] {
+            for query in [
+                format!("{question}\n{machine}"),
+                format!("{machine}\n\n{question}"),
+            ] {
+                let explained = classifier().explain(&query, Context::Fresh);
+                assert_eq!(
+                    explained.classification.query_type, want,
+                    "{query}: {explained}"
+                );
+                assert_eq!(explained.classification, classify(&query), "{query}");
+            }
+        }
+    }
+    assert_eq!(classify(python).query_type, QueryType::Code);
+    assert_eq!(classify(rust).query_type, QueryType::Code);
+}
+
+#[test]
+fn questions_that_follow_up_do_so_in_any_language() {
+    let before = Context::Following("There are two caches.");
+    for query in [
+        "und die zweite?",
+        "och den andra?",
+        "et le second ?",
+        "¿y el segundo?",
+        "e il secondo?",
+        "а второй?",
+        "那第二个呢？",
+        "그럼 두 번째는?",
+        "en de andere?",
+        "what about the other?",
+    ] {
+        let got = classifier().classify(query, before);
+        assert_eq!(
+            got.query_type,
+            QueryType::Conversational,
+            "{query}: {got:?}"
+        );
+    }
+    let asks = classifier().classify("Wo wird der Cache geleert?", before);
+    assert_ne!(asks.query_type, QueryType::Conversational, "{asks:?}");
+}
+
+#[test]
+fn another_way_of_writing_the_same_characters_changes_nothing() {
+    for (one, other) in [
+        ("où est le cache", "ou\u{300} est le cache"),
+        ("한글", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),
+        (
+            "fix the bug in parse",
+            "ｆｉｘ ｔｈｅ ｂｕｇ ｉｎ ｐａｒｓｅ",
+        ),
+    ] {
+        let (one, other) = (classify(one), classify(other));
+        assert_eq!(one.query_type, other.query_type);
+        assert_eq!(one.keywords_matched, other.keywords_matched);
+    }
+}

@@ -113,6 +113,46 @@ fn half_a_character_in_json_is_a_query_like_any_other() {
 }
 
 #[test]
+fn bytes_that_are_no_text_get_an_answer_too() {
+    let place = Place::new(&[]);
+    for flags in ["classify", "classify --jsonl"] {
+        let bytes: Vec<u8> = (0..=255)
+            .filter(|byte| *byte != b'{' && *byte != b'"')
+            .collect();
+        let lines = [&bytes[..], b"\nok\n"].concat();
+        let output = place.oracle(flags).stdin(&lines).output();
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            (out.lines().count(), output.status.code()),
+            (3, Some(0)),
+            "{flags}: {out}"
+        );
+    }
+}
+
+#[test]
+fn a_lexicon_is_laid_over_the_one_that_is_there() {
+    let overlay =
+        "[[action]]\nentries = [\"frobnicate\"]\n[[code]]\nweight = 0\nentries = [\"function\"]\n";
+    let place = Place::new(&[("mine.toml", overlay), ("bad.toml", "[[code]\n")]);
+    let overlaid = |overlay: &str, words: &'static str| {
+        place
+            .oracle(words)
+            .env("ORACLE_QUERY__LEXICON_OVERLAY", overlay)
+    };
+    assert_transcript!(
+        "classify_overlay",
+        [
+            overlaid("mine.toml", "classify frobnicate"),
+            overlaid("mine.toml", "classify refactor"),
+            overlaid("mine.toml", "classify function"),
+            overlaid("bad.toml", "classify frobnicate"),
+            overlaid("missing.toml", "classify frobnicate"),
+        ]
+    );
+}
+
+#[test]
 fn an_answer_is_explained() {
     let place = Place::new(&[]);
     let run = place.oracle("classify --explain");
