@@ -1,4 +1,4 @@
-//! `file_read`: a window of lines of one file of the project.
+//! `file_read`: a window of lines of one file of the project, or a symbol of it.
 //!
 //! Reads regular files inside the [`ProjectRoot`] only. It does not list folders (`code_search`
 //! finds files) and does not honour `.gitignore`: who names a file means it.
@@ -6,6 +6,7 @@
 //! **Invariant:** memory is bounded by the caps, whatever the size of the file.
 
 mod settings;
+mod symbol;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -19,8 +20,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking, schema_of,
-    text::counted,
+    ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking,
+    guard::path::OpenedFile, schema_of, text::counted,
 };
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 
@@ -61,6 +62,11 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "u64")]
     radius: Option<u64>,
+    /// Instead of lines: the function, type or heading to read, such as `run`, `Type::method` or
+    /// `Class.method`.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    symbol: Option<String>,
 }
 
 impl FileRead {
@@ -69,7 +75,8 @@ impl FileRead {
     pub fn new(root: ProjectRoot, settings: FileReadSettings) -> Self {
         let description = format!(
             "Reads lines of a text file of the project, with their numbers. Without a range it \
-             gives the first {} lines; at most {} lines a call. The answer says how to go on.",
+             gives the first {} lines; with a symbol all lines of that function or type; at most \
+             {} lines a call. The answer says how to go on.",
             settings.default_lines, settings.max_lines
         );
         let spec = ToolSpec {
@@ -107,8 +114,9 @@ impl Tool for FileRead {
             let wanted: Arguments = arguments::arguments(arguments)?;
             let span = wanted.span(&settings)?;
             blocking
-                .run(context, move |stop| {
-                    read(&root, &wanted.path, span, &settings, stop)
+                .run(context, move |stop| match &wanted.symbol {
+                    Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
+                    None => read(&root, &wanted.path, span, &settings, stop),
                 })
                 .await
         })
@@ -128,6 +136,12 @@ impl Arguments {
                     "`{name}` is 0, but lines count from 1"
                 )));
             }
+        }
+        let lines = [self.start_line, self.end_line, self.around, self.radius];
+        if self.symbol.is_some() && lines.iter().any(Option::is_some) {
+            return Err(ToolError::tell(
+                "give either `symbol` or lines (`start_line`, `end_line`, `around`), not both",
+            ));
         }
         if let Some(middle) = self.around {
             if self.start_line.is_some() || self.end_line.is_some() {
@@ -175,26 +189,58 @@ fn read(
     stop: &CancellationToken,
 ) -> Result<String, ToolError> {
     let opened = root.open_file(path)?;
-    let shown = opened.shown;
+    let window = window(&opened, span, settings, stop)?;
+    render(&opened.shown, span, &window)
+}
+
+/// All of a symbol, or as much of it as there is room for.
+fn read_symbol(
+    root: &ProjectRoot,
+    path: &str,
+    symbol: &str,
+    settings: &FileReadSettings,
+    stop: &CancellationToken,
+) -> Result<String, ToolError> {
+    let opened = root.open_file(path)?;
+    let place = symbol::find(&opened.file, &opened.shown, symbol)?;
+    let Span { start, end } = place.span;
+    let span = Span {
+        start,
+        end: end.min(start.saturating_add(settings.max_lines - 1)),
+    };
+    let window = window(&opened, span, settings, stop)?;
+    let last = (window.lines.len() as u64)
+        .checked_sub(1)
+        .map(|more| start + more);
+    let text = render(&opened.shown, span, &window)?;
+    Ok(text + &symbol::note(&place, last))
+}
+
+fn window(
+    opened: &OpenedFile,
+    span: Span,
+    settings: &FileReadSettings,
+    stop: &CancellationToken,
+) -> Result<Window, ToolError> {
+    let shown = &opened.shown;
     let caps = Caps {
         bytes: settings.max_bytes,
         line_chars: settings.max_line_chars,
         count_bytes: settings.count_bytes,
     };
-    match window::read(opened.file, span, caps, stop) {
-        Ok(window) => render(&shown, span, &window),
-        Err(NoWindow::Binary) => Err(ToolError::Tell(format!(
-            "`{shown}` is a binary file of {}: only text can be read",
-            counted(opened.size, "byte", "bytes")
-        ))),
-        Err(NoWindow::Stopped(line)) => Err(ToolError::Tell(format!(
-            "`{shown}` is too long to reach line {} in time: it was at line {line}",
-            span.start
-        ))),
-        Err(NoWindow::Failed(kind)) => {
-            Err(ToolError::Tell(format!("`{shown}` cannot be read: {kind}")))
-        }
-    }
+    window::read(&opened.file, span, caps, stop).map_err(|none| {
+        ToolError::Tell(match none {
+            NoWindow::Binary => format!(
+                "`{shown}` is a binary file of {}: only text can be read",
+                counted(opened.size, "byte", "bytes")
+            ),
+            NoWindow::Stopped(line) => format!(
+                "`{shown}` is too long to reach line {} in time: it was at line {line}",
+                span.start
+            ),
+            NoWindow::Failed(kind) => format!("`{shown}` cannot be read: {kind}"),
+        })
+    })
 }
 
 fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError> {

@@ -1,0 +1,265 @@
+//! Where in a file the symbol is that a model named; and if there is none, which it may have meant.
+
+#[cfg(test)]
+mod tests;
+
+use std::{fs::File, io::Read as _};
+
+use memchr::memchr;
+
+use super::window::Span;
+use crate::tool::{
+    ToolError,
+    outline::{self, MAX_SYMBOLS, MAX_TEXT, Symbol, SymbolKind},
+    text::{clipped, quoted},
+};
+
+/// Longest name that is looked for, in characters.
+const MAX_NAME: usize = 200;
+/// Most symbols that are named instead of one that is not there, and most other places of one that is.
+const MAX_NAMED: usize = 6;
+
+/// A symbol that was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// All of it, with the comments right above.
+    pub(super) span: Span,
+    /// Kind and full name, for the model.
+    pub(super) words: String,
+    /// The lines of others of that name.
+    pub(super) others: Vec<u32>,
+}
+
+/// Finds a symbol in a file that was just opened; `shown` is its path.
+pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, ToolError> {
+    let wanted = wanted.trim();
+    let segments = segments(wanted);
+    if segments.is_empty() || clipped(wanted, MAX_NAME).1 {
+        return Err(ToolError::Tell(format!(
+            "`symbol` is {}, but has to be a name such as `run`, `Type::method` or `Class.method`",
+            quoted(wanted)
+        )));
+    }
+    let text =
+        head(file).map_err(|kind| ToolError::Tell(format!("`{shown}` cannot be read: {kind}")))?;
+    if memchr(0, &text).is_some() {
+        return Err(ToolError::Tell(format!(
+            "`{shown}` is a binary file: only text can be read"
+        )));
+    }
+    let symbols = outline::outline(shown, &String::from_utf8_lossy(&text));
+    let lower = |text: &str| text.to_lowercase();
+    // By the name as it is told first: it may hold what else stands between names.
+    let mut fits = named(shown, &symbols, wanted, str::to_owned);
+    if fits.is_empty() {
+        fits = matches(&symbols, &segments, |a, b| a == b);
+    }
+    if fits.is_empty() {
+        fits = named(shown, &symbols, wanted, lower);
+    }
+    if fits.is_empty() {
+        fits = matches(&symbols, &segments, |a, b| lower(a) == lower(b));
+    }
+    // A type before the blocks that implement it.
+    fits.sort_by_key(|symbol| symbol.kind == SymbolKind::Implementation);
+    let Some((found, others)) = fits.split_first() else {
+        let mut told = missing(shown, wanted, &symbols, &segments);
+        if text.len() >= MAX_TEXT || symbols.len() >= MAX_SYMBOLS {
+            told.push_str(&format!(
+                " (of a file, the first {} MiB are looked at, and the first {MAX_SYMBOLS} symbols known)",
+                MAX_TEXT / 1024 / 1024
+            ));
+        }
+        return Err(ToolError::Tell(told));
+    };
+    let mut others: Vec<u32> = others.iter().map(|symbol| symbol.line).collect();
+    others.sort_unstable();
+    Ok(Place {
+        span: Span {
+            start: found.first_line.into(),
+            end: found.last_line.into(),
+        },
+        words: format!(
+            "{} `{}`",
+            found.kind,
+            outline::qualified(shown, &symbols, found)
+        ),
+        others,
+    })
+}
+
+/// As much of the file as symbols are looked for in.
+fn head(mut file: &File) -> Result<Vec<u8>, std::io::ErrorKind> {
+    let mut text = Vec::new();
+    let read = file.take(MAX_TEXT as u64).read_to_end(&mut text);
+    let back = std::io::Seek::rewind(&mut file);
+    read.map(drop)
+        .and(back)
+        .map(|()| text)
+        .map_err(|error| error.kind())
+}
+
+/// `a::b`, `a.b`, `a#b`, `a > b` by their parts; without the brackets of a call.
+fn segments(wanted: &str) -> Vec<&str> {
+    let bare = wanted.trim_end_matches("()").trim_matches('`');
+    let parts: Vec<&str> = if bare.contains(" > ") {
+        bare.split(" > ").collect()
+    } else if bare.contains(' ') {
+        // A heading.
+        vec![bare.trim_start_matches('#')]
+    } else {
+        bare.split([':', '.', '#']).collect()
+    };
+    parts
+        .into_iter()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
+}
+
+/// The symbols that are told by this very name, alone or with what they lie in; backticks aside.
+fn named<'a>(
+    shown: &str,
+    symbols: &'a [Symbol],
+    wanted: &str,
+    alike: impl Fn(&str) -> String,
+) -> Vec<&'a Symbol> {
+    let plain = |name: &str| alike(&name.replace('`', ""));
+    let wanted = plain(wanted);
+    let fits = |symbol: &&Symbol| {
+        plain(&symbol.name) == wanted
+            || plain(&outline::qualified(shown, symbols, symbol)) == wanted
+    };
+    symbols.iter().filter(fits).collect()
+}
+
+/// The symbols of that name, within what the parts before it say.
+fn matches<'a>(
+    symbols: &'a [Symbol],
+    segments: &[&str],
+    alike: impl Fn(&str, &str) -> bool,
+) -> Vec<&'a Symbol> {
+    let Some((name, within)) = segments.split_last() else {
+        return Vec::new();
+    };
+    let lies_within = |symbol: &Symbol| {
+        let mut outer: Vec<&str> = symbol.owner.as_deref().into_iter().collect();
+        let above = outline::lineage(symbols, symbol).skip(1);
+        outer.extend(
+            above
+                .flat_map(|symbol| [Some(&*symbol.name), symbol.owner.as_deref()])
+                .flatten(),
+        );
+        let mut outer = outer.into_iter();
+        // From the inside out; what lies between need not be said.
+        within
+            .iter()
+            .rev()
+            .all(|part| outer.any(|name| alike(name, part)))
+    };
+    let whole = segments.join(".");
+    symbols
+        .iter()
+        .filter(|symbol| {
+            (alike(&symbol.name, name) && lies_within(symbol)) || alike(&symbol.name, &whole)
+        })
+        .collect()
+}
+
+/// What is said where there is no such symbol.
+fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> String {
+    let wanted = quoted(wanted);
+    if symbols.is_empty() {
+        return format!(
+            "no symbols are known in `{shown}`, so there is no {wanted}: read it by lines, or look for the name with `code_search`"
+        );
+    }
+    let name = segments.last().copied().unwrap_or("").to_lowercase();
+    let mut near: Vec<(usize, &Symbol)> = symbols
+        .iter()
+        .map(|symbol| (distance(&name, &symbol.name.to_lowercase()), symbol))
+        .filter(|(distance, _)| *distance <= 2 + name.chars().count() / 4)
+        .collect();
+    near.sort_by_key(|(distance, symbol)| (*distance, symbol.line));
+    let named = |symbol: &Symbol| {
+        let full = outline::qualified(shown, symbols, symbol);
+        format!("{} (line {})", quoted(&full), symbol.line)
+    };
+    let list = |symbols: Vec<String>| symbols.join(", ");
+    if near.is_empty() {
+        let top = symbols
+            .iter()
+            .filter(|symbol| symbol.depth == 0)
+            .take(MAX_NAMED);
+        return format!(
+            "there is no {wanted} in `{shown}`; it begins with {}: find the name with `code_search`",
+            list(top.map(named).collect())
+        );
+    }
+    let near = near
+        .into_iter()
+        .take(MAX_NAMED)
+        .map(|(_, symbol)| named(symbol));
+    format!(
+        "there is no {wanted} in `{shown}`: did you mean {}?",
+        list(near.collect())
+    )
+}
+
+/// How many letters differ; 0 where one name holds the other. Names are short.
+fn distance(a: &str, b: &str) -> usize {
+    const LONGEST: usize = 64;
+    if a.len() >= 3 && b.len() >= 3 && (a.contains(b) || b.contains(a)) {
+        return 0;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (
+        a.chars().take(LONGEST).collect(),
+        b.chars().take(LONGEST).collect(),
+    );
+    if a.len().abs_diff(b.len()) > 6 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, letter) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (place, other) in b.iter().enumerate() {
+            let kept = diagonal + usize::from(letter != other);
+            diagonal = row[place + 1];
+            row[place + 1] = kept.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// What is added below the lines of a symbol.
+pub(super) fn note(place: &Place, last: Option<u64>) -> String {
+    let mut note = String::new();
+    match last {
+        Some(last) if last < place.span.end => note.push_str(&format!(
+            "\n… {} goes on to line {}; go on with start_line={}",
+            place.words,
+            place.span.end,
+            last + 1
+        )),
+        _ => note.push_str(&format!("\n… all of {}", place.words)),
+    }
+    if !place.others.is_empty() {
+        let lines: Vec<String> = place
+            .others
+            .iter()
+            .take(MAX_NAMED)
+            .map(u32::to_string)
+            .collect();
+        let more = if place.others.len() > MAX_NAMED {
+            ", …"
+        } else {
+            ""
+        };
+        note.push_str(&format!(
+            "; others of that name: line {}{more}",
+            lines.join(", ")
+        ));
+    }
+    note
+}

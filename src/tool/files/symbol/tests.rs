@@ -1,0 +1,185 @@
+//! Symbols that are read by their names.
+
+use std::{fs, path::Path};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::{super::*, MAX_SYMBOLS, MAX_TEXT};
+
+const CODE: &str = "//! Doc.\n\n/// Keeps.\npub struct Store {\n    a: u8,\n}\n\nimpl Store {\n    \
+                    /// Gets.\n    fn get(&self) -> u8 {\n        1\n    }\n}\n\nimpl Show for \
+                    Store {\n    fn show(&self) {}\n}\n\nfn get() {}\n";
+
+fn read_of(path: &str, text: &[u8], symbol: &str, max_lines: u64) -> Result<String, ToolError> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(path), text).unwrap();
+    let root = ProjectRoot::open(Path::new(folder.path())).unwrap();
+    let settings = FileReadSettings {
+        max_lines,
+        ..FileReadSettings::default()
+    };
+    read_symbol(&root, path, symbol, &settings, &CancellationToken::new())
+}
+
+#[test]
+fn a_symbol_is_read_by_its_name() {
+    let get = "a.rs (lines 9–12 of 19)\n9:     /// Gets.\n10:     fn get(&self) -> u8 {\n\
+               11:         1\n12:     }\n… 7 more lines; go on with start_line=13\n\
+               … all of method `Store::get`";
+    let show = "a.rs (lines 16–16 of 19)\n16:     fn show(&self) {}\n\
+                … 3 more lines; go on with start_line=17\n… all of method `Store::show`";
+    for (symbol, want) in [
+        ("Store::get", get),
+        ("Store.get()", get),
+        ("store::GET", get),
+        ("Show::show", show),
+        ("show", show),
+    ] {
+        assert_eq!(
+            read_of("a.rs", CODE.as_bytes(), symbol, 400),
+            Ok(want.to_owned()),
+            "{symbol}"
+        );
+    }
+}
+
+#[test]
+fn of_several_the_first_is_read_and_the_others_are_named() {
+    let store = read_of("a.rs", CODE.as_bytes(), "Store", 400).unwrap();
+    assert!(
+        store.starts_with("a.rs (lines 3–6 of 19)\n3: /// Keeps.\n"),
+        "{store}"
+    );
+    let end = "… all of type `Store`; others of that name: line 8, 15";
+    assert!(store.ends_with(end), "{store}");
+    let get = read_of("a.rs", CODE.as_bytes(), "get", 400).unwrap();
+    assert!(
+        get.ends_with("… all of method `Store::get`; others of that name: line 19"),
+        "{get}"
+    );
+}
+
+#[test]
+fn of_a_long_symbol_the_head_is_read() {
+    let text = format!("def long():\n{}", "    x = 1\n".repeat(50));
+    let want = "a.py (lines 1–3 of 51)\n1: def long():\n2:     x = 1\n3:     x = 1\n\
+                … 48 more lines; go on with start_line=4\n\
+                … function `long` goes on to line 51; go on with start_line=4";
+    assert_eq!(
+        read_of("a.py", text.as_bytes(), "long", 3),
+        Ok(want.to_owned())
+    );
+}
+
+#[test]
+fn a_heading_is_a_symbol() {
+    let text = b"# Guide\n\n## Set up\n\nSo.\n\n## Use it\n";
+    for symbol in ["Set up", "## Set up", "Guide > Set up"] {
+        let read = read_of("a.md", text, symbol, 400).unwrap();
+        assert!(
+            read.starts_with("a.md (lines 3–6 of 7)\n3: ## Set up\n"),
+            "{symbol}: {read}"
+        );
+    }
+}
+
+#[test]
+fn a_symbol_is_read_by_the_name_that_it_is_told_by() {
+    for (path, text, symbols) in [
+        (
+            "a.sh",
+            "kube::log::error() {\n  x\n}\n",
+            &["kube::log::error", "Kube::Log::error"][..],
+        ),
+        (
+            "a.js",
+            "class Counter {\n  #count() {\n    return 1;\n  }\n}\n",
+            &["#count", "Counter.#count"][..],
+        ),
+        (
+            "a.md",
+            "# `config.yml`\n\nx\n",
+            &["`config.yml`", "config.yml"][..],
+        ),
+        ("b.md", "# `run()`\n\nx\n", &["`run()`", "run()"][..]),
+        (
+            "c.md",
+            "# Map: `repo_map`\n\nx\n",
+            &["Map: `repo_map`", "Map: repo_map", "map: `repo_map`"][..],
+        ),
+    ] {
+        for symbol in symbols {
+            let read = read_of(path, text.as_bytes(), symbol, 400);
+            assert!(
+                read.as_ref().is_ok_and(|read| read.contains("… all of ")),
+                "{symbol}: {read:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_symbol_that_may_lie_beyond_what_is_looked_at_is_told_so() {
+    let many = "fn a() {}\n".repeat(MAX_SYMBOLS + 1);
+    let long = format!("fn a() {{}}\n{}\nfn zzz() {{}}\n", " ".repeat(MAX_TEXT));
+    for text in [many, long] {
+        let error = read_of("a.rs", text.as_bytes(), "zzz", 400).unwrap_err();
+        let end = " (of a file, the first 8 MiB are looked at, and the first 20000 symbols known)";
+        assert!(error.to_string().ends_with(end), "{error}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_with_what_is() {
+    for (path, symbol, says) in [
+        (
+            "a.rs",
+            "Stor",
+            "there is no `Stor` in `a.rs`: did you mean `Store` (line 4), `Store` (line 8), `Store` (line 15), `Store::show` (line 16)?",
+        ),
+        (
+            "a.rs",
+            "Store::git",
+            "did you mean `Store::get` (line 10), `get` (line 19)?",
+        ),
+        (
+            "a.rs",
+            "absolutely_other",
+            "it begins with `Store` (line 4), `Store` (line 8)",
+        ),
+        ("a.txt", "Store", "no symbols are known in `a.txt`"),
+        ("a.rs", " :: ", "`symbol` is `::`, but has to be a name"),
+    ] {
+        let error = read_of(path, CODE.as_bytes(), symbol, 400)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(says), "{symbol}: {error}");
+    }
+    let error = read_of("a.rs", b"fn a() {}\0", "a", 400)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("is a binary file"), "{error}");
+}
+
+#[test]
+fn a_symbol_and_lines_are_not_both_given() {
+    for given in [
+        json!({"start_line": 1}),
+        json!({"around": 1}),
+        json!({"radius": 1}),
+    ] {
+        let mut given = given;
+        given["path"] = json!("a.rs");
+        given["symbol"] = json!("a");
+        let wanted: Arguments = arguments::arguments(given).unwrap();
+        let error = wanted
+            .span(&FileReadSettings::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("give either `symbol` or lines"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! What is asked for, as words and paths, and how well a path or a name fits it.
+
+/// Most words of a focus; the rest is left out.
+const MAX_WORDS: usize = 32;
+/// Words that say nothing about code.
+const EMPTY: [&str; 36] = [
+    "a", "an", "the", "is", "are", "of", "in", "on", "to", "for", "and", "or", "with", "how",
+    "what", "where", "which", "who", "why", "when", "does", "do", "did", "it", "this", "that",
+    "from", "by", "be", "as", "at", "we", "our", "my", "all", "code",
+];
+
+/// A focus, taken apart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Focus {
+    words: Vec<Word>,
+    /// Paths or parts of them, in lower case.
+    paths: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Word {
+    /// In lower case, without the signs between its parts.
+    whole: String,
+    parts: Vec<String>,
+}
+
+impl Focus {
+    pub(super) fn new(text: &str) -> Self {
+        let mut focus = Self::default();
+        let apart = |c: char| c.is_whitespace() || "\"'`,;()[]{}<>?!".contains(c);
+        for piece in text.split(apart).take(8 * MAX_WORDS) {
+            let piece = piece.trim_matches(['.', ':', '/', '-', '#', '&', '*']);
+            let is_path = piece.contains('/')
+                || piece
+                    .rsplit_once('.')
+                    .is_some_and(|(stem, end)| !stem.is_empty() && (1..=5).contains(&end.len()));
+            if is_path {
+                let path = piece
+                    .trim_end_matches(|c: char| c.is_ascii_digit())
+                    .trim_end_matches(':');
+                focus.paths.push(path.to_lowercase());
+            }
+            // `Type::method` and `path/file.rs` are words besides.
+            for word in piece.split([':', '/', '.', '#']) {
+                let whole = bare(word);
+                let is_new = focus.words.iter().all(|known| known.whole != whole);
+                if whole.len() > 1
+                    && is_new
+                    && !EMPTY.contains(&whole.as_str())
+                    && focus.words.len() < MAX_WORDS
+                {
+                    focus.words.push(Word {
+                        parts: parts(word),
+                        whole,
+                    });
+                }
+            }
+        }
+        focus
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.paths.is_empty()
+    }
+
+    /// How well a path fits, 0 for not at all.
+    pub(super) fn of_path(&self, path: &str) -> u32 {
+        let lower = path.to_lowercase();
+        let named = self.paths.iter().map(|wanted| {
+            let is_file = lower == *wanted || lower.ends_with(&format!("/{wanted}"));
+            let is_below =
+                lower.starts_with(&format!("{wanted}/")) || lower.contains(&format!("/{wanted}/"));
+            if is_file {
+                120
+            } else if is_below {
+                60
+            } else {
+                0
+            }
+        });
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let stem = file.split('.').next().unwrap_or(file);
+        let folders = path.strip_suffix(file).unwrap_or("");
+        let (stem_parts, folder_parts) = (parts(stem), parts(folders));
+        let by_words = self.words.iter().map(|word| {
+            if bare(stem) == word.whole {
+                40
+            } else if word.is_in(&stem_parts) {
+                20
+            } else if word.is_in(&folder_parts) {
+                12
+            } else {
+                0
+            }
+        });
+        named.chain(by_words).sum()
+    }
+
+    /// How well the name of a symbol fits, 0 for not at all.
+    pub(super) fn of_name(&self, name: &str) -> u32 {
+        if self.words.is_empty() {
+            return 0;
+        }
+        let (whole, parts) = (bare(name), parts(name));
+        let fits = self.words.iter().map(|word| {
+            if whole == word.whole {
+                50
+            } else if word.is_in(&parts) {
+                20
+            } else {
+                0
+            }
+        });
+        fits.sum()
+    }
+}
+
+impl Word {
+    /// Whether all of its parts are among these, up to their endings.
+    fn is_in(&self, parts: &[String]) -> bool {
+        !self.parts.is_empty()
+            && self
+                .parts
+                .iter()
+                .all(|own| parts.iter().any(|part| alike(own, part)))
+    }
+}
+
+/// `search` and `searches`, `index` and `indexing`: one begins with the other.
+fn alike(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    a == b || (short.len() >= 4 && long.starts_with(short) && long.len() - short.len() <= 4)
+}
+
+/// Letters and digits in lower case.
+fn bare(text: &str) -> String {
+    text.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// `HttpServer_run2` as `http`, `server`, `run2`.
+fn parts(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        let next_is_small = letters.peek().is_some_and(|next| next.is_lowercase());
+        let begins =
+            c.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && next_is_small));
+        if begins || !c.is_alphanumeric() {
+            parts.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(part) = parts.last_mut()
+        {
+            part.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths_fit_by_their_parts() {
+        for (focus, name, path, fits_name, fits_path) in [
+            (
+                "thread search",
+                "ThreadSearch",
+                "src/tool/threads.rs",
+                40,
+                20,
+            ),
+            ("ThreadSearch", "thread_search", "src/a.rs", 50, 0),
+            (
+                "how does the indexing work?",
+                "Index",
+                "src/index/mod.rs",
+                20,
+                12,
+            ),
+            ("src/tool", "x", "src/tool/a.rs", 0, 84),
+            ("guard/path.rs:12", "x", "src/guard/path.rs", 0, 172),
+            ("HTTPServer", "HttpServerError", "a/http_server.go", 20, 40),
+            ("the is of", "the", "the/is.rs", 0, 0),
+            ("cat", "category", "category.rs", 0, 0),
+        ] {
+            let focus_on = Focus::new(focus);
+            let got = (focus_on.of_name(name), focus_on.of_path(path));
+            assert_eq!(got, (fits_name, fits_path), "{focus}");
+        }
+    }
+
+    #[test]
+    fn a_focus_is_bounded() {
+        let focus = Focus::new(&"word1 word2 ".repeat(10_000));
+        assert_eq!(focus.words.len(), 2);
+        let words: Vec<String> = (0..1_000).map(|at| format!("w{at}")).collect();
+        assert_eq!(Focus::new(&words.join(" ")).words.len(), MAX_WORDS);
+        assert!(Focus::new(" ?! the ").is_empty());
+    }
+}

@@ -1,0 +1,345 @@
+//! The outlines of the files that fit best, read on a few threads.
+
+use std::{collections::BTreeSet, io::Read as _, panic, thread};
+
+use memchr::memchr;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    focus::Focus,
+    list::{Listed, Listing},
+    settings::RepoMapSettings,
+};
+use crate::tool::{
+    ProjectRoot,
+    code::walk::MAX_THREADS,
+    outline::{self, Symbol, SymbolKind},
+    text::{clipped, on_one_line},
+};
+
+/// Most symbols that are kept of a file.
+const MAX_KEPT: usize = 400;
+/// Most text that is read in one call, in bytes.
+const MAX_READ: u64 = 64 * 1024 * 1024;
+
+/// The outlines that were read.
+#[derive(Debug, Default)]
+pub(super) struct Outlines {
+    /// In the order of their paths.
+    pub(super) files: Vec<Outlined>,
+    /// Files that were read.
+    pub(super) read: u64,
+    /// Files that could have an outline and were not read, because others fit better.
+    pub(super) unread: u64,
+    pub(super) too_big: u64,
+    pub(super) unreadable: u64,
+    pub(super) stopped: bool,
+}
+
+/// A file with symbols.
+#[derive(Debug)]
+pub(super) struct Outlined {
+    pub(super) path: String,
+    /// Higher is better.
+    pub(super) rank: i64,
+    /// In the order of the file; a parent comes before its children.
+    pub(super) symbols: Vec<Shown>,
+    /// How many there are, kept or not.
+    pub(super) total: usize,
+}
+
+/// A symbol as it is shown.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) line: u32,
+    pub(super) depth: u16,
+    pub(super) kind: SymbolKind,
+    /// How well it fits the focus.
+    pub(super) fits: u32,
+    /// Its line in the file, or as much as there is room for.
+    pub(super) text: String,
+    /// Its parent by its place among those that are kept.
+    pub(super) parent: Option<usize>,
+}
+
+/// Reads the outlines of the best files.
+pub(super) fn outlines(
+    root: &ProjectRoot,
+    listing: &Listing,
+    focus: &Focus,
+    settings: RepoMapSettings,
+    stop: &CancellationToken,
+) -> Outlines {
+    let mut found = Outlines::default();
+    let mut ranked: Vec<(i64, &Listed)> = Vec::new();
+    for file in &listing.files {
+        if !outline::knows(&file.shown) {
+            continue;
+        }
+        if file.bytes > settings.max_file_bytes {
+            found.too_big += 1;
+        } else {
+            ranked.push((rank(&file.shown, focus), file));
+        }
+    }
+    ranked.sort_by(|(a, first), (b, second)| b.cmp(a).then_with(|| first.shown.cmp(&second.shown)));
+    let mut room = MAX_READ;
+    let enough = |(_, file): &&(i64, &Listed)| {
+        let fits = room >= file.bytes;
+        room = room.saturating_sub(file.bytes);
+        fits
+    };
+    let chosen: Vec<(i64, &Listed)> = ranked
+        .iter()
+        .take(settings.max_outlined)
+        .take_while(enough)
+        .copied()
+        .collect();
+    found.unread = (ranked.len() - chosen.len()) as u64;
+    let threads = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MAX_THREADS);
+    let parts: Vec<Outlines> = thread::scope(|scope| {
+        let work = |first: usize| {
+            let mine = chosen.iter().skip(first).step_by(threads);
+            read_all(root, mine.copied(), focus, settings, stop)
+        };
+        let running: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || work(first)))
+            .collect();
+        // A thread that panicked panics here too: that is a fault of the tool, and told as one.
+        let joined = running.into_iter().map(|thread| match thread.join() {
+            Ok(part) => part,
+            Err(fault) => panic::resume_unwind(fault),
+        });
+        joined.collect()
+    });
+    for part in parts {
+        found.files.extend(part.files);
+        found.read += part.read;
+        found.unreadable += part.unreadable;
+        found.stopped |= part.stopped;
+    }
+    found.files.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn read_all<'a>(
+    root: &ProjectRoot,
+    files: impl Iterator<Item = (i64, &'a Listed)>,
+    focus: &Focus,
+    settings: RepoMapSettings,
+    stop: &CancellationToken,
+) -> Outlines {
+    let mut found = Outlines::default();
+    for (rank, file) in files {
+        if stop.is_cancelled() {
+            found.stopped = true;
+            break;
+        }
+        let Some(text) = text_of(root, file, settings.max_file_bytes) else {
+            found.unreadable += 1;
+            continue;
+        };
+        found.read += 1;
+        let symbols = outline::outline(&file.shown, &text);
+        if !symbols.is_empty() {
+            found
+                .files
+                .push(outlined(file, rank, &symbols, &text, focus, settings));
+        }
+    }
+    found
+}
+
+/// The text of a file; nothing of one that is binary, gone, or another one by now.
+fn text_of(root: &ProjectRoot, listed: &Listed, most: u64) -> Option<String> {
+    let (file, _) = root.open_found(&listed.path)?;
+    let mut bytes = Vec::new();
+    // It may have grown meanwhile.
+    file.take(most + 1).read_to_end(&mut bytes).ok()?;
+    let is_text = bytes.len() as u64 <= most && memchr(0, &bytes).is_none();
+    if !is_text {
+        return None;
+    }
+    Some(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(odd) => String::from_utf8_lossy(odd.as_bytes()).into_owned(),
+    })
+}
+
+fn outlined(
+    file: &Listed,
+    rank: i64,
+    symbols: &[Symbol],
+    text: &str,
+    focus: &Focus,
+    settings: RepoMapSettings,
+) -> Outlined {
+    let fits = |symbol: &Symbol| {
+        let owner = symbol
+            .owner
+            .as_deref()
+            .map_or(0, |owner| focus.of_name(owner) / 2);
+        focus.of_name(&symbol.name) + owner
+    };
+    let mut order: Vec<(u32, u16, usize)> = symbols
+        .iter()
+        .enumerate()
+        .map(|(at, symbol)| (u32::MAX - fits(symbol), symbol.depth, at))
+        .collect();
+    order.sort_unstable();
+    order.truncate(MAX_KEPT);
+    let mut kept = BTreeSet::new();
+    for (.., at) in order {
+        let mut next = Some(at);
+        // With all that it lies in, as far as that is not there yet.
+        while let Some(at) = next.filter(|at| kept.insert(*at)) {
+            next = symbols
+                .get(at)
+                .and_then(|symbol| symbol.parent)
+                .map(|parent| parent as usize);
+        }
+    }
+    let kept: Vec<usize> = kept.into_iter().collect();
+    let mut lines = text.split('\n').zip(1_u32..);
+    // Names of one parent need not be in the order of their lines.
+    let mut wanted: Vec<(u32, usize)> = kept
+        .iter()
+        .enumerate()
+        .map(|(place, &at)| (symbols[at].line, place))
+        .collect();
+    wanted.sort_unstable();
+    let mut texts = vec![String::new(); kept.len()];
+    let mut current = lines.next();
+    for (line, place) in wanted {
+        while current.is_some_and(|(_, number)| number < line) {
+            current = lines.next();
+        }
+        let whole = current.map_or("", |(line, _)| line);
+        texts[place] = shown(whole, settings.max_line_chars);
+    }
+    let shown = kept.iter().zip(texts).map(|(&at, text)| {
+        let symbol = &symbols[at];
+        Shown {
+            line: symbol.line,
+            depth: symbol.depth,
+            kind: symbol.kind,
+            fits: fits(symbol),
+            text: if text.is_empty() {
+                symbol.name.to_string()
+            } else {
+                text
+            },
+            parent: symbol
+                .parent
+                .and_then(|parent| kept.binary_search(&(parent as usize)).ok()),
+        }
+    });
+    Outlined {
+        path: file.shown.clone(),
+        rank,
+        symbols: shown.collect(),
+        total: symbols.len(),
+    }
+}
+
+/// A line of code without the brace at its end.
+fn shown(line: &str, limit: usize) -> String {
+    let bare = line.trim().trim_end_matches(['{', '(']).trim_end();
+    let (start, cut) = clipped(bare, limit);
+    let tail = if cut { "…" } else { "" };
+    format!("{}{tail}", on_one_line(start))
+}
+
+/// How much a file is worth before it is read.
+fn rank(path: &str, focus: &Focus) -> i64 {
+    const ASIDE: [&str; 16] = [
+        "test",
+        "tests",
+        "spec",
+        "specs",
+        "__tests__",
+        "testdata",
+        "fixtures",
+        "bench",
+        "benches",
+        "example",
+        "examples",
+        "vendor",
+        "third_party",
+        "node_modules",
+        "generated",
+        "dist",
+    ];
+    const ENTRIES: [&str; 8] = [
+        "main", "lib", "mod", "index", "app", "__init__", "cli", "readme",
+    ];
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
+    let stem = stem.to_lowercase();
+    let is_aside = path.split('/').any(|part| ASIDE.contains(&part))
+        || stem.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem.ends_with("tests")
+        || ["test.", "spec.", "min."]
+            .iter()
+            .any(|lead| extension.starts_with(lead));
+    let is_data = matches!(
+        extension,
+        "json" | "yaml" | "yml" | "toml" | "md" | "rst" | "lock" | "sql"
+    );
+    let depth = path.matches('/').count().min(12) as i64;
+    let mut rank = 40 - 2 * depth + 10 * i64::from(focus.of_path(path));
+    if is_aside {
+        rank -= 25;
+    }
+    if is_data && stem != "readme" {
+        rank -= 15;
+    }
+    if ENTRIES.contains(&stem.as_str()) {
+        rank += 8;
+    }
+    rank
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+
+    use super::*;
+
+    /// A file that has become something else since it was listed is neither waited for nor followed.
+    #[test]
+    fn only_what_was_listed_is_read() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("a.rs"), "fn outside() {}\n").unwrap();
+        let root = ProjectRoot::open(folder.path()).unwrap();
+        let listed = Listed {
+            shown: "a.rs".to_owned(),
+            path: root.path().join("a.rs"),
+            bytes: 9,
+        };
+        type Make<'a> = &'a dyn Fn(&Path);
+        let makes: [(Make<'_>, Option<&str>); 3] = [
+            (
+                &|path| fs::write(path, "fn a() {}").unwrap(),
+                Some("fn a() {}"),
+            ),
+            (
+                &|path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+                None,
+            ),
+            (
+                &|path| symlink(other.path().join("a.rs"), path).unwrap(),
+                None,
+            ),
+        ];
+        for (make, want) in makes {
+            make(&listed.path);
+            assert_eq!(text_of(&root, &listed, 100).as_deref(), want);
+            fs::remove_file(&listed.path).unwrap();
+        }
+    }
+}

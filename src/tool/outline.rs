@@ -1,0 +1,201 @@
+//! Symbols of a source file: what is defined in it, by which name, from which line to which.
+//!
+//! Pure. A scanner knows strings, comments and brackets (or indentation) of each language well enough to
+//! find definitions and their ends; it is no parser, and code that is broken gives the symbols that
+//! can still be told. A language that it does not know gives none.
+//!
+//! **Invariants:** symbols are in the order of their first lines and form a tree (a child lies within
+//! its parent, and comes after it); time is linear in the text and memory is bounded
+//! ([`MAX_TEXT`], [`MAX_SYMBOLS`], [`MAX_NAME`]), whatever the text.
+
+mod blocks;
+mod collect;
+mod data;
+mod grammar;
+mod head;
+mod indent;
+mod language;
+mod lex;
+mod prose;
+mod quotes;
+mod shell;
+mod sql;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, iter};
+
+use collect::Collector;
+use language::Language;
+
+/// How much of a text is looked at, in bytes.
+pub const MAX_TEXT: usize = 8 * 1024 * 1024;
+/// Most symbols of one text; those that come first.
+pub const MAX_SYMBOLS: usize = 20_000;
+/// Longest name, in characters; more is cut off.
+pub const MAX_NAME: usize = 160;
+
+/// What a symbol is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SymbolKind {
+    /// A function of its own.
+    Function,
+    /// A function of a type.
+    Method,
+    /// A struct, class, enum, record, alias, SQL type.
+    Type,
+    /// A trait, interface or protocol.
+    Interface,
+    /// A block that implements or extends a type: its name is that of the type.
+    Implementation,
+    /// A module, namespace or schema.
+    Module,
+    /// A constant.
+    Constant,
+    /// A variable of the file, or a property of a type.
+    Variable,
+    /// A macro.
+    Macro,
+    /// A table or view of a database.
+    Table,
+    /// A heading of a document; it goes to the end of its section.
+    Heading,
+    /// A key or table at the top of a configuration or data file.
+    Key,
+}
+
+impl SymbolKind {
+    /// One word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Method => "method",
+            Self::Type => "type",
+            Self::Interface => "interface",
+            Self::Implementation => "implementation",
+            Self::Module => "module",
+            Self::Constant => "constant",
+            Self::Variable => "variable",
+            Self::Macro => "macro",
+            Self::Table => "table",
+            Self::Heading => "heading",
+            Self::Key => "key",
+        }
+    }
+}
+
+impl fmt::Display for SymbolKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A definition in a text. Lines count from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    /// What it is.
+    pub kind: SymbolKind,
+    /// Its name alone: `decide`, not `Session::decide`.
+    pub name: Box<str>,
+    /// The type that it belongs to where that is not told by its parent: a receiver in Go, the `Foo`
+    /// of `Foo::bar` in C++, the trait of an implementation in Rust.
+    pub owner: Option<Box<str>>,
+    /// Where its name stands: the line to cite.
+    pub line: u32,
+    /// Its first line, with the comments and attributes right above it.
+    pub first_line: u32,
+    /// Its last line, included.
+    pub last_line: u32,
+    /// What it lies in, by its place in the list.
+    pub parent: Option<u32>,
+    /// How deep it lies: 0 at the top.
+    pub depth: u16,
+}
+
+impl Symbol {
+    /// Whether a line belongs to it.
+    #[must_use]
+    pub fn holds(&self, line: u32) -> bool {
+        (self.first_line..=self.last_line).contains(&line)
+    }
+}
+
+/// All symbols of a text; the path says which language it is in.
+#[must_use]
+pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
+    let text = head_of(text);
+    let Some(language) = Language::of(path, text) else {
+        return Vec::new();
+    };
+    let mut found = Collector::new(text, language);
+    match language {
+        Language::Python | Language::Ruby => indent::scan(language, text, &mut found),
+        Language::Shell => shell::scan(text, &mut found),
+        Language::Sql => sql::scan(text, &mut found),
+        Language::Markdown | Language::Rest => prose::scan(language, text, &mut found),
+        Language::Toml | Language::Yaml | Language::Json => data::scan(language, text, &mut found),
+        Language::Rust
+        | Language::Script
+        | Language::Go
+        | Language::Java
+        | Language::CSharp
+        | Language::Kotlin
+        | Language::Swift
+        | Language::Php
+        | Language::C => blocks::scan(language, text, &mut found),
+    }
+    found.finish()
+}
+
+/// Whether files of this name may have an outline, as far as the name tells.
+#[must_use]
+pub fn knows(path: &str) -> bool {
+    Language::of(path, "").is_some()
+}
+
+/// The innermost symbol that a line belongs to.
+#[must_use]
+pub fn enclosing(symbols: &[Symbol], line: u32) -> Option<&Symbol> {
+    let begun = symbols.partition_point(|symbol| symbol.first_line <= line);
+    let last = symbols.get(begun.checked_sub(1)?)?;
+    lineage(symbols, last).find(|symbol| symbol.holds(line))
+}
+
+/// A symbol, what it lies in, what that lies in, and so on.
+pub fn lineage<'a>(
+    symbols: &'a [Symbol],
+    symbol: &'a Symbol,
+) -> impl Iterator<Item = &'a Symbol> + 'a {
+    iter::successors(Some(symbol), |symbol| symbols.get(symbol.parent? as usize))
+}
+
+/// The name with those of what it lies in before it, outermost first: `Session::decide`,
+/// `Server.Run`, `Guide > Setup`.
+#[must_use]
+pub fn qualified(path: &str, symbols: &[Symbol], symbol: &Symbol) -> String {
+    let joint = match Language::of(path, "") {
+        Some(Language::Rust | Language::C | Language::Php | Language::Ruby) => "::",
+        Some(Language::Markdown | Language::Rest) => " > ",
+        _ => ".",
+    };
+    let mut names: Vec<&str> = lineage(symbols, symbol)
+        .map(|symbol| &*symbol.name)
+        .collect();
+    if symbol.kind != SymbolKind::Implementation
+        && let Some(owner) = &symbol.owner
+    {
+        names.insert(1, owner);
+    }
+    names.reverse();
+    names.join(joint)
+}
+
+/// As much of a text as is looked at.
+fn head_of(text: &str) -> &str {
+    let mut end = text.len().min(MAX_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

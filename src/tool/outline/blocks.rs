@@ -1,0 +1,280 @@
+//! Languages with braces: which blocks are open, and what their statements define.
+//!
+//! **Invariant:** each piece is looked at a bounded number of times, and what is kept of open blocks is
+//! bounded by [`MAX_OPEN`].
+
+use super::{
+    SymbolKind,
+    collect::{Collector, Definition},
+    grammar::{self, Opening, Role},
+    head::Head,
+    language::Language,
+    lex::{Kind, Lexer, Token},
+};
+
+/// Most blocks within one another that are told apart.
+const MAX_OPEN: usize = 256;
+
+/// Finds the definitions of a text.
+pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
+    let mut lexer = Lexer::new(language, text);
+    let mut blocks = Blocks {
+        language,
+        found,
+        head: Head::default(),
+        open: Vec::new(),
+        too_deep: 0,
+        conditions: Vec::new(),
+        passing: 0,
+        end: 0,
+    };
+    while let Some(token) = lexer.next() {
+        if blocks.found.is_full() {
+            break;
+        }
+        blocks.take(token);
+        blocks.end = token.end().saturating_sub(1);
+    }
+    blocks.end_statement();
+    blocks.close_all();
+}
+
+/// A block that is open.
+struct Block<'a> {
+    role: Role<'a>,
+    /// The number of what it is the body of.
+    symbol: Option<usize>,
+    /// The statement that goes on after it.
+    rest: Option<Head<'a>>,
+    /// Whether `)` ends it.
+    is_group: bool,
+}
+
+struct Blocks<'a, 'f> {
+    language: Language,
+    found: &'f mut Collector<'a>,
+    head: Head<'a>,
+    open: Vec<Block<'a>>,
+    /// Blocks that are open beyond those that are told apart.
+    too_deep: usize,
+    /// How many blocks were open at each `#if`.
+    conditions: Vec<usize>,
+    /// How many `#if` deep it is in code that is passed over.
+    passing: usize,
+    /// The last byte of the last piece.
+    end: usize,
+}
+
+impl<'a> Blocks<'a, '_> {
+    fn take(&mut self, token: Token<'a>) {
+        if token.kind == Kind::Directive {
+            self.directive(token);
+            return;
+        }
+        if self.passing > 0 {
+            return;
+        }
+        if self.too_deep > 0 {
+            match (token.kind, token.text) {
+                (Kind::Sign, "{") => self.too_deep += 1,
+                (Kind::Sign, "}") => self.too_deep -= 1,
+                _ => {}
+            }
+            return;
+        }
+        if token.at_margin && !self.open.is_empty() && begins_anew(self.language, &token) {
+            self.end_statement();
+            self.close_all();
+        } else if token.opens_line
+            && self.head.nest == 0
+            && grammar::breaks(self.language, &self.head, &token)
+        {
+            self.end_statement();
+        }
+        match (token.kind, token.text) {
+            (Kind::Sign, "{") => self.open(token),
+            (Kind::Sign, "}") => self.close(token),
+            (Kind::Sign, ";") if self.head.nest == 0 => self.end_statement(),
+            (Kind::Sign, "(") if self.head.nest == 0 => {
+                match grammar::group(self.language, &self.head, self.place()) {
+                    Some(role) => {
+                        self.head.clear();
+                        self.push(Block {
+                            role,
+                            symbol: None,
+                            rest: None,
+                            is_group: true,
+                        });
+                    }
+                    None => self.head.push(token),
+                }
+            }
+            (Kind::Sign, ")")
+                if self.head.nest == 0 && self.open.last().is_some_and(|block| block.is_group) =>
+            {
+                self.end_statement();
+                self.pop(token.at);
+            }
+            _ => self.head.push(token),
+        }
+    }
+
+    fn place(&self) -> Role<'a> {
+        self.open.last().map_or(Role::File, |block| block.role)
+    }
+
+    fn open(&mut self, token: Token<'a>) {
+        let opening = if self.head.nest > 0 {
+            let calls = self
+                .head
+                .last
+                .is_some_and(|last| last.is("=>") || last.is(")"));
+            Opening::Part(if calls { Role::Function } else { Role::Other })
+        } else {
+            grammar::opening(self.language, &self.head, self.place())
+        };
+        let (role, symbol, goes_on) = match opening {
+            Opening::Body(definition, role) => (role, self.add(definition, token.at), false),
+            Opening::Block(role) => (role, None, false),
+            Opening::Part(role) => (role, None, true),
+        };
+        let head = std::mem::take(&mut self.head);
+        let rest = goes_on.then_some(head);
+        self.push(Block {
+            role,
+            symbol,
+            rest,
+            is_group: false,
+        });
+    }
+
+    fn push(&mut self, block: Block<'a>) {
+        if self.open.len() < MAX_OPEN {
+            self.open.push(block);
+        } else {
+            self.too_deep += 1;
+        }
+    }
+
+    fn close(&mut self, token: Token<'a>) {
+        self.end_statement();
+        while self.open.last().is_some_and(|block| block.is_group) {
+            self.pop(token.at);
+        }
+        if self.open.is_empty() {
+            return;
+        }
+        self.pop(token.at);
+        if !self.head.is_empty() {
+            // The block as a whole is a piece of the statement that it is a part of.
+            self.head.push(token);
+        }
+    }
+
+    fn pop(&mut self, end: usize) {
+        let Some(block) = self.open.pop() else { return };
+        if let Some(symbol) = block.symbol {
+            self.found.end(symbol, end);
+        }
+        self.head = block.rest.unwrap_or_default();
+    }
+
+    fn close_all(&mut self) {
+        while !self.open.is_empty() {
+            self.pop(self.end);
+        }
+        self.head.clear();
+        self.too_deep = 0;
+    }
+
+    fn end_statement(&mut self) {
+        if !self.head.is_empty()
+            && let Some(found) = grammar::ended(self.language, &self.head, self.place())
+        {
+            self.add(found, self.end);
+        }
+        self.head.clear();
+    }
+
+    fn add(&mut self, definition: Definition<'a>, end: usize) -> Option<usize> {
+        let start = self.head.start().unwrap_or(definition.at);
+        self.found.add(definition, start, end)
+    }
+
+    /// `#define` defines; of `#if … #else …` the second part is passed over if the first has opened
+    /// blocks that it would open once more.
+    fn directive(&mut self, token: Token<'a>) {
+        let line = token.text.trim_start_matches('#').trim_start();
+        let length = line.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (word, rest) = line.split_at(length);
+        match word {
+            "if" | "ifdef" | "ifndef" if self.passing > 0 => self.passing += 1,
+            "if" | "ifdef" | "ifndef" => {
+                if self.conditions.len() < MAX_OPEN {
+                    self.conditions.push(self.open.len());
+                }
+                if word == "if" && rest.trim() == "0" {
+                    self.passing = 1;
+                }
+            }
+            "else" | "elif" if self.passing == 1 && self.is_off() => self.passing = 0,
+            "else" | "elif" if self.passing == 0 && self.has_opened() => self.passing = 1,
+            "endif" if self.passing > 1 => self.passing -= 1,
+            "endif" => {
+                self.passing = 0;
+                self.conditions.pop();
+            }
+            "define" if self.passing == 0 && self.language == Language::C => {
+                let name = rest.trim_start();
+                let length = name
+                    .bytes()
+                    .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                    .count();
+                let at = token.end() - name.len();
+                if let Some(name) = name.get(..length) {
+                    let kind = SymbolKind::Macro;
+                    let definition = Definition {
+                        kind,
+                        name,
+                        owner: None,
+                        at,
+                    };
+                    self.found
+                        .add(definition, token.at, token.end().saturating_sub(1));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether blocks are open that were not at the last `#if`.
+    fn has_opened(&self) -> bool {
+        self.conditions
+            .last()
+            .is_some_and(|&open| open != self.open.len())
+    }
+
+    /// Whether what is passed over is an `#if 0`, whose `#else` counts.
+    fn is_off(&self) -> bool {
+        self.conditions.last() == Some(&self.open.len())
+    }
+}
+
+/// Whether a piece at the margin begins a definition of the file, whatever is still open: code that is
+/// broken, or read wrongly, goes wrong only up to here.
+fn begins_anew(language: Language, token: &Token<'_>) -> bool {
+    let words: &[&str] = match language {
+        Language::Rust => &["fn", "pub", "impl", "struct", "enum", "trait", "mod", "use"],
+        Language::Go => &["func", "type", "package", "import"],
+        Language::Script => &[
+            "export",
+            "import",
+            "function",
+            "class",
+            "interface",
+            "namespace",
+        ],
+        _ => return false,
+    };
+    token.is_word() && words.contains(&token.text)
+}

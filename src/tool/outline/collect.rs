@@ -1,0 +1,213 @@
+//! Definitions as scanners find them, and what becomes of them: symbols with lines, in a tree.
+
+use memchr::memchr_iter;
+
+use super::{MAX_NAME, MAX_SYMBOLS, Symbol, SymbolKind, language::Language};
+
+/// How far up comments and their beginnings are looked for, in lines.
+const MAX_COMMENT: usize = 400;
+/// Deepest nesting that is told apart.
+const MAX_DEPTH: u16 = 200;
+
+/// A definition, by places in the text.
+#[derive(Debug)]
+struct Raw<'a> {
+    kind: SymbolKind,
+    name: &'a str,
+    owner: Option<&'a str>,
+    /// Where it begins, its attributes included.
+    start: usize,
+    /// Where its name stands.
+    at: usize,
+    /// Its last byte.
+    end: usize,
+}
+
+/// What a scanner tells of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Definition<'a> {
+    pub(super) kind: SymbolKind,
+    pub(super) name: &'a str,
+    pub(super) owner: Option<&'a str>,
+    /// Where its name stands.
+    pub(super) at: usize,
+}
+
+/// Takes definitions in any order.
+#[derive(Debug)]
+pub(super) struct Collector<'a> {
+    text: &'a str,
+    language: Language,
+    found: Vec<Raw<'a>>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(text: &'a str, language: Language) -> Self {
+        Self {
+            text,
+            language,
+            found: Vec::new(),
+        }
+    }
+
+    /// Takes a definition from `start` to `end` (a place in it, such as its last byte); says by what its
+    /// end can be set later.
+    pub(super) fn add(
+        &mut self,
+        definition: Definition<'a>,
+        start: usize,
+        end: usize,
+    ) -> Option<usize> {
+        let name = definition.name.trim();
+        if name.is_empty() || self.is_full() {
+            return None;
+        }
+        self.found.push(Raw {
+            kind: definition.kind,
+            name: short(name),
+            owner: definition.owner.map(short),
+            start: start.min(definition.at),
+            at: definition.at,
+            end: end.max(definition.at),
+        });
+        Some(self.found.len() - 1)
+    }
+
+    /// Says where the definition ends that [`Self::add`] gave this number.
+    pub(super) fn end(&mut self, which: usize, end: usize) {
+        if let Some(raw) = self.found.get_mut(which) {
+            raw.end = raw.end.max(end);
+        }
+    }
+
+    /// Whether no more are taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= MAX_SYMBOLS
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Symbol> {
+        if self.found.is_empty() {
+            return Vec::new();
+        }
+        let lines = Lines::new(self.text);
+        self.found
+            .sort_by_key(|raw| (raw.start, std::cmp::Reverse(raw.end)));
+        let mut symbols: Vec<Symbol> = Vec::with_capacity(self.found.len());
+        // Those that are not over, with their ends.
+        let mut open: Vec<(u32, usize)> = Vec::new();
+        // Very many may begin on one line.
+        let mut above = (0, 0);
+        for raw in &self.found {
+            while open.last().is_some_and(|&(_, end)| end < raw.start) {
+                open.pop();
+            }
+            let parent = open.last().copied();
+            let (line, last) = (lines.of(raw.at), lines.of(raw.end));
+            let start = lines.of(raw.start);
+            if above.0 != start {
+                above = (start, self.above(&lines, start));
+            }
+            let first = above.1;
+            let mut symbol = Symbol {
+                kind: raw.kind,
+                name: raw.name.into(),
+                owner: raw.owner.map(Into::into),
+                line: number(line),
+                first_line: number(first),
+                last_line: number(last),
+                parent: None,
+                depth: 0,
+            };
+            let mut end = raw.end;
+            if let Some((at, outer_end)) = parent
+                && let Some(outer) = symbols.get(at as usize)
+            {
+                // Scanners of broken code may say otherwise; a tree it is nevertheless.
+                end = end.min(outer_end);
+                symbol.last_line = symbol.last_line.min(outer.last_line);
+                symbol.first_line = symbol.first_line.max(outer.first_line);
+                symbol.parent = Some(at);
+                symbol.depth = (outer.depth + 1).min(MAX_DEPTH);
+            }
+            // A comment between two definitions is of the one below it alone, and order is by first lines.
+            if let Some(before) = symbols.last() {
+                let floor = before.first_line;
+                symbol.first_line = symbol.first_line.max(floor).min(symbol.line.max(floor));
+            }
+            open.push((number(symbols.len()), end));
+            symbols.push(symbol);
+        }
+        symbols
+    }
+
+    /// The first line of the comments right above a line (both from 1).
+    fn above(&self, lines: &Lines<'a>, line: usize) -> usize {
+        let mut first = line;
+        while first > 1 && line - first < MAX_COMMENT {
+            let above = lines.text(first - 1).trim();
+            let is_comment = self.language.comment_marks().iter().any(|mark| {
+                above.starts_with(mark) && !above.starts_with("//!") && !above.starts_with("#!")
+            });
+            if is_comment {
+                first -= 1;
+            } else if self.language.has_block_comments() && above.ends_with("*/") {
+                let begins = (1..first)
+                    .rev()
+                    .take(MAX_COMMENT)
+                    .find(|&at| lines.text(at).contains("/*"));
+                match begins {
+                    Some(at) if lines.text(at).trim_start().starts_with("/*") => first = at,
+                    _ => break,
+                }
+            } else {
+                break;
+            }
+        }
+        first
+    }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+fn short(name: &str) -> &str {
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => &name[..end],
+        None => name,
+    }
+}
+
+/// Where lines begin.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut starts = vec![0];
+        starts.extend(memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
+        Self { text, starts }
+    }
+
+    /// The line of a place, from 1.
+    fn of(&self, at: usize) -> usize {
+        self.starts.partition_point(|&start| start <= at).max(1)
+    }
+
+    /// The text of a line, from 1; of a very long one nothing.
+    fn text(&self, line: usize) -> &'a str {
+        const LONG: usize = 10_000;
+        let start = self
+            .starts
+            .get(line - 1)
+            .copied()
+            .unwrap_or(self.text.len());
+        let end = self.starts.get(line).copied().unwrap_or(self.text.len());
+        if end - start > LONG {
+            return "";
+        }
+        self.text.get(start..end).unwrap_or("")
+    }
+}

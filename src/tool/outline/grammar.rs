@@ -1,0 +1,166 @@
+//! What a statement defines, by language: asked where its body opens, and where it ends without one.
+
+mod c;
+mod go;
+mod java;
+mod keywords;
+mod rust;
+mod script;
+
+use super::{
+    SymbolKind,
+    collect::Definition,
+    head::{Head, Top},
+    language::Language,
+    lex::Token,
+};
+
+/// What a block is, for the definitions in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role<'a> {
+    File,
+    Module,
+    /// The body of a type of this name.
+    Type(&'a str),
+    Function,
+    /// `const (…)` of Go: each line defines one of these.
+    Group(SymbolKind),
+    Other,
+}
+
+impl Role<'_> {
+    /// Whether what is defined in it can be seen from outside.
+    fn is_open(self) -> bool {
+        matches!(self, Self::File | Self::Module)
+    }
+
+    /// What a function in it is.
+    fn function(self) -> SymbolKind {
+        match self {
+            Self::Type(_) => SymbolKind::Method,
+            Self::File | Self::Module | Self::Function | Self::Group(_) | Self::Other => {
+                SymbolKind::Function
+            }
+        }
+    }
+}
+
+/// What a `{` opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening<'a> {
+    /// The body of what its statement defines.
+    Body(Definition<'a>, Role<'a>),
+    /// A block that ends its statement.
+    Block(Role<'a>),
+    /// A part of a statement that goes on after it.
+    Part(Role<'a>),
+}
+
+/// What the `{` after this head opens.
+pub(super) fn opening<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Opening<'a> {
+    let top = head.top();
+    match language {
+        Language::Rust => rust::opening(&top, place),
+        Language::Go => go::opening(head, &top, place),
+        Language::Script => script::opening(head, &top, place),
+        Language::C => c::opening(head, &top, place),
+        Language::Java | Language::CSharp => java::opening(&top, place),
+        _ => keywords::opening(language, &top, place),
+    }
+}
+
+/// What this statement defines, that ended without a body.
+pub(super) fn ended<'a>(
+    language: Language,
+    head: &Head<'a>,
+    place: Role<'a>,
+) -> Option<Definition<'a>> {
+    let top = head.top();
+    match language {
+        Language::Rust => rust::ended(&top, place),
+        Language::Go => go::ended(head, &top, place),
+        Language::Script => script::ended(head, &top, place),
+        Language::C => c::ended(head, &top, place),
+        Language::Java | Language::CSharp => java::ended(&top, place),
+        _ => keywords::ended(language, &top, place),
+    }
+}
+
+/// What the `(` after this head opens, if it is a group of definitions.
+pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
+    match language {
+        Language::Go => go::group(head),
+        Language::Rust => rust::group(head, place),
+        _ => None,
+    }
+}
+
+/// Whether a line break ends the statement of this head, before this piece.
+pub(super) fn breaks(language: Language, head: &Head<'_>, next: &Token<'_>) -> bool {
+    const GOES_ON: [&str; 19] = [
+        "where",
+        "extends",
+        "implements",
+        "throws",
+        "rethrows",
+        "by",
+        "as",
+        "in",
+        "is",
+        "instanceof",
+        "of",
+        "else",
+        "catch",
+        "finally",
+        "async",
+        "satisfies",
+        "get",
+        "set",
+        "constructor",
+    ];
+    let Some(last) = head.last else { return false };
+    let modifiers = match language {
+        Language::Go => return go::breaks(&last),
+        Language::Script => script::MODIFIERS,
+        Language::Kotlin => keywords::KOTLIN,
+        Language::Swift => keywords::SWIFT,
+        _ => return false,
+    };
+    let begins = next.is_word() || matches!(next.text, "@" | "#");
+    let is_value = last.kind != super::lex::Kind::Sign
+        || matches!(last.text, ")" | "]" | "}" | ">" | "?" | "!");
+    let goes_on = GOES_ON.contains(&next.text)
+        && !(next.is("async") || next.is("get") || next.is("set") || next.is("constructor"))
+        || (language == Language::Kotlin && matches!(next.text, "get" | "set" | "constructor"));
+    begins && is_value && !goes_on && {
+        let top = head.top();
+        top.past_prelude(modifiers) < top.0.len()
+    }
+}
+
+fn define<'a>(kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
+    Definition {
+        kind,
+        name: name.text.trim_matches('`'),
+        owner: None,
+        at: name.at,
+    }
+}
+
+/// The role of the body of a symbol.
+fn body<'a>(definition: Definition<'a>) -> Opening<'a> {
+    let role = match definition.kind {
+        SymbolKind::Type | SymbolKind::Interface | SymbolKind::Implementation => {
+            Role::Type(definition.name)
+        }
+        SymbolKind::Module => Role::Module,
+        SymbolKind::Function | SymbolKind::Method => Role::Function,
+        _ => Role::Other,
+    };
+    Opening::Body(definition, role)
+}
+
+/// Whether the top pieces have a sign before another place.
+fn has_before(top: &Top<'_>, text: &str, end: usize) -> bool {
+    top.find(0, text).is_some_and(|at| at < end)
+}

@@ -1,0 +1,293 @@
+//! C and C++, where a function is a name before round brackets.
+
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, has_before};
+use crate::tool::outline::lex::{Kind, Token};
+
+const MODIFIERS: &[&str] = &[
+    "static",
+    "inline",
+    "virtual",
+    "explicit",
+    "friend",
+    "constexpr",
+    "consteval",
+    "extern",
+    "export",
+];
+/// What stands before round brackets and is no function.
+const NO_NAMES: [&str; 20] = [
+    "if",
+    "for",
+    "while",
+    "switch",
+    "catch",
+    "return",
+    "sizeof",
+    "do",
+    "else",
+    "decltype",
+    "alignas",
+    "__attribute__",
+    "__declspec",
+    "noexcept",
+    "throw",
+    "requires",
+    "asm",
+    "defined",
+    "static_assert",
+    "_Static_assert",
+];
+/// What may follow the arguments of a function.
+const TRAILS: [&str; 11] = [
+    "const",
+    "noexcept",
+    "override",
+    "final",
+    "throw",
+    "volatile",
+    "requires",
+    "__attribute__",
+    "mutable",
+    "try",
+    "asm",
+];
+
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+    let at = start(top);
+    if top.is(at, "namespace") {
+        let name = top
+            .path_end(at + 1)
+            .map(|name| define(SymbolKind::Module, name));
+        return name.map_or(Opening::Block(Role::Module), body);
+    }
+    // `extern "C" {` is a block of the file.
+    if top.get(at).is_some_and(|token| token.kind == Kind::Text) {
+        return Opening::Block(place);
+    }
+    if top.is(at, "typedef") {
+        return Opening::Part(Role::Other);
+    }
+    if matches!(place, Role::Function) {
+        let local = a_type(top, at).filter(|_| !top.has("("));
+        return local.map_or(Opening::Block(Role::Function), body);
+    }
+    if let Some((found, after)) = function(top, at, place) {
+        // `Foo::Foo() : a{1}, b{2} {`: the braces of members come first.
+        let in_members = top.is(after, ":") && top.0.last().is_some_and(Token::is_word);
+        return if in_members {
+            Opening::Part(Role::Other)
+        } else {
+            body(found)
+        };
+    }
+    if let Some(found) = of_macro(head, top, at).filter(|_| place.is_open()) {
+        return body(found);
+    }
+    match a_type(top, at) {
+        Some(found) => body(found),
+        None if top.has("=") => Opening::Part(Role::Other),
+        None if top.is_any(at, &["struct", "union", "class"]) => Opening::Part(place),
+        None if top.is(at, "enum") => Opening::Part(Role::Other),
+        None => Opening::Block(Role::Other),
+    }
+}
+
+pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    let at = start(top);
+    if matches!(place, Role::Function | Role::Other | Role::Group(_)) {
+        return None;
+    }
+    if top.is(at, "typedef") {
+        return typedef(head, top);
+    }
+    if top.is(at, "using") {
+        return top
+            .word(at + 1)
+            .filter(|_| top.is(at + 2, "="))
+            .map(|name| define(SymbolKind::Type, name));
+    }
+    let value = top.find(at, "=");
+    if let Some((found, _)) = function(top, at, place).filter(|_| {
+        value.is_none_or(|at| {
+            top.get(at + 1).is_some_and(|token| {
+                token.kind == Kind::Number || token.is("default") || token.is("delete")
+            })
+        })
+    }) {
+        return Some(found);
+    }
+    let end = value.filter(|_| place.is_open() || top.has("constexpr") || top.has("const"))?;
+    let mut name = end.checked_sub(1)?;
+    while name >= 2 && top.is(name, "]") {
+        name -= 2;
+    }
+    let kind = if top.has("const") || top.has("constexpr") {
+        SymbolKind::Constant
+    } else {
+        SymbolKind::Variable
+    };
+    top.word(name)
+        .filter(|_| name > 0)
+        .map(|name| define(kind, name))
+}
+
+/// The place after what only qualifies.
+fn start(top: &Top<'_>) -> usize {
+    let mut at = 0;
+    loop {
+        let before = at;
+        if top.is(at, "template") {
+            at = top.past_angles(at + 1);
+        } else if top.is(at, "[") {
+            at = top.past_group(at);
+        } else if top.is_any(at, &["__attribute__", "__declspec", "alignas"]) {
+            at = top.past_group(at + 1);
+        } else if top.is_any(at, MODIFIERS) {
+            at += 1;
+        } else if top.is_any(at, &["public", "private", "protected"]) && top.is(at + 1, ":") {
+            at += 2;
+        }
+        if at == before {
+            return at;
+        }
+    }
+}
+
+/// `struct name`, `enum class name : int`, `class EXPORT name final : public base`.
+fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    if !top.is_any(at, &["struct", "class", "union", "enum"]) {
+        return None;
+    }
+    let mut next = if top.is_any(at + 1, &["class", "struct"]) {
+        at + 2
+    } else {
+        at + 1
+    };
+    let mut name = None;
+    while let Some(token) = top.get(next) {
+        match token.text {
+            ":" | "{" | "=" => break,
+            "[" | "(" => next = top.past_group(next).max(next + 1),
+            "<" => next = top.past_angles(next),
+            "final" => next += 1,
+            _ => {
+                name = token.is_word().then_some(token).or(name);
+                next += 1;
+            }
+        }
+    }
+    name.map(|name| define(SymbolKind::Type, name))
+}
+
+/// A function, and the place after its arguments.
+fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definition<'a>, usize)> {
+    let mut at = from;
+    let mut found = None;
+    while let Some(token) = top.get(at) {
+        match token.text {
+            "=" if !has_before(top, "operator", at) => break,
+            "<" if !top.is(at.wrapping_sub(1), "operator") => {
+                at = top.past_angles(at);
+                continue;
+            }
+            "(" => {
+                if let Some(definition) = named(top, from, at, place) {
+                    let after = top.past_group(at);
+                    found = Some((definition, after));
+                    // A macro on a line of its own is not what comes after it.
+                    let next = top
+                        .get(after)
+                        .filter(|next| next.opens_line && next.is_word());
+                    let alone = next.is_some_and(|next| !TRAILS.contains(&next.text));
+                    if !alone || top.find(after, "(").is_none() {
+                        return found;
+                    }
+                }
+                at = top.past_group(at).max(at + 1);
+            }
+            _ => at += 1,
+        }
+    }
+    found
+}
+
+/// The function whose arguments open here, by what stands before.
+fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option<Definition<'a>> {
+    let before = open.checked_sub(1).filter(|&at| at >= from)?;
+    let operator = (from..open)
+        .rev()
+        .take(4)
+        .find(|&at| top.is(at, "operator"));
+    let at = operator.unwrap_or(before);
+    let name = top.word(at).filter(|name| !NO_NAMES.contains(&name.text))?;
+    let inverse = at > from && top.is(at - 1, "~");
+    let head = if inverse { at - 1 } else { at };
+    let (owner, first) = owner(top, from, head);
+    // A name alone is a call or a macro, unless it is a constructor.
+    let is_typed = first > from
+        || matches!(place, Role::Type(of) if of == name.text)
+        || owner.is_some()
+        || inverse;
+    if !is_typed {
+        return None;
+    }
+    let kind = if owner.is_some() {
+        SymbolKind::Method
+    } else {
+        place.function()
+    };
+    Some(Definition {
+        owner: owner.map(|token| token.text),
+        ..define(kind, name)
+    })
+}
+
+/// `TEST(Suite, Name) {`, `SYSCALL_DEFINE2(name, …) {`: macros that make a function.
+fn of_macro<'a>(head: &Head<'a>, top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    let name = top
+        .word(at)
+        .filter(|name| !name.text.contains(char::is_lowercase))?;
+    if !top.is(at + 1, "(") || top.0.len() != at + 3 {
+        return None;
+    }
+    let mut words = head.first_group().filter(Token::is_word);
+    let first = words.next().unwrap_or(name);
+    let second = words.next().filter(|_| name.text.starts_with("TEST"));
+    Some(Definition {
+        owner: second.map(|_| first.text),
+        ..define(SymbolKind::Function, second.unwrap_or(first))
+    })
+}
+
+/// `A::B<T>::` before a name: the last of it, and where it begins.
+fn owner<'a>(top: &Top<'a>, from: usize, name: usize) -> (Option<Token<'a>>, usize) {
+    let mut owner = None;
+    let mut first = name;
+    while first >= from + 2 && top.is(first - 1, "::") {
+        let mut at = first - 2;
+        if top.is(at, ">") {
+            while at > from && !top.is(at, "<") {
+                at -= 1;
+            }
+            at = at.saturating_sub(1).max(from);
+        }
+        let Some(word) = top.word(at) else { break };
+        owner = owner.or(Some(word));
+        first = at;
+    }
+    (owner, first)
+}
+
+/// `typedef … name;`, `typedef int (*name)(…);`
+fn typedef<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+    let pointer = head
+        .pieces
+        .windows(2)
+        .find(|two| two[0].token.is("*") && two[0].nest == 1 && two[1].token.is_word());
+    let is_pointer = top.find(0, "(").is_some_and(|at| top.is(at + 2, "("));
+    if let Some(two) = pointer.filter(|_| is_pointer) {
+        return Some(define(SymbolKind::Type, two[1].token));
+    }
+    let last = top.0.iter().rev().find(|token| token.is_word())?;
+    Some(define(SymbolKind::Type, *last))
+}

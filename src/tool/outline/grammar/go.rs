@@ -1,0 +1,91 @@
+//! Go.
+
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
+use crate::tool::outline::lex::{Kind, Token};
+
+pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+    match (
+        definition(head, top, place),
+        top.get(0).map(|first| first.text),
+    ) {
+        (Some(found), _) if matches!(found.kind, SymbolKind::Constant | SymbolKind::Variable) => {
+            Opening::Part(Role::Other)
+        }
+        // The result of a function may be `struct{}` or `interface{}`.
+        (Some(_), Some("func")) if top.0.last().is_some_and(is_type_word) => {
+            Opening::Part(Role::Other)
+        }
+        (Some(found), _) => body(found),
+        (None, Some("func" | "if" | "for" | "switch" | "select" | "go" | "defer" | "else")) => {
+            Opening::Block(Role::Function)
+        }
+        (None, _) if matches!(place, Role::Type(_)) => Opening::Part(Role::Other),
+        (None, _) => Opening::Block(Role::Other),
+    }
+}
+
+pub(super) fn ended<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    definition(head, top, place)
+}
+
+/// `const (`, `var (`, `type (`.
+pub(super) fn group<'a>(head: &Head<'a>) -> Option<Role<'a>> {
+    let [piece] = head.pieces.as_slice() else {
+        return None;
+    };
+    match piece.token.text {
+        "const" => Some(Role::Group(SymbolKind::Constant)),
+        "var" => Some(Role::Group(SymbolKind::Variable)),
+        "type" => Some(Role::Group(SymbolKind::Type)),
+        "import" => Some(Role::Other),
+        _ => None,
+    }
+}
+
+/// As the language itself puts its semicolons.
+pub(super) fn breaks(last: &Token<'_>) -> bool {
+    last.kind != Kind::Sign || matches!(last.text, ")" | "]" | "}")
+}
+
+fn is_type_word(token: &Token<'_>) -> bool {
+    matches!(token.text, "struct" | "interface")
+}
+
+fn definition<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    match (top.get(0)?.text, place) {
+        ("func", Role::File) => function(head, top),
+        ("type", Role::File | Role::Function) => a_type(top, 1),
+        ("const", Role::File) => top.word(1).map(|name| define(SymbolKind::Constant, name)),
+        ("var", Role::File) => top.word(1).map(|name| define(SymbolKind::Variable, name)),
+        (_, Role::Group(SymbolKind::Type)) => a_type(top, 0),
+        (name, Role::Group(kind)) if name != "_" => top.word(0).map(|name| define(kind, name)),
+        // Of an interface: the fields of a struct have no bracket after their names.
+        (_, Role::Type(_)) if top.is(1, "(") => {
+            top.word(0).map(|name| define(SymbolKind::Method, name))
+        }
+        _ => None,
+    }
+}
+
+fn function<'a>(head: &Head<'a>, top: &Top<'a>) -> Option<Definition<'a>> {
+    if let Some(name) = top.word(1) {
+        return Some(define(SymbolKind::Function, name));
+    }
+    let name = top.word(top.past_group(1))?;
+    let receiver = head.first_group().filter(Token::is_word).last();
+    Some(Definition {
+        owner: receiver.map(|token| token.text),
+        ..define(SymbolKind::Method, name)
+    })
+}
+
+fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    let name = top.word(at)?;
+    let after = top.past_group(at + 1);
+    let kind = if top.is(after, "interface") {
+        SymbolKind::Interface
+    } else {
+        SymbolKind::Type
+    };
+    Some(define(kind, name))
+}

@@ -1,0 +1,96 @@
+//! Rust.
+
+use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
+
+const MODIFIERS: &[&str] = &["pub", "default", "async", "unsafe", "crate", "auto", "safe"];
+
+pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
+    let at = keyword(top);
+    if top.is_any(at, &["const", "static", "type", "let", "use"]) {
+        return Opening::Part(Role::Other);
+    }
+    match definition(top, at, place) {
+        Some(found) => body(found),
+        None if top.is(at, "mod") => Opening::Block(Role::Module),
+        // Items of a foreign block are those of the file.
+        None if top.is(at, "extern") => Opening::Block(place),
+        None => Opening::Block(Role::Other),
+    }
+}
+
+pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>> {
+    let at = keyword(top);
+    // A module elsewhere is defined elsewhere.
+    let here = !top.is_any(at, &["mod", "impl"]);
+    here.then(|| definition(top, at, place)).flatten()
+}
+
+/// `cfg_if!(…)` at the top of a file may hold items.
+pub(super) fn group<'a>(head: &Head<'a>, place: Role<'a>) -> Option<Role<'a>> {
+    let is_call = head.last.is_some_and(|last| last.is("!")) && head.pieces.len() <= 8;
+    let is_macro = is_call
+        && head
+            .pieces
+            .first()
+            .is_some_and(|piece| piece.token.is_word());
+    (is_macro && matches!(place, Role::File | Role::Module | Role::Type(_))).then_some(place)
+}
+
+/// The place of the word that says what is defined.
+fn keyword(top: &Top<'_>) -> usize {
+    let mut at = top.past_prelude(MODIFIERS);
+    loop {
+        let next = match top.get(at).map(|token| token.text) {
+            Some("const") if top.is_any(at + 1, &["fn", "unsafe", "async", "extern"]) => at + 1,
+            Some("pub" | "async" | "unsafe" | "default" | "safe") => top.past_group(at + 1),
+            Some("extern") if top.is_any(at + 1, &["fn"]) => at + 1,
+            Some("extern") if top.is(at + 2, "fn") => at + 2,
+            _ => return at,
+        };
+        at = next;
+    }
+}
+
+fn definition<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a>> {
+    let kind = match top.get(at)?.text {
+        "fn" => place.function(),
+        "struct" | "enum" | "type" => SymbolKind::Type,
+        "union" if top.word(at + 1).is_some() => SymbolKind::Type,
+        "trait" => SymbolKind::Interface,
+        "mod" => SymbolKind::Module,
+        "macro" => SymbolKind::Macro,
+        "macro_rules" if top.is(at + 1, "!") => {
+            return top.word(at + 2).map(|name| define(SymbolKind::Macro, name));
+        }
+        "const" | "static" => {
+            let at = if top.is(at + 1, "mut") {
+                at + 2
+            } else {
+                at + 1
+            };
+            let name = top
+                .word(at)
+                .filter(|name| name.text != "_" && top.is(at + 1, ":"))?;
+            return Some(define(SymbolKind::Constant, name));
+        }
+        "impl" => return implementation(top, at + 1),
+        _ => return None,
+    };
+    top.word(at + 1).map(|name| define(kind, name))
+}
+
+/// `impl<…> Trait<…> for Type<…> where …`: named by its type; the trait is its owner.
+fn implementation<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
+    let start = top.past_angles(at);
+    let end = top.find(start, "where").unwrap_or(top.0.len());
+    let of = (start..end).find(|&at| top.is(at, "for") && !top.is(at + 1, "<"));
+    let owner = of.and_then(|_| top.path_end(start));
+    let name = match of {
+        Some(of) => top.path_end(of + 1).or(owner)?,
+        None => top.path_end(start)?,
+    };
+    Some(Definition {
+        owner: owner.map(|token| token.text),
+        ..define(SymbolKind::Implementation, name)
+    })
+}

@@ -1,0 +1,364 @@
+//! The pieces of code in a language with braces: words, texts, numbers and single signs, without
+//! comments. Texts are one piece, whatever is in them.
+//!
+//! **Invariant:** linear: what has no end is searched for an end a bounded number of times.
+
+use memchr::memchr;
+
+use super::{language::Language, quotes};
+
+/// How many texts without an end are tried; behind them quotes are signs.
+const TRIES: u32 = 32;
+/// How many regular expressions without an end; they are short.
+const SLIPS: u32 = 10_000;
+
+/// What a piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Word,
+    Number,
+    Text,
+    /// One sign, or `->`, `=>`, `::`.
+    Sign,
+    /// A line of the preprocessor.
+    Directive,
+}
+
+/// A piece of code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind,
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+    /// Whether it is the first of its line.
+    pub(super) opens_line: bool,
+    /// Whether it stands at the very beginning of its line.
+    pub(super) at_margin: bool,
+}
+
+impl Token<'_> {
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.text == text && self.kind != Kind::Text
+    }
+
+    pub(super) fn is_word(&self) -> bool {
+        self.kind == Kind::Word
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.at + self.text.len()
+    }
+}
+
+/// Reads pieces one after the other.
+pub(super) struct Lexer<'a> {
+    language: Language,
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    opens_line: bool,
+    /// The last piece, in two ways that tell a regular expression from a division.
+    after_value: bool,
+    after_less: bool,
+    tries: u32,
+    slips: u32,
+    lines: quotes::OnLine,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(language: Language, text: &'a str) -> Self {
+        let mut lexer = Self {
+            language,
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            opens_line: true,
+            after_value: false,
+            after_less: false,
+            tries: TRIES,
+            slips: SLIPS,
+            lines: quotes::OnLine::default(),
+        };
+        if text.starts_with('\u{feff}') {
+            lexer.at = 3;
+        }
+        if text[lexer.at..].starts_with("#!") && language != Language::Rust {
+            lexer.skip_line();
+        }
+        if language == Language::Php {
+            lexer.skip_page();
+        }
+        lexer
+    }
+
+    pub(super) fn next(&mut self) -> Option<Token<'a>> {
+        loop {
+            let byte = *self.bytes.get(self.at)?;
+            match byte {
+                b'\n' => {
+                    self.opens_line = true;
+                    self.at += 1;
+                }
+                _ if byte.is_ascii_whitespace() => self.at += 1,
+                b'/' if self.follows(b"//") => self.skip_line(),
+                b'/' if self.follows(b"/*") => {
+                    let nests = matches!(
+                        self.language,
+                        Language::Rust | Language::Kotlin | Language::Swift
+                    );
+                    let end = self.tried(|bytes, at| quotes::comment(bytes, at, nests));
+                    self.at = end.unwrap_or(self.at + 2);
+                }
+                b'#' if self.language == Language::Php && !self.follows(b"#[") => self.skip_line(),
+                b'#' if self.has_directives() && self.opens_line => return Some(self.directive()),
+                b'?' if self.language == Language::Php && self.follows(b"?>") => self.skip_page(),
+                _ => return Some(self.piece(byte)),
+            }
+        }
+    }
+
+    fn piece(&mut self, byte: u8) -> Token<'a> {
+        let start = self.at;
+        let (kind, end) = if let Some(end) = self.quoted(byte) {
+            (Kind::Text, end)
+        } else if self.begins_word(byte) {
+            (Kind::Word, self.word_end(start + 1))
+        } else if byte.is_ascii_digit() {
+            (Kind::Number, self.number_end(start + 1))
+        } else {
+            let two = ["->", "=>", "::"]
+                .iter()
+                .any(|two| self.follows(two.as_bytes()));
+            (Kind::Sign, start + if two { 2 } else { 1 })
+        };
+        self.token(kind, end)
+    }
+
+    fn token(&mut self, kind: Kind, end: usize) -> Token<'a> {
+        let start = self.at;
+        let text = self.text.get(start..end).unwrap_or("");
+        let opens_line = std::mem::take(&mut self.opens_line);
+        let at_margin = opens_line && (start == 0 || self.bytes[start - 1] == b'\n');
+        self.after_value = match kind {
+            Kind::Word => !matches!(
+                text,
+                "return"
+                    | "case"
+                    | "typeof"
+                    | "in"
+                    | "of"
+                    | "do"
+                    | "else"
+                    | "void"
+                    | "yield"
+                    | "await"
+                    | "delete"
+                    | "throw"
+                    | "instanceof"
+                    | "new"
+            ),
+            Kind::Number | Kind::Text => true,
+            Kind::Sign => matches!(text, ")" | "]" | "}"),
+            Kind::Directive => false,
+        };
+        self.after_less = text == "<";
+        self.at = end;
+        // A text of several lines ends in a later one, and what follows there does not open it.
+        Token {
+            kind,
+            text,
+            at: start,
+            opens_line,
+            at_margin,
+        }
+    }
+
+    /// The end of a text that begins here.
+    fn quoted(&mut self, byte: u8) -> Option<usize> {
+        use Language as L;
+        let language = self.language;
+        match (byte, language) {
+            (b'r' | b'b' | b'c', L::Rust) => self.raw_rust().or_else(|| {
+                (byte != b'r' && self.follows(&[byte, b'\'']))
+                    .then(|| quotes::character(self.bytes, self.at + 1))
+                    .flatten()
+            }),
+            (b'R', L::C) if self.follows(b"R\"") => self.tried(quotes::cpp_raw),
+            (b'#', L::Swift) if self.follows(b"#\"") || self.follows(b"##\"") => {
+                self.tried(quotes::hashed)
+            }
+            (b'"', L::Rust | L::Php) => self.tried(|bytes, at| quotes::escaped(bytes, at, b'"')),
+            (b'"', L::Kotlin | L::Swift) => {
+                let mark: &[u8] = if self.follows(b"\"\"\"") {
+                    b"\"\"\""
+                } else {
+                    b"\""
+                };
+                self.tried(|bytes, at| quotes::template(bytes, at, mark, language))
+                    .or_else(|| self.lines.end(self.bytes, self.at, b'"'))
+            }
+            (b'"', L::Java | L::CSharp) if self.follows(b"\"\"\"") => {
+                self.tried(|bytes, at| quotes::until(bytes, at + 3, b"\"\"\""))
+            }
+            (b'@' | b'$', L::CSharp) => {
+                let lead = self.bytes[self.at..]
+                    .iter()
+                    .take(2)
+                    .take_while(|byte| b"@$".contains(byte))
+                    .count();
+                let verbatim = self.bytes[self.at..self.at + lead].contains(&b'@');
+                if self.bytes.get(self.at + lead) != Some(&b'"') {
+                    None
+                } else if self.bytes[self.at + lead..].starts_with(b"\"\"\"") {
+                    self.tried(|bytes, at| quotes::until(bytes, at + lead + 3, b"\"\"\""))
+                } else if verbatim {
+                    self.tried(|bytes, at| quotes::doubled(bytes, at + lead, b'"'))
+                } else {
+                    self.lines.end(self.bytes, self.at + lead, b'"')
+                }
+            }
+            (b'"', _) => self.lines.end(self.bytes, self.at, b'"'),
+            (b'\'', L::Php) => self.tried(|bytes, at| quotes::escaped(bytes, at, b'\'')),
+            (b'\'', L::Script) => self.lines.end(self.bytes, self.at, b'\''),
+            (b'\'', _) => quotes::character(self.bytes, self.at),
+            (b'`', L::Go) => self.tried(|bytes, at| quotes::until(bytes, at + 1, b"`")),
+            (b'`', L::Script) => {
+                self.tried(|bytes, at| quotes::template(bytes, at, b"`", language))
+            }
+            (b'/', L::Script) if !self.after_value && !self.after_less && self.slips > 0 => {
+                let end = quotes::expression(self.bytes, self.at);
+                self.slips -= u32::from(end.is_none());
+                end
+            }
+            (b'<', L::Php) if self.follows(b"<<<") => self.tried(quotes::php_here),
+            _ => None,
+        }
+    }
+
+    fn raw_rust(&mut self) -> Option<usize> {
+        let mut rest = self.bytes[self.at..]
+            .iter()
+            .take(4)
+            .skip_while(|byte| b"brc".contains(byte));
+        let is_raw = matches!(rest.next(), Some(b'"' | b'#'));
+        let named = self.follows(b"r#")
+            && self
+                .bytes
+                .get(self.at + 2)
+                .is_some_and(u8::is_ascii_alphabetic);
+        if !is_raw || named {
+            return None;
+        }
+        if self.follows(b"b\"") || self.follows(b"c\"") {
+            return self.tried(|bytes, at| quotes::escaped(bytes, at + 1, b'"'));
+        }
+        self.tried(quotes::rust_raw)
+    }
+
+    /// Looks for an end that may be far away, or nowhere.
+    fn tried(&mut self, end: impl FnOnce(&'a [u8], usize) -> Option<usize>) -> Option<usize> {
+        if self.tries == 0 {
+            return None;
+        }
+        let found = end(self.bytes, self.at);
+        if found.is_none() {
+            self.tries -= 1;
+        }
+        found
+    }
+
+    fn follows(&self, what: &[u8]) -> bool {
+        self.bytes[self.at..].starts_with(what)
+    }
+
+    fn begins_word(&self, byte: u8) -> bool {
+        let next = self.bytes.get(self.at + 1).copied().unwrap_or(b' ');
+        match byte {
+            b'_' | 0x80.. => true,
+            b'$' => matches!(
+                self.language,
+                Language::Php | Language::Script | Language::Java
+            ),
+            b'#' => {
+                self.language == Language::Script && (next.is_ascii_alphabetic() || next == b'_')
+            }
+            b'`' => matches!(self.language, Language::Kotlin | Language::Swift),
+            _ => byte.is_ascii_alphabetic(),
+        }
+    }
+
+    fn word_end(&mut self, from: usize) -> usize {
+        if self.bytes[from - 1] == b'`' {
+            return self.lines.end(self.bytes, from - 1, b'`').unwrap_or(from);
+        }
+        let from = if self.language == Language::Rust && self.follows(b"r#") {
+            from + 1
+        } else {
+            from
+        };
+        let dollar = matches!(self.language, Language::Script | Language::Java);
+        let rest = &self.bytes[from..];
+        let goes_on = |byte: &&u8| {
+            byte.is_ascii_alphanumeric()
+                || **byte == b'_'
+                || **byte >= 0x80
+                || (dollar && **byte == b'$')
+        };
+        from + rest.iter().take_while(goes_on).count()
+    }
+
+    fn number_end(&self, from: usize) -> usize {
+        let mut at = from;
+        while let Some(&byte) = self.bytes.get(at) {
+            let next = self.bytes.get(at + 1).copied().unwrap_or(b' ');
+            let joins = match byte {
+                b'.' => next.is_ascii_digit(),
+                b'\'' => self.language == Language::C && next.is_ascii_alphanumeric(),
+                _ => byte.is_ascii_alphanumeric() || byte == b'_',
+            };
+            if !joins {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+
+    fn skip_line(&mut self) {
+        let rest = &self.bytes[self.at..];
+        self.at += memchr(b'\n', rest).unwrap_or(rest.len());
+    }
+
+    /// What is outside of `<?php … ?>`.
+    fn skip_page(&mut self) {
+        let rest = &self.bytes[self.at..];
+        let end = memchr::memmem::find(rest, b"<?").map_or(rest.len(), |at| at + 2);
+        self.opens_line = true;
+        self.at += end;
+        for lead in ["php", "="] {
+            if self.follows(lead.as_bytes()) {
+                self.at += lead.len();
+            }
+        }
+    }
+
+    fn has_directives(&self) -> bool {
+        matches!(self.language, Language::C | Language::CSharp)
+    }
+
+    /// A line of the preprocessor, with those that it goes on in.
+    fn directive(&mut self) -> Token<'a> {
+        let mut end = self.at;
+        loop {
+            let rest = &self.bytes[end..];
+            let line = memchr(b'\n', rest).unwrap_or(rest.len());
+            let goes_on = rest[..line].trim_ascii_end().ends_with(b"\\") && line < rest.len();
+            end += line;
+            if !goes_on {
+                break;
+            }
+            end += 1;
+        }
+        self.token(Kind::Directive, end)
+    }
+}

@@ -1,0 +1,284 @@
+//! Where strings, characters and comments end. All functions take the place of their first byte and
+//! give the place after their last one; nothing when there is no end, so that a lone quote in
+//! prose (JSX, broken code) is not taken for the rest of the file.
+
+use memchr::{memchr, memchr2, memchr3, memmem};
+
+use super::language::Language;
+
+/// Longest regular expression that is known as one, in bytes.
+const MAX_EXPRESSION: usize = 1_024;
+
+/// The end of a text between two marks of one byte, with backslashes, on one line.
+pub(super) fn on_line(text: &[u8], start: usize, mark: u8) -> Option<usize> {
+    ended(text, start, mark).ok()
+}
+
+/// The same; without an end, the place where the line ends that was looked through.
+fn ended(text: &[u8], start: usize, mark: u8) -> Result<usize, usize> {
+    let mut at = start + 1;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        match memchr3(mark, b'\\', b'\n', rest).map(|next| at + next) {
+            None => return Err(text.len()),
+            Some(next) if text[next] == b'\n' => return Err(next),
+            Some(next) if text[next] == mark => return Ok(next + 1),
+            Some(next) => at = next + 2,
+        }
+    }
+}
+
+/// [`on_line`] for all marks of a text, in linear time. Where a text has no end on its line, neither has
+/// any that begins behind it with the same mark: what follows is read in the same way.
+#[derive(Debug, Default)]
+pub(super) struct OnLine {
+    /// By mark: up to where there is no end.
+    endless: [usize; 3],
+}
+
+impl OnLine {
+    pub(super) fn end(&mut self, text: &[u8], start: usize, mark: u8) -> Option<usize> {
+        let endless = match mark {
+            b'"' => &mut self.endless[0],
+            b'\'' => &mut self.endless[1],
+            _ => &mut self.endless[2],
+        };
+        if start < *endless {
+            return None;
+        }
+        ended(text, start, mark).map_err(|end| *endless = end).ok()
+    }
+}
+
+/// The same over several lines.
+pub(super) fn escaped(text: &[u8], start: usize, mark: u8) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr2(mark, b'\\', text.get(at..)?)?;
+        if text[at] == mark {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// The same without backslashes; a mark that is doubled is none (`'it''s'`).
+pub(super) fn doubled(text: &[u8], start: usize, mark: u8) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr(mark, text.get(at..)?)? + 1;
+        if text.get(at) != Some(&mark) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// The end of a text that a longer mark ends.
+pub(super) fn until(text: &[u8], start: usize, mark: &[u8]) -> Option<usize> {
+    Some(start + memmem::find(text.get(start..)?, mark)? + mark.len())
+}
+
+/// A comment between `/*` and `*/`; in some languages they nest.
+pub(super) fn comment(text: &[u8], start: usize, nests: bool) -> Option<usize> {
+    if !nests {
+        return until(text, start + 2, b"*/");
+    }
+    let (mut at, mut depth) = (start + 2, 1_usize);
+    loop {
+        at += memchr2(b'*', b'/', text.get(at..)?)?;
+        match text.get(at..at + 2) {
+            Some(b"*/") if depth == 1 => return Some(at + 2),
+            Some(b"*/") => (depth, at) = (depth - 1, at + 2),
+            Some(b"/*") => (depth, at) = (depth + 1, at + 2),
+            _ => at += 1,
+        }
+    }
+}
+
+/// A text with code in it: `${…}` in JavaScript and Kotlin, `\(…)` in Swift. The code may hold texts
+/// again.
+pub(super) fn template(
+    text: &[u8],
+    start: usize,
+    mark: &[u8],
+    language: Language,
+) -> Option<usize> {
+    // What is open: texts by their marks, code by its brackets.
+    let mut open: Vec<Level<'_>> = vec![Level::Text(mark)];
+    let mut at = start + mark.len();
+    let mut lines = OnLine::default();
+    let (brackets, lead): ((u8, u8), &[u8]) = match language {
+        Language::Swift => ((b'(', b')'), b"\\("),
+        _ => ((b'{', b'}'), b"${"),
+    };
+    loop {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        if open.len() > 64 {
+            return None;
+        }
+        match open.last_mut()? {
+            Level::Text(mark) => {
+                if rest.starts_with(mark) {
+                    at += mark.len();
+                    open.pop();
+                    if open.is_empty() {
+                        return Some(at);
+                    }
+                } else if rest.starts_with(lead) {
+                    at += lead.len();
+                    open.push(Level::Code(1));
+                } else if rest[0] == b'\n' && mark == b"\"" {
+                    // Short texts end with their line, and so did this one.
+                    return None;
+                } else if rest[0] == b'\\' && mark.len() == 1 {
+                    at += 2;
+                } else {
+                    at += 1;
+                }
+            }
+            Level::Code(depth) => match rest[0] {
+                b'"' if rest.starts_with(b"\"\"\"") && language != Language::Script => {
+                    open.push(Level::Text(b"\"\"\""));
+                    at += 3;
+                }
+                b'"' if language != Language::Script => {
+                    open.push(Level::Text(b"\""));
+                    at += 1;
+                }
+                b'`' if language == Language::Script => {
+                    open.push(Level::Text(b"`"));
+                    at += 1;
+                }
+                b'"' | b'\'' => at = lines.end(text, at, rest[0]).unwrap_or(at + 1),
+                byte if byte == brackets.0 => {
+                    *depth += 1;
+                    at += 1;
+                }
+                byte if byte == brackets.1 => {
+                    *depth -= 1;
+                    at += 1;
+                    if *depth == 0 {
+                        open.pop();
+                    }
+                }
+                _ => at += 1,
+            },
+        }
+    }
+}
+
+enum Level<'a> {
+    Text(&'a [u8]),
+    Code(u32),
+}
+
+/// `r"…"`, `r#"…"#` and those with `b` or `c` before them.
+pub(super) fn rust_raw(text: &[u8], start: usize) -> Option<usize> {
+    let after = text.get(start..)?;
+    let letters = after
+        .iter()
+        .take_while(|byte| b"brc".contains(byte))
+        .count();
+    if !(1..=2).contains(&letters) || !after[..letters].contains(&b'r') {
+        return None;
+    }
+    hashed(text, start + letters)
+}
+
+/// `"…"`, `#"…"#`, `##"…"##`: without backslashes.
+pub(super) fn hashed(text: &[u8], start: usize) -> Option<usize> {
+    let hashes = text
+        .get(start..)?
+        .iter()
+        .take_while(|&&byte| byte == b'#')
+        .count();
+    if text.get(start + hashes) != Some(&b'"') || hashes > 255 {
+        return None;
+    }
+    let mut mark = vec![b'"'];
+    mark.resize(hashes + 1, b'#');
+    until(text, start + hashes + 1, &mark)
+}
+
+/// `R"tag(…)tag"` of C++, from the `R`.
+pub(super) fn cpp_raw(text: &[u8], start: usize) -> Option<usize> {
+    let rest = text.get(start..)?.strip_prefix(b"R\"")?;
+    let tag = &rest[..memchr(b'(', rest.get(..rest.len().min(18))?)?];
+    let mark = [b")", tag, b"\""].concat();
+    until(text, start + 2 + tag.len() + 1, &mark)
+}
+
+/// `<<<EOT`, `<<<'EOT'` of PHP, from the first `<`: up to the line that begins with the word.
+pub(super) fn php_here(text: &[u8], start: usize) -> Option<usize> {
+    let rest = text.get(start..)?.strip_prefix(b"<<<")?;
+    let line = &rest[..memchr(b'\n', rest)?];
+    let word = line.trim_ascii();
+    let word = word
+        .strip_prefix(b"'")
+        .or(word.strip_prefix(b"\""))
+        .unwrap_or(word);
+    let length = word
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+        .count();
+    let word = word.get(..length).filter(|word| !word.is_empty())?;
+    let mut at = start + 3 + line.len() + 1;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let end = memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        let indent = line
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        if let Some(after) = line[indent..].strip_prefix(word)
+            && !after
+                .first()
+                .is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        {
+            return Some(at + indent + word.len());
+        }
+        at += end + 1;
+    }
+    None
+}
+
+/// A regular expression of JavaScript, from its `/`.
+pub(super) fn expression(text: &[u8], start: usize) -> Option<usize> {
+    let mut in_class = false;
+    let text = &text[..text.len().min(start + MAX_EXPRESSION)];
+    let mut at = start + 1;
+    loop {
+        match *text.get(at)? {
+            b'\n' => return None,
+            b'\\' => at += 1,
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'/' if !in_class => {
+                let flags = text[at + 1..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_alphabetic());
+                return Some(at + 1 + flags.count());
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// A character such as `'a'`, `'\n'` or `'\u{1f980}'`; nothing for a lifetime.
+pub(super) fn character(text: &[u8], start: usize) -> Option<usize> {
+    if text.get(start + 1) == Some(&b'\\') {
+        let line = &text[start..text.len().min(start + 16)];
+        return on_line(line, 0, b'\'').map(|end| start + end);
+    }
+    let first = *text.get(start + 1)?;
+    let width = match first {
+        b'\'' | b'\n' => return None,
+        0..0x80 => 1,
+        0x80..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0.. => 4,
+    };
+    (text.get(start + 1 + width) == Some(&b'\'')).then_some(start + width + 2)
+}

@@ -1,0 +1,345 @@
+//! Tables by language; what holds for any text, broken or not; bounds.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::*;
+
+mod braces;
+mod lines;
+mod typed;
+
+/// One line a symbol: its kind and name, its first line, that of its name, its last one.
+fn shown(path: &str, text: &str) -> String {
+    let symbols = outline(path, text);
+    let fault = fault(&symbols, text);
+    assert_eq!(fault, None, "{path}");
+    symbols.iter().fold(String::new(), |mut shown, symbol| {
+        let owner = symbol.owner.as_ref().map(|owner| format!("{owner}."));
+        let _ = writeln!(
+            shown,
+            "{}{} {}{} {}:{}-{}",
+            "  ".repeat(symbol.depth.into()),
+            symbol.kind,
+            owner.unwrap_or_default(),
+            symbol.name,
+            symbol.first_line,
+            symbol.line,
+            symbol.last_line
+        );
+        shown
+    })
+}
+
+/// What is not as the module promises.
+fn fault(symbols: &[Symbol], text: &str) -> Option<String> {
+    let lines = text.split('\n').count() as u32;
+    for (at, symbol) in symbols.iter().enumerate() {
+        let wrong = |what: &str| Some(format!("{what}: {symbol:?}"));
+        if symbol.name.trim().is_empty() || symbol.name.chars().count() > MAX_NAME {
+            return wrong("its name");
+        }
+        if symbol.first_line < 1 || symbol.first_line > symbol.line || symbol.line > lines {
+            return wrong("its first line");
+        }
+        if symbol.last_line < symbol.line || symbol.last_line > lines {
+            return wrong("its last line");
+        }
+        if at > 0 && symbols[at - 1].first_line > symbol.first_line {
+            return wrong("its place");
+        }
+        match symbol.parent {
+            None if symbol.depth > 0 => return wrong("its depth"),
+            None => {}
+            Some(parent) => {
+                let outer = &symbols[parent as usize];
+                let is_inside = outer.first_line <= symbol.first_line
+                    && symbol.last_line <= outer.last_line
+                    && (parent as usize) < at;
+                if !is_inside {
+                    return wrong("its parent");
+                }
+            }
+        }
+    }
+    for line in 1..=lines.min(200) {
+        // Of all that hold the line, the one that begins last.
+        let naive = symbols.iter().rfind(|symbol| symbol.holds(line));
+        if enclosing(symbols, line) != naive {
+            return Some(format!("line {line} belongs to {naive:?}"));
+        }
+    }
+    None
+}
+
+const PATHS: [&str; 19] = [
+    "a.rs", "a.py", "a.tsx", "a.go", "a.java", "a.cs", "a.kt", "a.swift", "a.php", "a.c", "a.rb",
+    "a.sh", "a.sql", "a.md", "a.rst", "a.toml", "a.yaml", "a.json", "a.txt",
+];
+
+const PIECES: [&str; 80] = [
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "<",
+    ">",
+    ";",
+    ":",
+    ",",
+    ".",
+    "=",
+    "=>",
+    "->",
+    "::",
+    "#",
+    "@",
+    "!",
+    "\"",
+    "'",
+    "`",
+    "\"\"\"",
+    "'''",
+    "r#\"",
+    "\"#",
+    "R\"(",
+    "<<<A",
+    "${",
+    "\\(",
+    "\\",
+    "$$",
+    "/*",
+    "*/",
+    "//",
+    "--",
+    "/",
+    "\n",
+    "\n",
+    "\n",
+    "\n    ",
+    "\n\t",
+    " ",
+    " ",
+    " ",
+    "fn ",
+    "impl ",
+    "for ",
+    "struct ",
+    "class ",
+    "def ",
+    "func ",
+    "function ",
+    "type ",
+    "const ",
+    "export default ",
+    "fun ",
+    "enum ",
+    "interface ",
+    "namespace ",
+    "typedef ",
+    "create table ",
+    "begin",
+    "end",
+    "operator",
+    "template<",
+    "#if 0",
+    "#else",
+    "#endif",
+    "#define ",
+    "```",
+    "===",
+    "=======\n",
+    "<<<<<<< a\n",
+    "---",
+    "a",
+    "b1",
+    "é🦀",
+    "\0",
+    "\r\n",
+];
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_tree(
+        path in proptest::sample::select(&PATHS[..]),
+        pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..120),
+    ) {
+        let text = pieces.concat();
+        let symbols = outline(path, &text);
+        prop_assert_eq!(fault(&symbols, &text), None, "{}: {:?}", path, text);
+    }
+
+    #[test]
+    fn any_bytes_give_a_tree(
+        path in proptest::sample::select(&PATHS[..]),
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let text = String::from_utf8_lossy(&bytes);
+        prop_assert_eq!(fault(&outline(path, &text), &text), None, "{}: {:?}", path, text);
+    }
+}
+
+#[test]
+fn code_that_is_cut_anywhere_gives_what_comes_before() {
+    let text = "fn first() {\n    one();\n}\n\nstruct Second {\n    a: u8,\n}\n\nfn third() { let a = \"x\";";
+    for end in (0..=text.len()).filter(|&end| text.is_char_boundary(end)) {
+        let symbols = outline("a.rs", &text[..end]);
+        assert_eq!(fault(&symbols, &text[..end]), None, "{end}");
+        let first = symbols.first().map(|symbol| &*symbol.name);
+        assert!(end < 12 || first == Some("first"), "{end}: {symbols:?}");
+    }
+}
+
+#[test]
+fn what_is_broken_ends_at_the_next_definition_at_the_margin() {
+    for (path, text, want) in [
+        (
+            "a.rs",
+            "fn a() {\n  if x {\n}\n\nfn b() {\n}\n",
+            "function a 1:1-3\nfunction b 5:5-6\n",
+        ),
+        (
+            "a.js",
+            "function a() {\n  `${x\n}\n\nexport function b() {\n}\n",
+            "function a 1:1-3\nfunction b 5:5-6\n",
+        ),
+        (
+            "a.go",
+            "func a() {\n  x := \"{\n  {\n\nfunc b() {\n}\n",
+            "function a 1:1-3\nfunction b 5:5-6\n",
+        ),
+        (
+            "a.py",
+            "def a():\n    x = (1,\n\ndef b():\n    pass\n",
+            "function a 1:1-2\nfunction b 4:4-5\n",
+        ),
+    ] {
+        assert_eq!(shown(path, text), want, "{path}");
+    }
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let many = "fn f() {}\n".repeat(30_000);
+    assert_eq!(outline("a.rs", &many).len(), MAX_SYMBOLS);
+    let deep = format!(
+        "fn a() {}{}",
+        "{ fn b() ".repeat(20_000),
+        "}".repeat(20_000)
+    );
+    assert_eq!(fault(&outline("a.rs", &deep), &deep), None);
+    let long = format!("fn {}() {{}}", "x".repeat(200_000));
+    assert_eq!(outline("a.rs", &long)[0].name.len(), MAX_NAME);
+    let minified = "function a(b){return b/2},".repeat(10_000);
+    assert!(outline("a.js", &minified).len() <= MAX_SYMBOLS);
+    let beyond = format!("{}\nfn late() {{}}\n", " ".repeat(MAX_TEXT));
+    assert_eq!(outline("a.rs", &beyond), []);
+}
+
+/// As above.
+#[test]
+fn what_has_no_end_on_its_line_is_looked_at_once() {
+    for (name, path, head, piece, tail) in [
+        ("C", "a.c", "", "\\\"", ""),
+        ("JavaScript", "a.js", "", "\\\"", ""),
+        ("apostrophes", "a.js", "", "\\'", ""),
+        ("texts in templates", "a.js", "`${", "\\'", ""),
+        ("C#", "a.cs", "", "\\$\"", ""),
+        ("Kotlin", "a.kt", "", "\\\"", ""),
+        ("names of Kotlin", "a.kt", "", "\\`", ""),
+        ("JSON", "a.json", "", "\\\"", ""),
+        (
+            "comments above one line",
+            "a.js",
+            "",
+            "//\n",
+            &"function a(){}".repeat(4_000),
+        ),
+        (
+            "comments that are none",
+            "a.php",
+            "<?php\n",
+            "#[A] function a(){}\n",
+            "",
+        ),
+    ] {
+        let text = format!("{head}{}{tail}", piece.repeat(200_000 / piece.len()));
+        let symbols = outline(path, &text);
+        assert_eq!(fault(&symbols, &text), None, "{name}");
+    }
+}
+
+/// Each would take minutes if its time grew with the square of its length.
+#[test]
+fn what_never_ends_is_not_looked_for_again_and_again() {
+    for (name, path, piece) in [
+        ("quotes", "a.js", "'\n"),
+        ("templates", "a.js", "x = `${ '\n"),
+        ("nested templates", "a.kt", "\"${ "),
+        ("classes of expressions", "a.js", "([/["),
+        ("comments", "a.rs", "/* "),
+        ("raw texts", "a.rs", "r#\" "),
+        ("raw texts of C++", "a.cpp", "R\"( "),
+        ("here documents", "a.php", "<?php <<<A\n"),
+        ("dollars", "a.sql", "$a$ $b$ "),
+        ("generics", "a.cpp", "a<b<c "),
+        ("generics of a head", "a.java", "<a "),
+        ("headings", "a.md", "a\n=\n"),
+        ("comments above", "a.rs", "*/\nfn f() {}\n"),
+        ("attributes", "a.rs", "#[a(b)]\n"),
+        ("braces in brackets", "a.js", "({"),
+        ("keys", "a.json", "{\"a\":"),
+    ] {
+        let text = piece.repeat(100_000 / piece.len());
+        let symbols = outline(path, &text);
+        assert!(symbols.len() <= MAX_SYMBOLS, "{name}");
+    }
+}
+
+#[test]
+fn languages_are_known_by_name_or_first_line() {
+    for (path, text, finds) in [
+        ("src/A.RS", "fn a() {}", true),
+        ("bin/tool", "#!/usr/bin/env python3\ndef a(): pass\n", true),
+        ("bin/run", "#!/bin/sh\na() {\n}\n", true),
+        ("Rakefile", "def a\nend\n", true),
+        (".bashrc", "a() {\n}\n", true),
+        ("LICENSE", "def a(): pass\n", false),
+        ("a.txt", "fn a() {}", false),
+        ("a.rs/b", "fn a() {}", false),
+        ("a.rs", "", false),
+    ] {
+        assert_eq!(!outline(path, text).is_empty(), finds, "{path}");
+    }
+}
+
+#[test]
+fn names_are_told_with_what_they_lie_in() {
+    for (path, text, want) in [
+        ("a.rs", "impl A for B { fn c() {} }", vec!["B", "B::c"]),
+        ("a.go", "func (s *Server) Run() {\n}\n", vec!["Server.Run"]),
+        ("a.py", "class A:\n  def b(self): pass\n", vec!["A", "A.b"]),
+        ("a.cpp", "int A::b() { return 1; }", vec!["A::b"]),
+        ("a.md", "# A\n## B\n# C\n", vec!["A", "A > B", "C"]),
+    ] {
+        let symbols = outline(path, text);
+        let names: Vec<String> = symbols
+            .iter()
+            .map(|symbol| qualified(path, &symbols, symbol))
+            .collect();
+        assert_eq!(names, want, "{path}");
+    }
+}
+
+#[test]
+fn a_line_belongs_to_the_innermost_symbol() {
+    let text = "use x;\n/// Doc.\nimpl A {\n    // Why.\n    fn b() {\n    }\n\n    fn c() {}\n}\n";
+    let symbols = outline("a.rs", text);
+    let names: Vec<&str> = (1..=10)
+        .map(|line| enclosing(&symbols, line).map_or("", |symbol| &symbol.name))
+        .collect();
+    assert_eq!(names, ["", "A", "A", "b", "b", "b", "A", "c", "A", ""]);
+}
