@@ -1,0 +1,193 @@
+//! `history_search`: what was changed when, by whom and why, out of the log of the project's git
+//! repository.
+//!
+//! It runs `git` itself, by arguments without a shell, and reads: nothing is fetched, written or
+//! checked out. It shows no differences; what a commit changed is named by its files.
+//!
+//! It is there in every project, so that the list of tools is stable and a profile may name it
+//! anywhere; where there is no repository, or no git, the call says so.
+//!
+//! **Invariants:** what a model writes is never an option, a pattern or a command ([`git`]); only what
+//! concerns the project folder is shown, also where the repository is larger; a call ends with its
+//! deadline or its cancellation, and its process with it; the size of a result is bounded.
+
+mod git;
+mod report;
+mod settings;
+#[cfg(unix)]
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::{sync::Semaphore, time::sleep};
+
+use super::{
+    ProjectRoot, Tool, ToolContext, ToolError, arguments,
+    blocking::withdrawn,
+    schema_of,
+    text::{clipped, quoted},
+};
+use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+
+use git::Git;
+pub use settings::HistorySearchSettings;
+use settings::MOST_COMMITS;
+
+/// Most words of a query.
+const MAX_WORDS: usize = 12;
+/// Longest word or text, in characters.
+const MAX_TEXT: usize = 500;
+
+/// The tool `history_search`.
+#[derive(Debug)]
+pub struct HistorySearch {
+    spec: ToolSpec,
+    git: Arc<Git>,
+    settings: HistorySearchSettings,
+    permits: Arc<Semaphore>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Words that must all stand in the message of a commit, in any case and order. Default: any
+    /// message.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    query: Option<String>,
+    /// Only commits that changed this file or folder, which need not exist any more.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    path: Option<String>,
+    /// Only commits that added or removed this text, such as a line or a name as it stands in a file,
+    /// in any case.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    text: Option<String>,
+    /// Most commits to show.
+    #[serde(default)]
+    #[schemars(with = "u32", range(min = 1, max = 50))]
+    max_results: Option<u32>,
+}
+
+/// A call, understood.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    words: Vec<String>,
+    /// Relative to the project.
+    path: Option<String>,
+    text: Option<String>,
+    commits: usize,
+}
+
+impl HistorySearch {
+    /// A tool for one project. Check the settings first ([`HistorySearchSettings::validate`]).
+    #[must_use]
+    pub fn new(root: ProjectRoot, settings: HistorySearchSettings) -> Self {
+        let description = format!(
+            "Finds commits in the project's git history by words of their messages, by the path that \
+             they changed, or by a text that they added or removed. Each comes with its date, author, \
+             message and files, the newest first, {} at most unless max_results says otherwise. \
+             Without arguments it gives the latest ones.",
+            settings.max_results
+        );
+        let spec = ToolSpec {
+            name: "history_search".to_owned(),
+            description,
+            schema: schema_of::<Arguments>(),
+            serves: ToolNeed::Code,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        };
+        Self {
+            spec,
+            git: Arc::new(Git::new(root)),
+            settings,
+            permits: Arc::new(Semaphore::new(settings.concurrent)),
+        }
+    }
+}
+
+impl Tool for HistorySearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let (git, settings) = (Arc::clone(&self.git), self.settings);
+        let permits = Arc::clone(&self.permits);
+        Box::pin(async move {
+            let arguments: Arguments = arguments::arguments(arguments)?;
+            let wanted = arguments.wanted(git.root(), settings)?;
+            let turn = async {
+                tokio::select! {
+                    permit = permits.acquire() => permit.ok(),
+                    () = sleep(settings.deadline) => None,
+                }
+            };
+            let search = async {
+                let Some(_permit) = turn.await else {
+                    return Err(ToolError::tell(
+                        "too many calls of this tool are running: try again, or go on without it",
+                    ));
+                };
+                let log = git.log(&wanted, settings).await?;
+                Ok(report::report(&wanted, &log, settings))
+            };
+            tokio::select! {
+                biased;
+                () = context.cancelled.cancelled() => Err(withdrawn()),
+                searched = search => searched,
+            }
+        })
+    }
+}
+
+impl Arguments {
+    fn wanted(
+        self,
+        root: &ProjectRoot,
+        settings: HistorySearchSettings,
+    ) -> Result<Wanted, ToolError> {
+        let commits = self.max_results.unwrap_or(settings.max_results);
+        if !(1..=MOST_COMMITS).contains(&commits) {
+            return Err(ToolError::Tell(format!(
+                "`max_results` is {commits}, allowed is 1 to {MOST_COMMITS}: narrow the search instead"
+            )));
+        }
+        let query = self.query.unwrap_or_default();
+        let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
+        if words.len() > MAX_WORDS {
+            return Err(ToolError::Tell(format!(
+                "`query` has more than {MAX_WORDS} words, and a message would have to hold them all: give fewer"
+            )));
+        }
+        let text = self.text.filter(|text| !text.trim().is_empty());
+        for given in words.iter().chain(&text) {
+            if given.contains('\0') || clipped(given, MAX_TEXT).1 {
+                return Err(ToolError::Tell(format!(
+                    "{} is too long, or holds a NUL character: give at most {MAX_TEXT} characters of a line",
+                    quoted(given)
+                )));
+            }
+        }
+        let path = self.path.filter(|path| !path.trim().is_empty());
+        let path = path.map(|path| root.inside(&path)).transpose()?;
+        Ok(Wanted {
+            words,
+            path: path.filter(|path| path != "."),
+            text,
+            commits: commits as usize,
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! What the model reads: commits, and a last line that hides nothing.
+
+use std::fmt::Write as _;
+
+use super::{
+    HistorySearchSettings, Wanted,
+    git::{Log, PART, PARTS},
+};
+use crate::tool::text::{clipped, counted, on_one_line, quoted};
+
+/// Room for the last line, in bytes.
+const NOTES: usize = 3_000;
+
+/// Writes the result of a search.
+pub(super) fn report(wanted: &Wanted, log: &Log, settings: HistorySearchSettings) -> String {
+    let parts: Vec<&str> = log.text.split(PART).skip(1).collect();
+    let mut commits: Vec<&[&str]> = parts.chunks(PARTS).collect();
+    if log.cut || log.stopped {
+        // The last one may be only a part; one that takes all the room is better than none.
+        let whole = commits.last().is_some_and(|last| last.len() == PARTS);
+        let is_kept = whole || (log.cut && commits.len() == 1);
+        if !is_kept {
+            commits.pop();
+        }
+    }
+    let mut text = String::new();
+    let mut shown = 0;
+    for commit in commits.iter().take(wanted.commits) {
+        let block = block(commit, settings);
+        if text.len() + block.len() + NOTES > settings.max_output_bytes.max(NOTES + 1_000) {
+            break;
+        }
+        text.push_str(&block);
+        shown += 1;
+    }
+    text.push_str(&last_line(
+        wanted,
+        log,
+        shown,
+        log.cut || commits.len() > shown,
+    ));
+    text
+}
+
+fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
+    let mut parts = commit.iter();
+    let mut part = || parts.next().map_or("", |part| part.trim());
+    let (hash, date, author, message, files) = (part(), part(), part(), part(), part());
+    let line = |text: &str| {
+        let (start, cut) = clipped(text.trim_end(), settings.max_line_chars);
+        format!("{}{}", on_one_line(start), if cut { "…" } else { "" })
+    };
+    let mut block = format!("commit {} {} {}\n", line(hash), line(date), line(author));
+    let mut lines = message.lines();
+    for text in lines.by_ref().take(settings.max_message_lines) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(block, "    {}", line(text));
+    }
+    let more = lines.count() as u64;
+    if more > 0 {
+        let _ = writeln!(block, "    … {}", counted(more, "more line", "more lines"));
+    }
+    let files: Vec<&str> = files.lines().filter(|file| !file.is_empty()).collect();
+    if !files.is_empty() {
+        let named: Vec<String> = files
+            .iter()
+            .take(settings.max_files)
+            .map(|file| line(file))
+            .collect();
+        let more = (files.len() - named.len()) as u64;
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
+    }
+    // Lines without anything would be told from the end of a commit by nothing.
+    let mut block: String = block
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n");
+    block.push_str("\n\n");
+    block
+}
+
+fn last_line(wanted: &Wanted, log: &Log, shown: usize, more: bool) -> String {
+    let mut of = String::new();
+    if !wanted.words.is_empty() {
+        let _ = write!(
+            of,
+            " with {} in the message",
+            quoted(&wanted.words.join(" "))
+        );
+    }
+    if let Some(text) = &wanted.text {
+        let _ = write!(of, " that added or removed {}", quoted(text));
+    }
+    if let Some(path) = &wanted.path {
+        let _ = write!(of, " that changed {}", quoted(path));
+    }
+    let count = counted(shown as u64, "commit", "commits");
+    let mut notes = vec![match (shown, more) {
+        (_, true) => format!("the newest {count}{of}; there are more: narrow the search"),
+        (0, false) => format!("no commit{of}"),
+        // There may be older ones.
+        (_, false) if log.stopped => format!("the newest {count}{of}"),
+        (_, false) => format!("all {count}{of}"),
+    }];
+    if log.stopped {
+        notes.push("stopped at the deadline: older commits were not looked at".to_owned());
+    }
+    if log.is_shallow {
+        notes.push("the clone is shallow: older commits are not here".to_owned());
+    }
+    notes.join("; ")
+}

@@ -1,0 +1,591 @@
+//! Searches over repositories that are made here, some of them hostile.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::model::{CallId, QueryId, SessionKey, SessionName};
+
+fn git(folder: &Path, date: &str, arguments: &[&str]) {
+    let done = Command::new("git")
+        .args([
+            "-c",
+            "init.defaultBranch=main",
+            "-c",
+            "commit.gpgsign=false",
+        ])
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs([
+            ("GIT_AUTHOR_NAME", "Ada Lovelace"),
+            ("GIT_AUTHOR_EMAIL", "ada@example.org"),
+        ])
+        .envs([
+            ("GIT_COMMITTER_NAME", "Ada Lovelace"),
+            ("GIT_COMMITTER_EMAIL", "ada@example.org"),
+        ])
+        .envs([("GIT_AUTHOR_DATE", date), ("GIT_COMMITTER_DATE", date)])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{arguments:?}: {done:?}");
+}
+
+fn commit(folder: &Path, day: u32, path: &str, text: &str, message: &str) {
+    let date = format!("2024-03-{day:02}T12:00:00+02:00");
+    let file = folder.join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+    git(folder, &date, &["add", "-A", "."]);
+    // A message may be longer than an argument.
+    fs::write(folder.join(".git/message"), message).unwrap();
+    git(folder, &date, &["commit", "-q", "-F", ".git/message"]);
+}
+
+fn repository() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    git(folder.path(), "", &["init", "-q"]);
+    commit(
+        folder.path(),
+        1,
+        "src/a.rs",
+        "fn retry() {}\n",
+        "Add a retry\n\nIt waits a second.",
+    );
+    commit(
+        folder.path(),
+        2,
+        "src/b.rs",
+        "fn other() {}\n",
+        "Other things",
+    );
+    commit(
+        folder.path(),
+        3,
+        "src/a.rs",
+        "fn again() {}\n",
+        "Rename the RETRY, because of [brackets].*",
+    );
+    fs::remove_file(folder.path().join("src/b.rs")).unwrap();
+    commit(folder.path(), 4, "docs/ä b.md", "# Retry\n", "Drop b");
+    folder
+}
+
+fn context(cancelled: CancellationToken) -> ToolContext {
+    ToolContext {
+        call: CallId::new("call"),
+        session: SessionKey::local(SessionName::new("s").unwrap()),
+        query: QueryId(1),
+        cancelled,
+    }
+}
+
+async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
+    let root = ProjectRoot::open(folder).unwrap();
+    let tool = HistorySearch::new(root, HistorySearchSettings::default());
+    tool.call(arguments, context(CancellationToken::new()))
+        .await
+}
+
+/// The first lines of the messages that were found.
+async fn subjects(folder: &Path, arguments: Value) -> Vec<String> {
+    let found = search(folder, arguments).await.unwrap();
+    let mut lines = found.lines();
+    let mut subjects = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with("commit ") {
+            subjects.push(lines.next().unwrap_or("").trim().to_owned());
+        }
+    }
+    subjects
+}
+
+#[tokio::test]
+async fn commits_are_found_by_message_path_and_text() {
+    let folder = repository();
+    let rename = "Rename the RETRY, because of [brackets].*";
+    for (name, arguments, want) in [
+        (
+            "all",
+            json!({}),
+            vec!["Drop b", rename, "Other things", "Add a retry"],
+        ),
+        (
+            "a word, in any case",
+            json!({"query": "retry"}),
+            vec![rename, "Add a retry"],
+        ),
+        (
+            "words of several lines",
+            json!({"query": "second add"}),
+            vec!["Add a retry"],
+        ),
+        ("no pattern", json!({"query": "[brackets].*"}), vec![rename]),
+        (
+            "a file",
+            json!({"path": "src/a.rs"}),
+            vec![rename, "Add a retry"],
+        ),
+        (
+            "a file that is gone",
+            json!({"path": "src/b.rs"}),
+            vec!["Drop b", "Other things"],
+        ),
+        ("a folder", json!({"path": "docs/"}), vec!["Drop b"]),
+        ("no glob", json!({"path": "src/*"}), vec![]),
+        (
+            "a text",
+            json!({"text": "fn retry()"}),
+            vec![rename, "Add a retry"],
+        ),
+        (
+            "all three",
+            json!({"query": "add", "path": "src", "text": "retry"}),
+            vec!["Add a retry"],
+        ),
+        ("nothing", json!({"query": "absent"}), vec![]),
+        ("the newest", json!({"max_results": 1}), vec!["Drop b"]),
+    ] {
+        assert_eq!(subjects(folder.path(), arguments).await, want, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_commit_comes_with_all_that_is_known_of_it() {
+    let folder = repository();
+    let found = search(folder.path(), json!({"query": "waits"}))
+        .await
+        .unwrap();
+    let (first, rest) = found.split_once('\n').unwrap();
+    let words: Vec<&str> = first.split(' ').collect();
+    assert_eq!(words[0], "commit");
+    assert!(
+        words[1].len() >= 7 && words[1].chars().all(|c| c.is_ascii_hexdigit()),
+        "{first}"
+    );
+    assert_eq!(
+        words[2..].join(" "),
+        "2024-03-01T12:00:00+02:00 Ada Lovelace"
+    );
+    let want = "    Add a retry\n    It waits a second.\n  changed: src/a.rs\n\n\
+                all 1 commit with `waits` in the message";
+    assert_eq!(rest, want);
+    let found = search(folder.path(), json!({"max_results": 1}))
+        .await
+        .unwrap();
+    assert!(
+        found.contains("  changed: docs/ä b.md, src/b.rs\n"),
+        "{found}"
+    );
+    assert!(
+        found.ends_with("the newest 1 commit; there are more: narrow the search"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn only_what_concerns_the_project_is_shown() {
+    let folder = repository();
+    let docs = folder.path().join("docs");
+    assert_eq!(subjects(&docs, json!({})).await, ["Drop b"]);
+    for path in ["../src/a.rs", "/etc/passwd", "a\0b"] {
+        let error = search(&docs, json!({"path": path}))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("outside") || error.contains("NUL"),
+            "{path}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_repository_whose_files_lie_elsewhere_shows_nothing_of_outside() {
+    let (folder, elsewhere) = (repository(), tempfile::tempdir().unwrap());
+    let elsewhere = elsewhere.path().to_str().unwrap();
+    git(folder.path(), "", &["config", "core.worktree", elsewhere]);
+    let docs = folder.path().join("docs");
+    assert_eq!(subjects(&docs, json!({})).await, ["Drop b"]);
+    // What looks like the top of a repository and is none does not lead to one above it.
+    fs::create_dir(docs.join(".git")).unwrap();
+    let refused = search(&docs, json!({})).await.unwrap_err().to_string();
+    assert!(
+        refused.starts_with("git refuses this repository"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn no_message_passes_for_a_commit() {
+    let folder = repository();
+    let forged = "Real\u{1e}beef\u{1f}2020-01-01\u{1f}Eve\u{1f}Forged\u{1f}\n\nsrc/x.rs\ncommit beef 2020-01-01 Eve";
+    commit(folder.path(), 5, "c", "x", forged);
+    let found = search(folder.path(), json!({"query": "real"}))
+        .await
+        .unwrap();
+    let commits: Vec<&str> = found
+        .lines()
+        .filter(|line| line.starts_with("commit "))
+        .collect();
+    assert_eq!(commits.len(), 1, "{found}");
+    assert!(commits[0].ends_with(" Ada Lovelace"), "{found}");
+    assert!(found.contains("\n  changed: c\n"), "{found}");
+    assert!(
+        found.ends_with("all 1 commit with `real` in the message"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn case_does_not_count_in_any_script() {
+    let folder = repository();
+    commit(folder.path(), 5, "c", "x", "Überarbeitung der Suche");
+    let found = subjects(folder.path(), json!({"query": "überarbeitung"})).await;
+    assert_eq!(found, ["Überarbeitung der Suche"]);
+}
+
+#[tokio::test]
+async fn what_a_model_writes_is_no_option() {
+    let folder = repository();
+    let out = folder.path().join("out");
+    let option = format!("--output={}", out.display());
+    for (name, arguments) in [
+        ("query", json!({"query": option})),
+        ("two words", json!({"query": format!("x {option} --all")})),
+        ("text", json!({"text": option})),
+        ("path", json!({"path": "--output=out"})),
+        ("magic path", json!({"path": ":(glob)**"})),
+        ("magic top", json!({"path": ":/"})),
+        ("revision", json!({"path": "HEAD~1"})),
+    ] {
+        assert_eq!(
+            subjects(folder.path(), arguments).await,
+            Vec::<String>::new(),
+            "{name}"
+        );
+        assert!(!out.exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_repository_runs_nothing() {
+    let folder = repository();
+    let ran = folder.path().join("ran");
+    let script = folder.path().join("script");
+    fs::write(
+        &script,
+        format!("#!/bin/sh\necho \"$0 $@\" >> '{}'\ncat\n", ran.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script.to_str().unwrap();
+    commit(
+        folder.path(),
+        5,
+        ".gitattributes",
+        "* diff=evil filter=evil\n",
+        "Attributes",
+    );
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "pager.log",
+        "core.sshCommand",
+        "core.askPass",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "gpg.program",
+        "gpg.ssh.program",
+        "credential.helper",
+        "core.editor",
+        "core.alternateRefsCommand",
+        "remote.origin.uploadpack",
+        "alias.log",
+    ] {
+        let value = if key == "alias.log" {
+            format!("!{script}")
+        } else {
+            script.to_owned()
+        };
+        git(folder.path(), "", &["config", key, &value]);
+    }
+    for (key, value) in [
+        ("log.showSignature", "true"),
+        ("log.mailmap", "true"),
+        ("color.ui", "always"),
+        ("format.pretty", "%H"),
+        ("core.hooksPath", "."),
+        ("log.follow", "true"),
+        ("diff.submodule", "diff"),
+        ("log.diffMerges", "on"),
+        ("remote.origin.url", "ext::false"),
+        ("remote.origin.promisor", "true"),
+        ("extensions.partialClone", "origin"),
+        ("protocol.ext.allow", "always"),
+    ] {
+        git(folder.path(), "", &["config", key, value]);
+    }
+    fs::copy(script, folder.path().join("post-index-change")).unwrap();
+    for arguments in [
+        json!({}),
+        json!({"text": "retry"}),
+        json!({"path": "src/a.rs", "text": "fn"}),
+    ] {
+        let found = search(folder.path(), arguments.clone()).await.unwrap();
+        assert!(
+            found.contains("commit ") && !found.contains('\u{1b}'),
+            "{arguments}: {found}"
+        );
+    }
+    // An object that is missing is not fetched.
+    let objects = folder.path().join(".git/objects");
+    for prefix in fs::read_dir(&objects)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
+        if prefix.file_name().is_some_and(|name| name.len() == 2) {
+            fs::remove_dir_all(prefix).unwrap();
+        }
+    }
+    let error = search(folder.path(), json!({"text": "retry"}))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("git refuses this repository"), "{error}");
+    assert!(!ran.exists(), "ran: {}", fs::read_to_string(ran).unwrap());
+}
+
+#[tokio::test]
+async fn what_is_no_whole_repository_is_told() {
+    let none = tempfile::tempdir().unwrap();
+    let error = search(none.path(), json!({}))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("the project is no git repository"),
+        "{error}"
+    );
+
+    let empty = tempfile::tempdir().unwrap();
+    git(empty.path(), "", &["init", "-q"]);
+    let error = search(empty.path(), json!({}))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "the repository has no commits yet");
+
+    let broken = tempfile::tempdir().unwrap();
+    fs::write(broken.path().join(".git"), "gitdir: nowhere\n").unwrap();
+    let error = search(broken.path(), json!({}))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("git refuses this repository"), "{error}");
+
+    let (whole, clones) = (repository(), tempfile::tempdir().unwrap());
+    let from = format!("file://{}", whole.path().display());
+    git(
+        clones.path(),
+        "",
+        &["clone", "-q", "--depth", "2", &from, "shallow"],
+    );
+    let found = search(&clones.path().join("shallow"), json!({}))
+        .await
+        .unwrap();
+    assert!(
+        found.ends_with("all 2 commits; the clone is shallow: older commits are not here"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn long_messages_and_many_files_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    git(folder.path(), "", &["init", "-q"]);
+    for number in 0..30 {
+        fs::write(folder.path().join(format!("f{number:02}")), "x").unwrap();
+    }
+    let message = format!("Long {}\n\n{}", "x".repeat(5_000), "line\n".repeat(5_000));
+    commit(folder.path(), 1, "last", "x", &message);
+    let found = search(folder.path(), json!({})).await.unwrap();
+    assert!(found.contains("… 4990 more lines\n"), "{found}");
+    assert!(found.contains("f06, f07 and 23 more\n"), "{found}");
+    assert!(found.len() < 2_000, "{}", found.len());
+    for day in 2..8 {
+        let message = format!("Huge\n\n{}", "words and words\n".repeat(30_000));
+        commit(folder.path(), day, "last", &day.to_string(), &message);
+    }
+    let found = search(folder.path(), json!({})).await.unwrap();
+    assert!(found.contains("there are more"), "{found}");
+}
+
+#[tokio::test]
+async fn a_git_that_is_missing_or_hangs_is_told() {
+    let folder = repository();
+    let tool = |program: &str, deadline| {
+        let root = ProjectRoot::open(folder.path()).unwrap();
+        let settings = HistorySearchSettings {
+            deadline,
+            ..HistorySearchSettings::default()
+        };
+        let mut tool = HistorySearch::new(root.clone(), settings);
+        tool.git = Arc::new(Git::with_program(root, program.into()));
+        tool
+    };
+    let missing = tool("no-such-git", Duration::from_secs(60));
+    let error = missing
+        .call(json!({}), context(CancellationToken::new()))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with("git is not installed here"),
+        "{error}"
+    );
+
+    let hangs = folder.path().join("hangs");
+    fs::write(&hangs, "#!/bin/sh\nexec tail -f /dev/null\n").unwrap();
+    fs::set_permissions(&hangs, fs::Permissions::from_mode(0o755)).unwrap();
+    let hangs = hangs.to_str().unwrap();
+    let soon = tool(hangs, Duration::from_millis(10));
+    let error = soon
+        .call(json!({}), context(CancellationToken::new()))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with("git did not answer in time"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_leaves_no_process_behind() {
+    let folder = repository();
+    let [pipe, hangs] = ["pipe", "hangs"].map(|name| folder.path().join(name));
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    // The pipe is open as long as the process is there.
+    let script = format!(
+        "#!/bin/sh\nexec 3>'{}'\necho >&3\nexec tail -f /dev/null\n",
+        pipe.display()
+    );
+    fs::write(&hangs, script).unwrap();
+    fs::set_permissions(&hangs, fs::Permissions::from_mode(0o755)).unwrap();
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let mut tool = HistorySearch::new(root.clone(), HistorySearchSettings::default());
+    tool.git = Arc::new(Git::with_program(root, hangs.into()));
+
+    let ((began, begins), (ended, ends)) = (oneshot::channel(), oneshot::channel());
+    thread::spawn(move || {
+        let mut pipe = BufReader::new(fs::File::open(pipe).unwrap());
+        pipe.read_line(&mut String::new()).unwrap();
+        began.send(()).unwrap();
+        pipe.read_to_end(&mut Vec::new()).unwrap();
+        let _ = ended.send(());
+    });
+    let cancelled = CancellationToken::new();
+    let mut call = tool.call(json!({}), context(cancelled.clone()));
+    assert!(futures_util::poll!(&mut call).is_pending());
+    begins.await.unwrap();
+    cancelled.cancel();
+    assert_eq!(call.await, Err(withdrawn()));
+    let gone = tokio::time::timeout(Duration::from_secs(60), ends).await;
+    gone.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_written_by_the_deadline_is_read() {
+    let (mut git, stdout) = tokio::io::duplex(64);
+    tokio::io::AsyncWriteExt::write_all(&mut git, b"so far")
+        .await
+        .unwrap();
+    let mut output = Vec::new();
+    let late = tokio::time::timeout(Duration::from_secs(9), git::read(stdout, &mut output)).await;
+    assert!(late.is_err());
+    assert_eq!(output, b"so far");
+}
+
+#[test]
+fn what_was_found_by_the_deadline_is_shown() {
+    let log = git::Log {
+        text: "\0abc\x002024\0Ada\0First\0\na.rs\n\0def\x002024\0A".to_owned(),
+        stopped: true,
+        ..git::Log::default()
+    };
+    let wanted = Wanted {
+        words: Vec::new(),
+        path: None,
+        text: None,
+        commits: 9,
+    };
+    let found = report::report(&wanted, &log, HistorySearchSettings::default());
+    let want = "commit abc 2024 Ada\n    First\n  changed: a.rs\n\n\
+                the newest 1 commit; stopped at the deadline: older commits were not looked at";
+    assert_eq!(found, want);
+}
+
+#[tokio::test]
+async fn arguments_out_of_range_are_told() {
+    let folder = repository();
+    for (arguments, says) in [
+        (
+            json!({"max_results": 0}),
+            "`max_results` is 0, allowed is 1 to 50",
+        ),
+        (
+            json!({"query": "a ".repeat(13)}),
+            "`query` has more than 12 words",
+        ),
+        (json!({"text": "x".repeat(501)}), "is too long"),
+        (json!({"query": "a\0b"}), "NUL"),
+    ] {
+        let error = search(folder.path(), arguments)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_all_told() {
+    let settings = HistorySearchSettings {
+        max_results: 51,
+        max_files: 0,
+        deadline: Duration::ZERO,
+        ..HistorySearchSettings::default()
+    };
+    let keys: Vec<&str> = settings
+        .validate()
+        .unwrap_err()
+        .iter()
+        .map(|error| error.key)
+        .collect();
+    assert_eq!(keys, ["max_results", "max_files", "deadline"]);
+    assert_eq!(HistorySearchSettings::default().validate(), Ok(()));
+}
