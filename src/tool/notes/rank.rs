@@ -1,0 +1,333 @@
+//! Which sections answer a question best.
+//!
+//! BM25 over the words that tell something, then what the question is after ([`Question::wish`]), and
+//! what holds no longer comes later. Among sections that are about equally good the newer one comes
+//! first. Pure.
+
+use std::cmp::Reverse;
+
+use jiff::civil::Date;
+
+use super::{
+    index::Index,
+    kind::Kind,
+    page::{Page, Unit},
+    question::Question,
+    status,
+};
+
+/// Scores within so much of the best one are equal.
+const STEPS: f32 = 20.0;
+
+/// How much less a decision counts that holds no longer.
+const OVER: f32 = 0.6;
+/// How much less a heading counts that has nothing below it.
+const BARE: f32 = 0.5;
+
+/// Which sections are looked at.
+#[derive(Debug, Default)]
+pub(super) struct Filter {
+    /// In lower case.
+    pub(super) tag: Option<String>,
+    /// A file, or a folder and all below it.
+    pub(super) place: Option<String>,
+    pub(super) from: Option<Date>,
+    pub(super) to: Option<Date>,
+    pub(super) kind: Option<Kind>,
+}
+
+/// A section that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Hit {
+    pub(super) page: usize,
+    pub(super) unit: usize,
+    pub(super) score: f32,
+    /// Which words of the question it has, as bits.
+    pub(super) has: u32,
+}
+
+/// What was found for a question.
+#[derive(Debug, Default)]
+pub(super) struct Ranked {
+    /// The best first.
+    pub(super) hits: Vec<Hit>,
+    /// How much each word of the question tells.
+    pub(super) rarities: Vec<f32>,
+}
+
+impl Filter {
+    /// Whether it takes everything.
+    pub(super) fn is_empty(&self) -> bool {
+        let day = self.from.is_none() && self.to.is_none();
+        day && self.tag.is_none() && self.place.is_none() && self.kind.is_none()
+    }
+
+    fn takes(&self, page: &Page, unit: &Unit) -> bool {
+        let after = |day: &Date| unit.date.is_some_and(|date| date >= *day);
+        let before = |day: &Date| unit.date.is_some_and(|date| date <= *day);
+        let below = |place: &String| {
+            place.is_empty()
+                || page
+                    .path
+                    .strip_prefix(place.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        // `area` also finds `area/sub`.
+        let tagged = |tag: &String| {
+            page.note.tags.iter().any(|own| {
+                own.strip_prefix(tag.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        self.kind.is_none_or(|kind| unit.kind == kind)
+            && self.from.as_ref().is_none_or(after)
+            && self.to.as_ref().is_none_or(before)
+            && self.place.as_ref().is_none_or(below)
+            && self.tag.as_ref().is_none_or(tagged)
+    }
+}
+
+/// The sections that have any of the words, the best first; without words, all that the filter takes,
+/// the newest first.
+pub(super) fn rank(index: &Index, question: &Question, filter: &Filter) -> Ranked {
+    let mut with = vec![0_usize; question.words.len()];
+    let mut found: Vec<(Hit, Vec<f32>)> = Vec::new();
+    for (at, page) in index.pages.iter().enumerate() {
+        for (number, unit) in page.units.iter().enumerate() {
+            let often: Vec<f32> = question
+                .words
+                .iter()
+                .map(|(_, key)| unit.often(*key))
+                .collect();
+            let mut has = 0;
+            for (bit, _) in often.iter().enumerate().filter(|(_, often)| **often > 0.0) {
+                has |= 1 << bit;
+                with[bit] += 1;
+            }
+            if (has != 0 || question.words.is_empty()) && filter.takes(page, unit) {
+                let hit = Hit {
+                    page: at,
+                    unit: number,
+                    score: 0.0,
+                    has,
+                };
+                found.push((hit, often));
+            }
+        }
+    }
+    let rarities: Vec<f32> = with.iter().map(|with| index.corpus.rarity(*with)).collect();
+    let all: f32 = rarities.iter().sum();
+    let mut hits: Vec<Hit> = found
+        .into_iter()
+        .map(|(hit, often)| Hit {
+            score: score(index, question, &hit, &often, (&rarities, all)),
+            ..hit
+        })
+        .collect();
+    sort(index, &mut hits);
+    Ranked { hits, rarities }
+}
+
+fn score(
+    index: &Index,
+    question: &Question,
+    hit: &Hit,
+    often: &[f32],
+    (rarities, all): (&[f32], f32),
+) -> f32 {
+    let page = &index.pages[hit.page];
+    let unit = &page.units[hit.unit];
+    let (mut sum, mut covered) = (0.0, 0.0);
+    for (often, rarity) in often
+        .iter()
+        .zip(rarities)
+        .filter(|(often, _)| **often > 0.0)
+    {
+        sum += index.corpus.score(*rarity, *often, unit.length);
+        covered += rarity;
+    }
+    // Two of the words count for more than one of them twice.
+    let share = if all > 0.0 { covered / all } else { 1.0 };
+    let over = page.status.as_deref().is_some_and(status::is_over);
+    let held_back = if over { OVER } else { 1.0 } * if unit.bare { BARE } else { 1.0 };
+    sum * (0.4 + 0.6 * share) * question.wish(page.kind, unit.kind) * held_back
+}
+
+fn sort(index: &Index, hits: &mut [Hit]) {
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+    let key = |hit: &Hit| {
+        let page = &index.pages[hit.page];
+        let behind = if best > 0.0 {
+            (1.0 - hit.score / best) * STEPS
+        } else {
+            0.0
+        };
+        let day = page.units[hit.unit].date;
+        // To whole numbers, which can be compared; scores are not negative.
+        (
+            behind as u32,
+            Reverse(day),
+            (behind * 1_000.0) as u32,
+            hit.page,
+            hit.unit,
+        )
+    };
+    hits.sort_by_cached_key(key);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::tool::notes::{index::Passed, page::Stamp};
+
+    fn index(files: &[(&str, &str)]) -> Index {
+        let stamp = Stamp {
+            changed: None,
+            size: 0,
+        };
+        let page =
+            |(path, text): &(&str, &str)| Arc::new(Page::read((*path).to_owned(), stamp, text));
+        Index::new(files.iter().map(page).collect(), Passed::default())
+    }
+
+    fn found(index: &Index, question: &str, filter: &Filter) -> Vec<String> {
+        let shown = |hit: Hit| {
+            let page = &index.pages[hit.page];
+            format!("{}:{}", page.path, page.units[hit.unit].first)
+        };
+        rank(index, &Question::of(question), filter)
+            .hits
+            .into_iter()
+            .map(shown)
+            .collect()
+    }
+
+    fn sample() -> Index {
+        index(&[
+            (
+                "CHANGELOG.md",
+                "# Changelog\n## 1.1.0 - 2026-02-01\n- The cache has a limit\n## 1.0.0 - 2026-01-01\n- The cache\n",
+            ),
+            (
+                "docs/adr/0001-cache.md",
+                "---\nstatus: superseded by 2\ndate: 2025-01-01\n---\n# Cache in memory\nWe cache answers, as they cost.\n",
+            ),
+            (
+                "docs/adr/0002-cache.md",
+                "---\nstatus: accepted\ndate: 2025-06-01\n---\n# Cache on disk\nWe cache answers, as they cost.\n",
+            ),
+            (
+                "docs/guide.md",
+                "# Guide\nText.\n## The cache\nThe cache keeps answers. #ops/disk\n",
+            ),
+            (
+                "meetings/2025-05-01.md",
+                "# Weekly\n## Agenda\n- cache\n## Decisions\n- The cache goes to disk\n",
+            ),
+        ])
+    }
+
+    #[test]
+    fn what_a_question_is_after_comes_first() {
+        let index = sample();
+        for (question, first) in [
+            ("the cache keeps answers", "docs/guide.md:3"),
+            ("Why do we cache answers?", "docs/adr/0002-cache.md:5"),
+            (
+                "since which version does the cache have a limit",
+                "CHANGELOG.md:2",
+            ),
+            (
+                "in which meeting was the cache discussed",
+                "meetings/2025-05-01.md:2",
+            ),
+            ("text of the guide", "docs/guide.md:1"),
+        ] {
+            assert_eq!(
+                found(&index, question, &Filter::default())[0],
+                first,
+                "{question}"
+            );
+        }
+        let all = found(&index, "Why do we cache answers?", &Filter::default());
+        let at = |place: &str| all.iter().position(|one| one == place);
+        assert!(
+            at("docs/adr/0002-cache.md:5") < at("docs/adr/0001-cache.md:5"),
+            "{all:?}"
+        );
+    }
+
+    #[test]
+    fn filters_leave_out_the_rest() {
+        let index = sample();
+        let day = |day: &str| day.parse().ok();
+        for (name, filter, want) in [
+            (
+                "tag",
+                Filter {
+                    tag: Some("ops".into()),
+                    ..Filter::default()
+                },
+                vec!["docs/guide.md:3"],
+            ),
+            (
+                "folder",
+                Filter {
+                    place: Some("docs/adr".into()),
+                    ..Filter::default()
+                },
+                vec!["docs/adr/0002-cache.md:5", "docs/adr/0001-cache.md:5"],
+            ),
+            (
+                "no folder",
+                Filter {
+                    place: Some("docs/ad".into()),
+                    ..Filter::default()
+                },
+                vec![],
+            ),
+            (
+                "from",
+                Filter {
+                    from: day("2026-02-01"),
+                    ..Filter::default()
+                },
+                vec!["CHANGELOG.md:2"],
+            ),
+            (
+                "to",
+                Filter {
+                    to: day("2025-01-01"),
+                    ..Filter::default()
+                },
+                vec!["docs/adr/0001-cache.md:5"],
+            ),
+            (
+                "kind",
+                Filter {
+                    kind: Some(Kind::Meeting),
+                    ..Filter::default()
+                },
+                vec!["meetings/2025-05-01.md:2"],
+            ),
+        ] {
+            assert_eq!(found(&index, "cache", &filter), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_newer_of_equals_comes_first_and_so_without_words() {
+        let same = "# Cache\nabout it\n";
+        let index = index(&[
+            ("2024-01-01.md", same),
+            ("2025-01-01.md", same),
+            ("a.md", same),
+        ]);
+        let want = ["2025-01-01.md:1", "2024-01-01.md:1", "a.md:1"];
+        assert_eq!(found(&index, "cache", &Filter::default()), want);
+        assert_eq!(found(&index, "", &Filter::default()), want);
+        assert_eq!(found(&index, "elephants", &Filter::default()), [""; 0]);
+    }
+}

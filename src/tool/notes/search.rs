@@ -1,0 +1,187 @@
+//! The tool `note_search`.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Notes, date,
+    kind::Kind,
+    question::Question,
+    rank::{self, Filter},
+    report,
+    settings::MOST_RESULTS,
+};
+use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::tool::{
+    Tool, ToolContext, ToolError, arguments, blocking::Blocking, schema_of, text::quoted,
+};
+
+/// Longest query, in characters.
+const MAX_QUERY: usize = 1_000;
+
+/// The tool `note_search`.
+#[derive(Debug)]
+pub struct NoteSearch {
+    spec: ToolSpec,
+    notes: Arc<Notes>,
+    blocking: Blocking,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// A question or some words. Sections that have more of them, and rarer ones, come first; for
+    /// "why" decisions do, for "since which version" change logs. Empty, with a filter, it lists the
+    /// newest.
+    query: String,
+    /// Only notes with this tag.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    tag: Option<String>,
+    /// Only this folder or file.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    path: Option<String>,
+    /// Only what is dated on this day or later, such as `2026-03-01`; also a month or a year.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    from: Option<String>,
+    /// Only what is dated on this day, month or year, or earlier.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    to: Option<String>,
+    /// Only decisions (records of them, and such sections of meetings' notes), change logs, notes of
+    /// meetings, or other notes.
+    #[serde(default)]
+    #[schemars(with = "Kind")]
+    kind: Option<Kind>,
+    /// Most sections to show.
+    #[serde(default)]
+    #[schemars(with = "u32", range(min = 1, max = 50))]
+    max_results: Option<u32>,
+}
+
+impl NoteSearch {
+    /// A tool over these notes.
+    #[must_use]
+    pub fn new(notes: Arc<Notes>) -> Self {
+        let settings = notes.settings;
+        let description = format!(
+            "Finds sections of notes and documents (Markdown) that answer a question, the best first, \
+             {} at most unless max_results says otherwise. Knows decision records, change logs and \
+             notes of meetings, with date and status. Each place comes as `path:line: text`, with its \
+             headings, its date, the words found, and the notes that it links to and is linked from: \
+             read on with `note_read`.",
+            settings.max_results
+        );
+        let spec = ToolSpec {
+            name: "note_search".to_owned(),
+            description,
+            schema: schema_of::<Arguments>(),
+            serves: ToolNeed::Vault,
+            effect: ToolEffect::ReadOnly,
+            repeat: ToolRepeat::Safe,
+            approval: ToolApproval::NotNeeded,
+        };
+        let blocking = Blocking::new(settings.concurrent, settings.deadline);
+        Self {
+            spec,
+            notes,
+            blocking,
+        }
+    }
+}
+
+impl Tool for NoteSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let (notes, blocking) = (Arc::clone(&self.notes), self.blocking.clone());
+        Box::pin(async move {
+            let wanted: Arguments = arguments::arguments(arguments)?;
+            blocking
+                .run(context, move |stop| search(&notes, &wanted, stop))
+                .await
+        })
+    }
+}
+
+fn search(
+    notes: &Notes,
+    wanted: &Arguments,
+    stop: &CancellationToken,
+) -> Result<String, ToolError> {
+    if wanted.query.chars().nth(MAX_QUERY).is_some() {
+        return Err(ToolError::Tell(format!(
+            "`query` is longer than {MAX_QUERY} characters: ask for a part of it"
+        )));
+    }
+    let most = wanted.max_results.unwrap_or(notes.settings.max_results);
+    if !(1..=MOST_RESULTS).contains(&most) {
+        return Err(ToolError::Tell(format!(
+            "`max_results` is {most}, allowed is 1 to {MOST_RESULTS}: narrow the query instead"
+        )));
+    }
+    let question = Question::of(&wanted.query);
+    let filter = wanted.filter(notes)?;
+    if question.words.is_empty() && filter.is_empty() {
+        return Err(ToolError::tell(
+            "`query` has no words, and there is no filter: say what to look for",
+        ));
+    }
+    let index = notes.fresh(stop);
+    let ranked = rank::rank(&index, &question, &filter);
+    Ok(report::report(
+        notes,
+        &index,
+        &question,
+        &wanted.query,
+        &ranked,
+        most as usize,
+    ))
+}
+
+impl Arguments {
+    fn filter(&self, notes: &Notes) -> Result<Filter, ToolError> {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let tag = given(&self.tag).map(|tag| tag.trim().trim_matches(['#', '/']).to_lowercase());
+        let place = given(&self.path)
+            .map(|path| notes.place(path.trim()))
+            .transpose()?;
+        Ok(Filter {
+            tag: tag.filter(|tag| !tag.is_empty()),
+            place: place.filter(|place| !place.is_empty()),
+            from: given(&self.from)
+                .map(|from| days("from", &from))
+                .transpose()?
+                .map(|(first, _)| first),
+            to: given(&self.to)
+                .map(|to| days("to", &to))
+                .transpose()?
+                .map(|(_, last)| last),
+            kind: self.kind,
+        })
+    }
+}
+
+/// The first and the last day of what a day, a month or a year names.
+fn days(name: &str, text: &str) -> Result<(Date, Date), ToolError> {
+    date::days_of(text).ok_or_else(|| {
+        ToolError::Tell(format!(
+            "`{name}` is {}, but a day such as `2026-03-01` is wanted",
+            quoted(text)
+        ))
+    })
+}

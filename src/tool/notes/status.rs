@@ -1,0 +1,135 @@
+//! How a decision stands, and of which day a note says that it is. Pure.
+
+use super::{date, kind::plain, note::Note};
+use crate::tool::text::{clipped, on_one_line};
+
+/// Longest status that is kept, in characters.
+const MAX_STATUS: usize = 80;
+/// Lines of a note that may say its status or its date.
+const HEAD: usize = 40;
+/// Longest line that is looked at, in bytes: a status or a date stands in a short one.
+const LONGEST_LINE: usize = 1_024;
+
+/// How a decision stands: by its front matter, a section "Status", or a line `Status: accepted`.
+pub(super) fn status(text: &str, note: &Note) -> Option<String> {
+    let from_section = || {
+        let is_status = |heading: &str| plain(heading) == "status";
+        let section = note
+            .sections
+            .iter()
+            .find(|section| section.heading().is_some_and(is_status))?;
+        let below = (section.last - section.first) as usize;
+        let lines = text.lines().skip(section.first as usize).take(below);
+        lines
+            .filter(|line| line.len() <= LONGEST_LINE)
+            .map(unmarked)
+            .find(|line| !line.is_empty() && !line.starts_with("---"))
+    };
+    let from_line = || labelled(text, "status");
+    let front = note.front.status.clone();
+    let status = front.or_else(from_section).or_else(from_line)?;
+    let status = on_one_line(clipped(status.trim(), MAX_STATUS).0).to_lowercase();
+    (!status.is_empty()).then_some(status)
+}
+
+/// What a line `Date: …` near the beginning says.
+pub(super) fn dated(text: &str) -> Option<jiff::civil::Date> {
+    labelled(text, "date").and_then(|day| date::first_in(&day))
+}
+
+/// Whether something else holds by now.
+pub(super) fn is_over(status: &str) -> bool {
+    [
+        "superseded",
+        "deprecated",
+        "rejected",
+        "obsolete",
+        "withdrawn",
+        "replaced",
+        "ersetzt",
+        "abgelehnt",
+        "veraltet",
+    ]
+    .iter()
+    .any(|word| status.contains(word))
+}
+
+fn labelled(text: &str, label: &str) -> Option<String> {
+    let mut short = text
+        .lines()
+        .take(HEAD)
+        .filter(|line| line.len() <= LONGEST_LINE);
+    short.find_map(|line| {
+        let line = unmarked(line);
+        let (key, value) = line.split_once(':')?;
+        let fits = key.trim().eq_ignore_ascii_case(label);
+        (fits && !value.trim().is_empty()).then(|| value.trim().to_owned())
+    })
+}
+
+/// A line without the marks of lists and emphasis, links by their words.
+fn unmarked(line: &str) -> String {
+    let line = line.trim().trim_start_matches(['-', '*', '+', '>', ' ']);
+    let mut plain = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('[') {
+        plain.push_str(before);
+        let (words, more) = after.split_once(']').unwrap_or((after, ""));
+        plain.push_str(words);
+        rest = match more
+            .strip_prefix('(')
+            .and_then(|target| target.split_once(')'))
+        {
+            Some((_, more)) => more,
+            None => more,
+        };
+    }
+    plain.push_str(rest);
+    plain.replace(['*', '`', '['], "").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_found_where_people_write_it() {
+        for (name, text, want) in [
+            (
+                "front matter",
+                "---\nstatus: Accepted\n---\n",
+                Some("accepted"),
+            ),
+            (
+                "a section",
+                "# A\n## Status\n\nSuperseded by [12. Other](0012-other.md)\n\nmore\n## Context\n",
+                Some("superseded by 12. other"),
+            ),
+            (
+                "a line",
+                "# A\n\n* **Status:** proposed\n",
+                Some("proposed"),
+            ),
+            ("none", "# A\nText.\n", None),
+            ("a section without words", "# A\n## Status\n", None),
+        ] {
+            assert_eq!(status(text, &Note::read(text)).as_deref(), want, "{name}");
+        }
+        assert!(is_over("superseded by 12") && !is_over("accepted"));
+        let day = "2024-05-06".parse().ok();
+        assert_eq!(dated("# 1. A\n\nDate: 2024-05-06\n"), day);
+    }
+
+    /// It would take minutes if its time grew with the square of its length.
+    #[test]
+    fn a_line_of_any_length_is_read_at_once() {
+        let line = "[](".repeat(400_000);
+        for text in [line.clone(), format!("# A\n## Status\n{line}\naccepted\n")] {
+            let status = status(&text, &Note::read("# A\n## Status\nx\ny\n"));
+            assert_eq!(
+                (dated(&text), status.is_some()),
+                (None, text.contains("accepted"))
+            );
+        }
+    }
+}

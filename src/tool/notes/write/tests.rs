@@ -1,0 +1,411 @@
+//! What is written, once, and what is not.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    process::Command,
+};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    model::{CallId, QueryId, SessionKey, SessionName},
+    tool::{NotesSettings, conformance},
+};
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("notes")).unwrap();
+    fs::write(
+        folder.path().join("notes/a.md"),
+        "# Tasks\n\n- one\n\n# Log\n",
+    )
+    .unwrap();
+    fs::write(folder.path().join("other.md"), "# Other\n").unwrap();
+    folder
+}
+
+fn tool(folder: &TempDir) -> NoteWrite {
+    let project = ProjectRoot::open(folder.path()).unwrap();
+    let settings = NotesSettings {
+        max_file_bytes: 100_000,
+        ..NotesSettings::default()
+    };
+    let notes =
+        Notes::open_to_write(&folder.path().join("notes"), Some(&project), settings).unwrap();
+    NoteWrite::new(notes.into()).unwrap()
+}
+
+async fn call(tool: &NoteWrite, arguments: Value) -> Result<String, String> {
+    let context = ToolContext {
+        call: CallId::new("call"),
+        session: SessionKey::local(SessionName::new("s").unwrap()),
+        query: QueryId(1),
+        cancelled: CancellationToken::new(),
+    };
+    tool.call(arguments, context)
+        .await
+        .map_err(|error| error.to_string())
+}
+
+fn text(folder: &TempDir, path: &str) -> String {
+    fs::read_to_string(folder.path().join(path)).unwrap()
+}
+
+/// The names in the folder of notes, hidden ones included.
+fn names(folder: &TempDir) -> Vec<String> {
+    let names = fs::read_dir(folder.path().join("notes")).unwrap();
+    let mut names: Vec<_> = names
+        .map(|name| name.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn only_a_folder_opened_for_it_is_written_to() {
+    let folder = folder();
+    let project = ProjectRoot::open(folder.path()).unwrap();
+    let settings = NotesSettings::default();
+    let of_project = Notes::of_project(project.clone(), settings);
+    assert!(NoteWrite::new(of_project.into()).is_none());
+    let read_only = Notes::open(&folder.path().join("notes"), Some(&project), settings).unwrap();
+    assert!(NoteWrite::new(read_only.into()).is_none());
+    let spec = tool(&folder).spec().clone();
+    assert_eq!(
+        (spec.effect, spec.approval),
+        (ToolEffect::Writes, ToolApproval::Required)
+    );
+}
+
+#[tokio::test]
+async fn a_note_is_made_once() {
+    let folder = folder();
+    let tool = tool(&folder);
+    for note in ["ideas/new/cache", "notes/ideas/new/cache.md"] {
+        let said = call(&tool, json!({"note": note, "text": "# Cache\r\nkeep it"}))
+            .await
+            .unwrap();
+        assert!(
+            said.starts_with("notes/ideas/new/cache.md (lines 1–2 of 2): "),
+            "{said}"
+        );
+        let how = if note.ends_with("md") {
+            "it said so before"
+        } else {
+            "written; its version is "
+        };
+        assert!(said.contains(how), "{said}");
+    }
+    assert_eq!(
+        text(&folder, "notes/ideas/new/cache.md"),
+        "# Cache\nkeep it\n"
+    );
+    let mode = fs::metadata(folder.path().join("notes/ideas/new/cache.md"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o600, 0o600);
+    let other = call(
+        &tool,
+        json!({"note": "ideas/new/cache.md", "text": "# Else\n"}),
+    )
+    .await;
+    assert!(
+        other
+            .unwrap_err()
+            .starts_with("`notes/ideas/new/cache.md` exists already and says something else")
+    );
+    assert_eq!(
+        text(&folder, "notes/ideas/new/cache.md"),
+        "# Cache\nkeep it\n"
+    );
+}
+
+#[tokio::test]
+async fn text_is_added_once_and_the_mode_stays() {
+    let folder = folder();
+    let tool = tool(&folder);
+    let path = folder.path().join("notes/a.md");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let add = json!({"note": "a", "text": "- two", "mode": "append", "section": "tasks"});
+    let said = call(&tool, add.clone()).await.unwrap();
+    assert!(
+        said.starts_with("notes/a.md (lines 4–4 of 6): written"),
+        "{said}"
+    );
+    let again = call(&tool, add).await.unwrap();
+    assert!(
+        again.starts_with("notes/a.md (lines 4–4 of 6): it said so before"),
+        "{again}"
+    );
+    assert_eq!(
+        text(&folder, "notes/a.md"),
+        "# Tasks\n\n- one\n- two\n\n# Log\n"
+    );
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert_eq!(names(&folder), ["a.md"], "nothing is left behind");
+}
+
+/// What a person has agreed to is what is written to.
+#[tokio::test]
+async fn only_the_note_that_is_named_is_added_to() {
+    let folder = folder();
+    let at = |path: &str| folder.path().join("notes").join(path);
+    fs::write(at("C.md"), "# C\n").unwrap();
+    let tool = tool(&folder);
+    let add = |note: &str| json!({"note": note, "text": "more", "mode": "append"});
+    for missing in ["C#.md", "C#", "C|x", "[[C#Usage]]"] {
+        let refused = call(&tool, add(missing)).await.unwrap_err();
+        assert!(refused.starts_with("there is no note `"), "{refused}");
+    }
+    fs::write(at("C#.md"), "# Sharp\n").unwrap();
+    call(&tool, add("C#.md")).await.unwrap();
+    assert_eq!(text(&folder, "notes/C.md"), "# C\n");
+    assert_eq!(text(&folder, "notes/C#.md"), "# Sharp\n\nmore\n");
+    fs::write(at("a.rst"), "A\n=\n").unwrap();
+    for mode in ["append", "replace"] {
+        let version = (mode == "replace").then_some("x");
+        let wanted = json!({"note": "a.rst", "text": "x", "mode": mode, "version": version});
+        let refused = call(&tool, wanted).await.unwrap_err();
+        assert!(
+            refused.starts_with("`notes/a.rst` is no Markdown"),
+            "{refused}"
+        );
+    }
+    assert_eq!(text(&folder, "notes/a.rst"), "A\n=\n");
+}
+
+#[tokio::test]
+async fn only_the_section_that_is_named_is_added_to() {
+    let folder = folder();
+    let before = "# Catalog\nx\n# Work\n## Day\ny\n# Home\n## Day\nz\n";
+    let path = folder.path().join("notes/b.md");
+    let tool = tool(&folder);
+    let add =
+        |section: &str| json!({"note": "b", "text": "more", "mode": "append", "section": section});
+    let write = || fs::write(&path, before).unwrap();
+    write();
+    for (section, says) in [
+        (
+            "Log",
+            "`notes/b.md` has no section `Log`: headings (line): Catalog (1), ",
+        ),
+        (
+            "day",
+            "`notes/b.md` has 2 sections `day`: line 4, `Work › Day`; line 7, `Home › Day`; name one by all \
+             its headings or with its line, such as `Day (4)`",
+        ),
+        ("Day (5)", "`notes/b.md` has no section `Day (5)`"),
+        ("##", "`notes/b.md` has no section `##`"),
+    ] {
+        let refused = call(&tool, add(section)).await.unwrap_err();
+        assert!(refused.starts_with(says), "{section}: {refused}");
+        assert_eq!(text(&folder, "notes/b.md"), before);
+    }
+    for (section, line) in [("Home › Day", 10), ("## Day (4)", 7), ("catalog", 4)] {
+        write();
+        let said = call(&tool, add(section)).await.unwrap();
+        let lines = format!("(lines {line}–{line} of ");
+        assert!(said.contains(&lines), "{section}: {said}");
+    }
+}
+
+/// Between two looks at a note it may become something else.
+#[test]
+fn what_has_become_a_pipe_or_a_link_is_not_read() {
+    let folder = folder();
+    let tool = tool(&folder);
+    let place = tool.folder.place("a.md").unwrap();
+    let path = folder.path().join("notes/a.md");
+    assert!(text_of(&tool.notes, &place).is_ok());
+    fs::remove_file(&path).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let says = "`notes/a.md` cannot be read: it is gone, shut, or no file of the notes any more";
+    let told = |read: Result<String, ToolError>| read.unwrap_err().to_string();
+    assert_eq!(told(text_of(&tool.notes, &place)), says);
+    fs::remove_file(&path).unwrap();
+    symlink(folder.path().join("other.md"), &path).unwrap();
+    assert_eq!(told(text_of(&tool.notes, &place)), says);
+}
+
+#[tokio::test]
+async fn only_what_was_read_is_replaced() {
+    let folder = folder();
+    let tool = tool(&folder);
+    let now = version(&text(&folder, "notes/a.md"));
+    let replace = |version: &str| json!({"note": "a.md", "text": "# New\n", "mode": "replace", "version": version});
+    let refused = call(&tool, replace("000000000000")).await.unwrap_err();
+    assert!(
+        refused.starts_with(&format!(
+            "`notes/a.md` has the version {now}, not `000000000000`"
+        )),
+        "{refused}"
+    );
+    let said = call(&tool, replace(&now)).await.unwrap();
+    assert!(said.contains("(lines 1–1 of 1): written"), "{said}");
+    assert_eq!(text(&folder, "notes/a.md"), "# New\n");
+    // The same call again, as after a crash.
+    let said = call(&tool, replace(&now)).await.unwrap();
+    assert!(said.contains("it said so before"), "{said}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_told_and_not_written() {
+    let folder = folder();
+    let tool = tool(&folder);
+    let at = |path: &str| folder.path().join("notes").join(path);
+    symlink(folder.path().join("other.md"), at("link.md")).unwrap();
+    symlink(folder.path(), at("out")).unwrap();
+    symlink(at("nowhere"), at("lost")).unwrap();
+    fs::write(at("broken.md"), b"# Broken\xff\n").unwrap();
+    fs::write(at("shut.md"), "# Shut\n").unwrap();
+    fs::set_permissions(at("shut.md"), fs::Permissions::from_mode(0o444)).unwrap();
+    fs::write(at("full.md"), "x".repeat(99_999)).unwrap();
+    let long = "x".repeat(MAX_TEXT + 1);
+    let deep = "x/".repeat(20);
+    let before = names(&folder);
+    for (arguments, says) in [
+        (json!({"note": "b", "text": " \n"}), "`text` is empty"),
+        (
+            json!({"note": "b", "text": long}),
+            "`text` has 65537 bytes, allowed are 65536",
+        ),
+        (
+            json!({"note": "b", "text": "a\0"}),
+            "`text` holds a NUL character",
+        ),
+        (
+            json!({"note": "b", "text": "a", "section": "x"}),
+            "`section` goes with the mode `append` only",
+        ),
+        (
+            json!({"note": "b", "text": "a", "version": "x"}),
+            "`version` goes with the mode `replace` only",
+        ),
+        (
+            json!({"note": "a", "text": "a", "mode": "replace"}),
+            "`replace` needs the `version`",
+        ),
+        (
+            json!({"note": "", "text": "a"}),
+            "`note` is empty: give the path of the new note",
+        ),
+        (
+            json!({"note": "b.txt", "text": "a"}),
+            "`b.txt` is no name of a note: it has to end with `.md`",
+        ),
+        (
+            json!({"note": ".git/hooks", "text": "a"}),
+            "`.git/hooks` is no name of a note: none of its parts may be hidden",
+        ),
+        (
+            json!({"note": "a\nb", "text": "a"}),
+            "`a\\nb` is no name of a note",
+        ),
+        (
+            json!({"note": "../other", "text": "a"}),
+            "`../other.md` lies outside",
+        ),
+        (
+            json!({"note": "x/../y.md", "text": "a"}),
+            "`x/../y.md` goes back by `..`: name the place without",
+        ),
+        (
+            json!({"note": "/etc/x", "text": "a"}),
+            "`/etc/x.md` lies outside",
+        ),
+        (
+            json!({"note": "out/b", "text": "a"}),
+            "`out/b.md` lies outside",
+        ),
+        (
+            json!({"note": "lost/b", "text": "a"}),
+            "`lost/b.md` cannot be read: entity not found",
+        ),
+        (
+            json!({"note": "link", "text": "a"}),
+            "`link.md` is no regular file",
+        ),
+        (
+            json!({"note": "a.md/b", "text": "a"}),
+            "`a.md` is no folder",
+        ),
+        (json!({"note": format!("{deep}b"), "text": "a"}), "`x/x/x"),
+        (
+            json!({"note": "b", "text": "a", "mode": "append"}),
+            "there is no note `b`",
+        ),
+        (
+            json!({"note": "other", "text": "a", "mode": "append"}),
+            "there is no note `other`",
+        ),
+        (
+            json!({"note": "a", "text": "a", "mode": "append", "section": "None"}),
+            "`notes/a.md` has no section `None`",
+        ),
+        (
+            json!({"note": "broken", "text": "a", "mode": "append"}),
+            "`notes/broken.md` is not UTF-8",
+        ),
+        (
+            json!({"note": "shut", "text": "a", "mode": "append"}),
+            "`notes/shut.md` cannot be written: permission denied",
+        ),
+        (
+            json!({"note": "full", "text": "a", "mode": "append"}),
+            "`notes/full.md` would be larger than 100000 bytes",
+        ),
+    ] {
+        let told = call(&tool, arguments).await.unwrap_err();
+        assert!(told.starts_with(says), "{says}: {told}");
+    }
+    assert_eq!(names(&folder), before);
+    assert_eq!(text(&folder, "other.md"), "# Other\n");
+    assert_eq!(text(&folder, "notes/a.md"), "# Tasks\n\n- one\n\n# Log\n");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_writes_nothing() {
+    let folder = folder();
+    let tool = tool(&folder);
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let wanted = Arguments {
+        note: "b".to_owned(),
+        text: "x".to_owned(),
+        mode: None,
+        section: None,
+        version: None,
+    };
+    assert_eq!(
+        write(&tool.notes, &tool.folder, &wanted, &stop),
+        Err(withdrawn())
+    );
+    assert_eq!(names(&folder), ["a.md"]);
+}
+
+#[tokio::test]
+async fn it_conforms() {
+    let folder = folder();
+    let canonical = folder.path().canonicalize().unwrap();
+    conformance::conforms(&conformance::Subject {
+        tool: &tool(&folder),
+        // What is there already, so that it is the same twice.
+        works: json!({"note": "a", "text": "- one", "mode": "append", "section": "Tasks"}),
+        host_path: canonical.to_str().unwrap(),
+        max_output: 24 * 1024,
+    })
+    .await;
+}
