@@ -11,7 +11,7 @@ use crate::tool::{
 
 /// A part of the project.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(in crate::tool) struct Place {
     root: PathBuf,
     start: PathBuf,
     globs: Override,
@@ -22,7 +22,10 @@ pub(super) struct Place {
 impl Place {
     /// Finds the place that a model named. What exists under that very name is no glob, brackets
     /// or not (`app/[id]/page.tsx`).
-    pub(super) fn find(root: &ProjectRoot, wanted: Option<&str>) -> Result<Self, ToolError> {
+    pub(in crate::tool) fn find(
+        root: &ProjectRoot,
+        wanted: Option<&str>,
+    ) -> Result<Self, ToolError> {
         let whole = |globs, words| Self {
             root: root.path().to_owned(),
             start: root.path().to_owned(),
@@ -54,12 +57,17 @@ impl Place {
     }
 
     /// Where the walk begins.
-    pub(super) fn start(&self) -> &Path {
+    pub(in crate::tool) fn start(&self) -> &Path {
         &self.start
     }
 
+    /// Whether nothing of the project is left out.
+    pub(super) fn is_whole(&self) -> bool {
+        self.start == self.root && self.globs.is_empty()
+    }
+
     /// Whether a file below the start is meant.
-    pub(super) fn covers(&self, file: &Path) -> bool {
+    pub(in crate::tool) fn covers(&self, file: &Path) -> bool {
         !self.globs.matched(file, false).is_ignore()
     }
 
@@ -80,7 +88,7 @@ impl Place {
     }
 
     /// How the model is told where was looked.
-    pub(super) fn words(&self) -> &str {
+    pub(in crate::tool) fn words(&self) -> &str {
         &self.words
     }
 }

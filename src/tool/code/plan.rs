@@ -5,7 +5,10 @@ use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::words::{Set, Words};
+use super::{
+    index::name_defined,
+    words::{Set, Words},
+};
 use crate::tool::{ToolError, text};
 
 /// Longest query, in characters.
@@ -131,6 +134,19 @@ impl Plan {
         }
     }
 
+    /// Whether a matching line defines what was looked for. For a plain question that is told elsewhere.
+    pub(super) fn defines(&self, line: &[u8]) -> bool {
+        let Aim::Pattern { locators } = &self.aim else {
+            return false;
+        };
+        let Some((start, end)) = name_defined(line) else {
+            return false;
+        };
+        let in_name = |found: regex::bytes::Match<'_>| found.start() < end && found.end() > start;
+        let mut found = locators.iter().flat_map(|regex| regex.find_iter(line));
+        found.any(in_name)
+    }
+
     /// Where in a matching line the match stands, in bytes.
     pub(super) fn locate(&self, line: &[u8]) -> usize {
         let found = match &self.aim {
@@ -227,6 +243,28 @@ mod tests {
         ] {
             let error = Plan::new(query, mode).unwrap_err();
             assert_eq!(error, ToolError::Tell(says.to_owned()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_definition_is_told_from_a_use() {
+        for (query, mode, line, want) in [
+            ("budget", Mode::Literal, "pub fn decide_budget() {", true),
+            ("budget", Mode::Literal, "fn run(budget: u64) {", false),
+            ("budget", Mode::Literal, "    decide_budget();", false),
+            (
+                r"fn \w+_budget",
+                Mode::Regex,
+                "    fn decide_budget() {",
+                true,
+            ),
+            ("crate", Mode::Literal, "pub(crate) fn crate_of() {", true),
+            ("Desk", Mode::Literal, "impl Desk {", true),
+            ("desk", Mode::Literal, "// class desk", false),
+            ("budget", Mode::Words, "fn budget() {", false),
+        ] {
+            let plan = Plan::new(query, mode).unwrap();
+            assert_eq!(plan.defines(line.as_bytes()), want, "{query}: {line}");
         }
     }
 

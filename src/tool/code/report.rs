@@ -6,7 +6,7 @@ use super::{place::Place, scan::FileHits, walk::Tally};
 use crate::tool::text::{counted, quoted};
 
 /// Room for the last line, in bytes.
-const NOTES: usize = 1_536;
+pub(super) const NOTES: usize = 1_536;
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
@@ -120,21 +120,34 @@ fn last_line(
     if tally.stopped {
         notes.push(format!("stopped at the deadline after {searched}"));
     }
+    notes.extend(skipped(
+        [
+            tally.binary,
+            tally.too_big,
+            tally.unreadable,
+            tally.links,
+            tally.special,
+        ],
+        caps.file_bytes,
+    ));
+    notes.join("; ")
+}
+
+/// What was passed over: binary files, too big ones, unreadable ones, links, what is no file.
+pub(super) fn skipped(counts: [u64; 5], file_bytes: u64) -> Option<String> {
+    let [binary, too_big, unreadable, links, special] = counts;
     let skipped: Vec<String> = [
-        (tally.binary, "binary".to_owned()),
-        (tally.too_big, format!("over {}", size(caps.file_bytes))),
-        (tally.unreadable, "unreadable".to_owned()),
-        (tally.links, counted_name(tally.links, "link", "links")),
-        (tally.special, "not regular files".to_owned()),
+        (binary, "binary".to_owned()),
+        (too_big, format!("over {}", size(file_bytes))),
+        (unreadable, "unreadable".to_owned()),
+        (links, counted_name(links, "link", "links")),
+        (special, "not regular files".to_owned()),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} {what}"))
     .collect();
-    if !skipped.is_empty() {
-        notes.push(format!("skipped: {}", skipped.join(", ")));
-    }
-    notes.join("; ")
+    (!skipped.is_empty()).then(|| format!("skipped: {}", skipped.join(", ")))
 }
 
 fn counted_name(count: u64, one: &str, many: &str) -> String {

@@ -4,7 +4,7 @@
 //! lines around a match are at hand. Line ends are made `\n` first: `$` means the same everywhere.
 
 use std::{
-    fs::File,
+    cmp::Reverse,
     io::{self, Read as _},
     path::Path,
 };
@@ -13,12 +13,14 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
-use super::plan::Plan;
-use crate::tool::{ProjectRoot, text::clipped};
+use super::{index::Kind, plan::Plan};
+use crate::tool::{ProjectRoot, guard::path, text::clipped};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How many matches pass between two looks at the stop token.
-const MATCHES_PER_LOOK: usize = 1_024;
+const MATCHES_PER_LOOK: u64 = 1_024;
+/// Most matching lines of a file that are at hand at a time; any line may match.
+const MOST_LINES: usize = 65_536;
 
 /// What one file takes at most, and how much is shown of it.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +92,7 @@ impl<'a> Scanner<'a> {
 
     /// Scans a regular file inside the root.
     pub(super) fn scan(&mut self, path: &Path) -> Scanned {
-        let Ok(file) = File::open(path) else {
+        let Ok(file) = path::open(path) else {
             return Scanned::Unreadable;
         };
         match file.metadata() {
@@ -114,7 +116,9 @@ impl<'a> Scanner<'a> {
         let mut found = Found {
             plan: self.plan,
             stop: self.stop,
+            keep: self.caps.matches,
             lines: Vec::new(),
+            total: 0,
             set: 0,
         };
         let text = self.buffer.strip_prefix(BOM).unwrap_or(&self.buffer);
@@ -135,36 +139,30 @@ impl<'a> Scanner<'a> {
         Scanned::Hits(self.hits(self.root.shown(path), text, found))
     }
 
-    fn hits(&self, path: String, text: &[u8], found: Found<'_>) -> FileHits {
-        let total = found.lines.len() as u64;
+    fn hits(&self, path: String, text: &[u8], mut found: Found<'_>) -> FileHits {
+        found.keep_best();
         let mut lines = found.lines;
-        // Stable: among equals the first ones stay.
-        lines.sort_by_key(|&(count, _)| std::cmp::Reverse(count));
         let top = lines.first().map_or(0, |&(count, _)| count);
         // A line that holds less than half of what the best one holds is noise beside it.
         lines.retain(|&(count, _)| count * 2 >= top);
-        lines.truncate(self.caps.matches);
         let mut best: Vec<u64> = lines.into_iter().map(|(_, number)| number).collect();
         best.sort_unstable();
-        let rank = 2 * top + (found.set | self.plan.path_holds(&path)).count_ones();
+        let held = 2 * top + (found.set | self.plan.path_holds(&path)).count_ones();
+        // Code before its tests, and those before what tools made.
+        let kind = Kind::of(&path).with_text(&String::from_utf8_lossy(text));
+        let rank = held * kind.worth_to_anybody();
         let lines = self.lines_around(text, &best);
         FileHits {
             path,
             rank,
-            total,
+            total: found.total,
             best,
             lines,
         }
     }
 
     fn lines_around(&self, text: &[u8], best: &[u64]) -> Vec<(u64, String)> {
-        let mut starts = vec![0];
-        starts.extend(
-            memchr_iter(b'\n', text)
-                .map(|end| end + 1)
-                .filter(|&at| at < text.len()),
-        );
-        let last = starts.len() as u64;
+        let last = memchr_iter(b'\n', text).count() as u64 + u64::from(!text.ends_with(b"\n"));
         let mut around: Vec<u64> = best
             .iter()
             .flat_map(|&line| {
@@ -173,19 +171,21 @@ impl<'a> Scanner<'a> {
             .collect();
         around.sort_unstable();
         around.dedup();
-        let line = |number: u64| {
-            let at = (number - 1) as usize;
-            let start = starts[at];
-            let end = starts.get(at + 1).map_or(text.len(), |&next| next - 1);
-            let raw = &text[start..end];
-            let raw = raw.strip_suffix(b"\n").unwrap_or(raw);
-            let is_match = best.binary_search(&number).is_ok();
-            (
-                number,
-                self.piece(raw, if is_match { Part::Match } else { Part::Start }),
-            )
-        };
-        around.into_iter().map(line).collect()
+        let mut wanted = around.into_iter().peekable();
+        let (mut lines, mut number, mut start) = (Vec::new(), 1, 0);
+        for end in memchr_iter(b'\n', text).chain([text.len()]) {
+            if wanted.peek().is_none() {
+                break;
+            }
+            if wanted.next_if_eq(&number).is_some() {
+                let is_match = best.binary_search(&number).is_ok();
+                let part = if is_match { Part::Match } else { Part::Start };
+                lines.push((number, self.piece(&text[start..end], part)));
+            }
+            number += 1;
+            start = end + 1;
+        }
+        lines
     }
 
     /// A line as it is shown: whole, or the part that matters.
@@ -241,10 +241,22 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
 struct Found<'a> {
     plan: &'a Plan,
     stop: &'a CancellationToken,
-    /// How many words each holds, and its number.
+    /// How many lines will be shown at most.
+    keep: usize,
+    /// How many words each holds, one more if it defines what was looked for, and its number.
     lines: Vec<(u32, u64)>,
+    /// How many there are.
+    total: u64,
     /// What they hold together.
     set: u32,
+}
+
+impl Found<'_> {
+    /// The best lines, best first; among equals the first ones.
+    fn keep_best(&mut self) {
+        self.lines.sort_by_key(|&(count, _)| Reverse(count));
+        self.lines.truncate(self.keep);
+    }
 }
 
 impl Sink for Found<'_> {
@@ -254,9 +266,14 @@ impl Sink for Found<'_> {
         let set = self.plan.holds(found.bytes());
         if let (1.., Some(number)) = (set, found.line_number()) {
             self.set |= set;
-            self.lines.push((set.count_ones(), number));
+            let defines = u32::from(self.plan.defines(found.bytes()));
+            self.lines.push((set.count_ones() + defines, number));
+            self.total += 1;
+            if self.lines.len() >= MOST_LINES {
+                self.keep_best();
+            }
         }
-        let look = self.lines.len().is_multiple_of(MATCHES_PER_LOOK);
+        let look = self.total.is_multiple_of(MATCHES_PER_LOOK);
         Ok(!(look && self.stop.is_cancelled()))
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::tool::settings::{RangeCheck, SettingError};
 
+const MIB: usize = 1024 * 1024;
+
 /// Most matches that a call may ask for.
 pub(super) const MOST_RESULTS: u32 = 100;
 
@@ -24,6 +26,11 @@ pub struct CodeSearchSettings {
     pub deadline: Duration,
     /// Searches that run at the same time; 1–64.
     pub concurrent: usize,
+    /// Most files that the index for plain questions has; 0 for none, at most 1,000,000. The other
+    /// modes search all files.
+    pub index_files: usize,
+    /// About how much memory the index takes at most, in bytes; 1 MiB–16 GiB.
+    pub index_bytes: usize,
 }
 
 impl Default for CodeSearchSettings {
@@ -36,6 +43,8 @@ impl Default for CodeSearchSettings {
             max_file_bytes: 2 * 1024 * 1024,
             deadline: Duration::from_secs(5),
             concurrent: 2,
+            index_files: 100_000,
+            index_bytes: 512 * 1024 * 1024,
         }
     }
 }
@@ -63,6 +72,8 @@ impl CodeSearchSettings {
         let deadlines = Duration::from_millis(10)..=Duration::from_secs(60);
         check.within("deadline", self.deadline, deadlines);
         check.within("concurrent", self.concurrent, 1..=64);
+        check.within("index_files", self.index_files, 0..=1_000_000);
+        check.within("index_bytes", self.index_bytes, MIB..=16 * 1024 * MIB);
         check.finish()
     }
 }

@@ -5,6 +5,9 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::PathBuf,
     process::Command,
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use serde_json::json;
@@ -57,6 +60,7 @@ impl Tree {
         let root = ProjectRoot::open(&root).unwrap();
         search(
             &root,
+            None,
             &arguments::arguments(arguments)?,
             &self.settings,
             stop,
@@ -152,6 +156,62 @@ fn a_question_finds_the_lines_that_hold_most_of_it_first() {
 }
 
 #[test]
+fn definitions_come_before_uses_and_code_before_what_tests_it() {
+    let tree = Tree::of(&[
+        ("a/uses.rs", "fn main() {\n    admit();\n}\n"),
+        ("b/made.rs", "// @generated\nfn admit() {}\n"),
+        (
+            "c/desk.rs",
+            "// admit\n\nfn run() { admit() }\nfn admit() {}\n",
+        ),
+        ("dist/desk.js", "function admit() {}\n"),
+        ("e.lock", "admit\n"),
+        ("tests/desk.rs", "fn admit() {}\n"),
+    ]);
+    let order = [
+        "c/desk.rs",
+        "a/uses.rs",
+        "tests/desk.rs",
+        "b/made.rs",
+        "dist/desk.js",
+        "e.lock",
+    ];
+    for (query, mode) in [("admit", "literal"), (r"ad\w+t", "regex")] {
+        let text = tree.search(json!({"query": query, "mode": mode}));
+        assert_eq!(found(&text), order, "{mode}: {text}");
+        let text = tree.search(json!({"query": query, "mode": mode, "max_results": 1}));
+        let first = text.lines().next().unwrap();
+        assert_eq!(first, "c/desk.rs:4: fn admit() {}", "{mode}: the best line");
+    }
+}
+
+#[test]
+fn a_file_that_became_a_pipe_holds_nobody_up() {
+    let tree = Tree::of(&[("a.rs", "hit")]);
+    let path = tree.path("a.rs").canonicalize().unwrap();
+    let root = ProjectRoot::open(tree.folder.path()).unwrap();
+    fs::remove_file(&path).unwrap();
+    pipe(path.clone());
+    let (sender, receiver) = mpsc::channel();
+    // On a thread of its own: without the guard it would wait for ever.
+    thread::spawn(move || {
+        let (plan, stop) = (
+            Plan::new("hit", Mode::Literal).unwrap(),
+            CancellationToken::new(),
+        );
+        let caps = FileCaps {
+            file_bytes: 1_024,
+            matches: 1,
+            line_chars: 80,
+            context: 0,
+        };
+        let scanned = Scanner::new(&plan, &root, caps, &stop).scan(&path);
+        sender.send(matches!(scanned, scan::Scanned::Unreadable))
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(30)), Ok(true));
+}
+
+#[test]
 fn what_git_ignores_is_left_out() {
     let files = [
         (".gitignore", "*.log\n/target/\n!keep.log\n"),
@@ -208,6 +268,23 @@ fn what_git_ignores_is_left_out() {
         all,
         "in a repository"
     );
+}
+
+#[test]
+fn what_nearer_rules_take_back_is_searched() {
+    let tree = Tree::of(&[
+        (".gitignore", "*.log\n"),
+        ("sub/.gitignore", "\u{feff}!keep.log\n!.shown\n[\n"),
+        ("sub/keep.log", "hit"),
+        ("sub/other.log", "hit"),
+        ("sub/.shown/a.rs", "hit"),
+        ("sub/deep/keep.log", "hit"),
+    ]);
+    let want = ["sub/.shown/a.rs", "sub/deep/keep.log", "sub/keep.log"];
+    for path in [".", "sub"] {
+        let text = tree.search(json!({"query": "hit", "path": path}));
+        assert_eq!(found(&text), want, "{path}: {text}");
+    }
 }
 
 #[test]
@@ -292,6 +369,20 @@ fn what_cannot_be_searched_is_counted() {
                 …511 more matches in 1 file; narrow the query; 2 files searched; \
                 skipped: 2 binary, 1 over 2 KiB, 1 unreadable, 1 link, 1 not regular files";
     assert_eq!(text, want);
+}
+
+#[test]
+fn every_line_of_a_long_file_may_match() {
+    let tree = Tree::of(&[]);
+    let text = "x\n".repeat(70_000) + "fn x() {}\n" + &"x\n".repeat(70_000) + "\nx";
+    tree.write("a", text.as_bytes());
+    let text = tree.search(json!({"query": "x", "max_results": 2}));
+    let want = "a:1: x\na:70001: fn x() {}\n\n\
+                …140000 more matches in 1 file; narrow the query; 1 file searched";
+    assert_eq!(text, want, "the first one, and the one that defines it");
+    let last =
+        tree.search(json!({"query": "^x$", "mode": "regex", "max_results": 1, "context": 1}));
+    assert!(last.starts_with("a:1: x\na-2- x\n\n"), "{last}");
 }
 
 #[test]

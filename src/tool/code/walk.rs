@@ -9,7 +9,7 @@
 
 use std::{
     cmp::Reverse,
-    fs, mem,
+    mem,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -19,21 +19,20 @@ use std::{
     thread,
 };
 
-use ignore::{
-    DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, WalkState,
-    gitignore::{Gitignore, GitignoreBuilder},
-};
+use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    index::Stamp,
     place::Place,
+    rules::{Rules, Verdict},
     scan::{FileHits, Scanned, Scanner},
 };
 
+pub(in crate::tool) use super::rules::has_odd_rules;
+
 /// Most threads of one search: more than one search runs at a time, and a session has other work.
-const MAX_THREADS: usize = 4;
-/// Files with rules on what to ignore; of one folder, the later is the stronger.
-const RULES: [&str; 2] = [".gitignore", ".ignore"];
+pub(in crate::tool) const MAX_THREADS: usize = 4;
 
 /// What a walk found and what it passed over.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,22 +61,7 @@ pub(super) fn walk<'a>(
     scanner: impl Fn() -> Scanner<'a> + 'a,
 ) -> Tally {
     let misruled = Arc::new(AtomicU64::new(0));
-    let mut builder = WalkBuilder::new(place.start());
-    builder
-        .standard_filters(false)
-        .hidden(true)
-        .follow_links(false)
-        .threads(
-            thread::available_parallelism()
-                .map_or(1, usize::from)
-                .min(MAX_THREADS),
-        )
-        .filter_entry(filter(place, Arc::clone(&misruled)));
-    for name in RULES {
-        // By name rather than by the crate's own switches for git, which read the rules of every
-        // folder up to `/`, and want a repository.
-        builder.add_custom_ignore_filename(name);
-    }
+    let builder = walker(place, &misruled);
     let (sender, receiver) = mpsc::channel();
     let mut tally = Tally::default();
     if has_odd_rules(place.start()) {
@@ -100,6 +84,139 @@ pub(super) fn walk<'a>(
     tally.keep_best(keep);
     tally.unreadable += misruled.load(Ordering::Relaxed);
     tally
+}
+
+/// A walk over what may be read of a place; it counts the folders that it leaves out because their rules
+/// are no files. Ask [`has_odd_rules`] of the start first.
+pub(in crate::tool) fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
+    // Rather than by the crate's own switches for git, which read the rules of every folder up to `/`,
+    // want a repository, and wait for a FIFO.
+    let (rules, misruled) = (Rules::of(place), Arc::clone(misruled));
+    let mut builder = WalkBuilder::new(place.start());
+    builder
+        .standard_filters(false)
+        .follow_links(false)
+        .threads(
+            thread::available_parallelism()
+                .map_or(1, usize::from)
+                .min(MAX_THREADS),
+        )
+        .filter_entry(move |entry| {
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            match rules.judge(entry.path(), is_dir) {
+                Verdict::Wanted => true,
+                Verdict::Ignored => false,
+                Verdict::Misruled => {
+                    misruled.fetch_add(1, Ordering::Relaxed);
+                    false
+                }
+            }
+        });
+    builder
+}
+
+/// A regular file, as a walk found it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+}
+
+/// The regular files of a place that come first by their paths, and what is passed over beside them.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) files: Vec<Found>,
+    /// Files beyond those.
+    pub(super) more: u64,
+    pub(super) links: u64,
+    pub(super) special: u64,
+    pub(super) unreadable: u64,
+}
+
+/// Lists at most so many files of a place without looking into them.
+pub(super) fn list(place: &Place, most: usize, stop: &CancellationToken) -> Listing {
+    let misruled = Arc::new(AtomicU64::new(0));
+    let mut listing = Listing::default();
+    if has_odd_rules(place.start()) {
+        listing.unreadable += 1;
+        return listing;
+    }
+    let (sender, receiver) = mpsc::channel();
+    walker(place, &misruled).build_parallel().run(|| {
+        let mut part = Part {
+            listing: Listing::default(),
+            sender: sender.clone(),
+        };
+        Box::new(move |entry| {
+            if stop.is_cancelled() {
+                return WalkState::Quit;
+            }
+            part.listing.take(entry);
+            if part.listing.files.len() >= 2 * most {
+                part.listing.keep_first(most);
+            }
+            WalkState::Continue
+        })
+    });
+    drop(sender);
+    for part in receiver {
+        listing.files.extend(part.files);
+        listing.more += part.more;
+        listing.links += part.links;
+        listing.special += part.special;
+        listing.unreadable += part.unreadable;
+    }
+    listing.keep_first(most);
+    listing.unreadable += misruled.load(Ordering::Relaxed);
+    listing
+}
+
+/// What one thread of a walk lists; sent when it is done.
+struct Part {
+    listing: Listing,
+    sender: mpsc::Sender<Listing>,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // The walk waits for all; if it panicked, nobody does.
+        let _ = self.sender.send(mem::take(&mut self.listing));
+    }
+}
+
+impl Listing {
+    /// What each thread keeps has what is kept of all, whoever saw which file.
+    fn keep_first(&mut self, most: usize) {
+        if self.files.len() <= most {
+            return;
+        }
+        self.files
+            .select_nth_unstable_by(most, |a, b| a.path.cmp(&b.path));
+        self.more += (self.files.len() - most) as u64;
+        self.files.truncate(most);
+    }
+
+    fn take(&mut self, entry: Result<DirEntry, ignore::Error>) {
+        let Ok(entry) = entry else {
+            self.unreadable += 1;
+            return;
+        };
+        match entry.file_type() {
+            Some(kind) if kind.is_dir() => {}
+            Some(kind) if kind.is_file() => match entry.metadata() {
+                Ok(found) => self.files.push(Found {
+                    stamp: Stamp {
+                        bytes: found.len(),
+                        changed: found.modified().ok(),
+                    },
+                    path: entry.into_path(),
+                }),
+                Err(_) => self.unreadable += 1,
+            },
+            Some(kind) if kind.is_symlink() => self.links += 1,
+            Some(_) | None => self.special += 1,
+        }
+    }
 }
 
 impl Tally {
@@ -190,51 +307,4 @@ impl Drop for Visitor<'_> {
         // The walk waits for all; if it panicked, nobody does.
         let _ = self.sender.send(mem::take(&mut self.tally));
     }
-}
-
-/// Keeps out what the rules of the folders above the start forbid, and folders whose own rules are
-/// no regular file: opening a FIFO would block.
-fn filter(
-    place: &Place,
-    misruled: Arc<AtomicU64>,
-) -> impl Fn(&DirEntry) -> bool + Send + Sync + use<> {
-    let inherited: Vec<Gitignore> = place
-        .folders_above()
-        .iter()
-        .map(PathBuf::as_path)
-        .filter_map(rules_of)
-        .collect();
-    move |entry| {
-        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let verdict = inherited
-            .iter()
-            .map(|rules| rules.matched(entry.path(), is_dir))
-            .find(|verdict| !verdict.is_none());
-        if verdict.is_some_and(|verdict| verdict.is_ignore()) {
-            return false;
-        }
-        if is_dir && has_odd_rules(entry.path()) {
-            misruled.fetch_add(1, Ordering::Relaxed);
-            return false;
-        }
-        true
-    }
-}
-
-fn rules_of(folder: &Path) -> Option<Gitignore> {
-    if has_odd_rules(folder) {
-        return None;
-    }
-    let mut builder = GitignoreBuilder::new(folder);
-    for name in RULES {
-        // A file that is missing or half broken gives the rules that it gives.
-        let _ = builder.add(folder.join(name));
-    }
-    builder.build().ok().filter(|rules| !rules.is_empty())
-}
-
-fn has_odd_rules(folder: &Path) -> bool {
-    RULES.iter().any(|name| {
-        fs::metadata(folder.join(name)).is_ok_and(|found| !found.is_file() && !found.is_dir())
-    })
 }

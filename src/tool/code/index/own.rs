@@ -1,0 +1,163 @@
+//! What a look at the text of a place adds to its worth: that it defines the very name that was asked for,
+//! or that it is a test among the code. Pure.
+
+use super::define::name_defined;
+use crate::words::{Asked, Sort};
+
+/// What defining a name adds that was asked for as it is spelt, to a question about little else and to
+/// others; and what a name adds that is spelt so but for its capitals.
+const VERY_NAME: f32 = 2.2;
+const AMONG_OTHERS: f32 = 1.15;
+const BUT_FOR_CAPITALS: f32 = 1.25;
+/// So many words are little.
+const LITTLE: usize = 2;
+/// How far below its attribute a module of tests may begin, in lines.
+const BELOW: usize = 4;
+
+/// The names that a question may have asked for, as they are spelt in it.
+pub(super) struct Names<'a> {
+    names: Vec<&'a str>,
+    is_little: bool,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn of(asked: &'a Asked) -> Self {
+        let telling = asked
+            .concepts
+            .iter()
+            .filter(|concept| !matches!(concept.sort, Sort::Weak | Sort::Part | Sort::Version));
+        let names: Vec<&str> = telling.map(|concept| concept.shown.as_str()).collect();
+        // What changed when, and how something is done, is said elsewhere.
+        let asks_for_it = !(asked.drift.change || asked.drift.guide);
+        Self {
+            is_little: names.len() <= LITTLE && asks_for_it,
+            names,
+        }
+    }
+
+    /// What these lines are worth more for what they define.
+    pub(super) fn factor(&self, lines: &[&str]) -> f32 {
+        lines
+            .iter()
+            .filter(|line| self.names.iter().any(|name| holds(line, name)))
+            .filter(|line| !is_of_another(line))
+            .filter_map(|line| {
+                let (start, end) = name_defined(line.as_bytes())?;
+                line.get(start..end)
+            })
+            .map(|defined| self.worth(defined))
+            .fold(1.0, f32::max)
+    }
+
+    fn worth(&self, defined: &str) -> f32 {
+        let worth = self.names.iter().map(|name| {
+            let is_spelt = name.contains(|c: char| c.is_uppercase() || c == '_');
+            match (*name == defined && is_spelt, self.is_little) {
+                (true, true) => VERY_NAME,
+                (true, false) => AMONG_OTHERS,
+                (false, true) if name.eq_ignore_ascii_case(defined) => BUT_FOR_CAPITALS,
+                (false, _) => 1.0,
+            }
+        });
+        worth.fold(1.0, f32::max)
+    }
+}
+
+/// A quick look before a closer one.
+fn holds(line: &str, name: &str) -> bool {
+    let (line, name) = (line.as_bytes(), name.as_bytes());
+    !name.is_empty()
+        && line
+            .windows(name.len())
+            .any(|part| part.eq_ignore_ascii_case(name))
+}
+
+/// Whether a line only says of a name that it is used or implemented here.
+fn is_of_another(line: &str) -> bool {
+    let bare = line.trim_start();
+    [
+        "impl", "use ", "pub use ", "mod ", "pub mod ", "import ", "export {", "from ",
+    ]
+    .iter()
+    .any(|begin| bare.starts_with(begin))
+}
+
+/// The lines of modules of tests within code, counted from 1, both ends included.
+pub(super) fn inline_tests(lines: &[&str]) -> Vec<(u64, u64)> {
+    let mut tests = Vec::new();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        if line.trim() == "#[cfg(test)]" {
+            let depth = line.len() - line.trim_start().len();
+            let opens = lines[at..].iter().take(BELOW).position(|line| {
+                let bare = line.trim();
+                (bare.starts_with("mod ") || bare.starts_with("pub mod ")) && bare.ends_with('{')
+            });
+            if let Some(opens) = opens {
+                let first = at + opens;
+                let closes = lines[first..]
+                    .iter()
+                    .position(|line| line.trim_end() == format!("{}}}", " ".repeat(depth)));
+                let last = closes.map_or(lines.len(), |closes| first + closes + 1);
+                tests.push((at as u64 + 1, last as u64));
+                at = last;
+                continue;
+            }
+        }
+        at += 1;
+    }
+    tests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_very_name_counts_where_it_is_defined() {
+        for (question, line, expected) in [
+            (
+                "where is Router defined?",
+                "pub struct Router<S> {",
+                VERY_NAME,
+            ),
+            ("where is Router defined?", "impl Router {", 1.0),
+            ("where is Router defined?", "use crate::Router;", 1.0),
+            (
+                "where is Router defined?",
+                "fn router() {",
+                BUT_FOR_CAPITALS,
+            ),
+            ("where is Router defined?", "struct RouterInner {", 1.0),
+            (
+                "where is the router?",
+                "pub struct Router {",
+                BUT_FOR_CAPITALS,
+            ),
+            (
+                "how does Router merge fallback handlers",
+                "struct Router {",
+                AMONG_OTHERS,
+            ),
+            (
+                "since when is Router stable?",
+                "struct Router {",
+                AMONG_OTHERS,
+            ),
+            ("where is max_turns", "    def max_turns(self):", VERY_NAME),
+            ("where is it", "fn it() {", 1.0),
+        ] {
+            let asked = Asked::read(question);
+            let got = Names::of(&asked).factor(&["x", line]);
+            assert_eq!(got, expected, "{question} {line}");
+        }
+    }
+
+    #[test]
+    fn modules_of_tests_are_found_with_their_ends() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}\n\
+                    #[cfg(test)]\nmod far;\n#[cfg(test)]\n#[rustfmt::skip]\nmod more {\n    fn d() {}";
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(inline_tests(&lines), [(2, 6), (10, 13)]);
+    }
+}

@@ -1,0 +1,276 @@
+//! What is known of a project: its files, as they were when they were read, and their passages.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use super::{
+    kind::Kind,
+    score::Candidate,
+    segment::{Passage, Segment},
+};
+
+/// By what a file that was changed is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tool::code) struct Stamp {
+    pub(in crate::tool::code) bytes: u64,
+    pub(in crate::tool::code) changed: Option<SystemTime>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Text,
+    Binary,
+    TooBig,
+    Unreadable,
+    /// There was no room for it, or not for all of it.
+    LeftOut,
+}
+
+/// A file as it was read.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+    pub(super) status: Status,
+    pub(super) kind: Kind,
+    /// The number of its segment, which is never given twice.
+    pub(super) segment: u32,
+    /// Its passages there.
+    pub(super) passages: (u32, u32),
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    files: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    by_path: HashMap<PathBuf, u32>,
+    segments: Vec<(u32, Segment)>,
+    /// Which passages are a file's as it is now, by segment, and how many are not.
+    alive: Vec<Vec<bool>>,
+    dead: Vec<usize>,
+    next_segment: u32,
+    live: usize,
+    live_words: u64,
+}
+
+impl State {
+    /// The number under which a path is or will be known.
+    pub(super) fn number_for(&mut self, path: &Path) -> u32 {
+        if let Some(known) = self.by_path.get(path) {
+            return *known;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.files.push(None);
+            (self.files.len() - 1) as u32
+        });
+        self.by_path.insert(path.to_owned(), number);
+        number
+    }
+
+    /// The number under which a path is known.
+    pub(super) fn number_of(&self, path: &Path) -> Option<u32> {
+        self.by_path.get(path).copied()
+    }
+
+    /// The number of the next segment.
+    pub(super) fn next_segment(&mut self) -> u32 {
+        self.next_segment += 1;
+        self.next_segment
+    }
+
+    /// Takes in a segment and the files that were read into it.
+    pub(super) fn take_segment(
+        &mut self,
+        number: u32,
+        segment: Segment,
+        entries: Vec<(u32, Entry)>,
+    ) {
+        self.alive.push(vec![true; segment.passages.len()]);
+        self.segments.push((number, segment));
+        self.dead.push(0);
+        for (file, entry) in entries {
+            self.bury(file);
+            if let Some((_, segment)) = self.segments.last() {
+                let (from, to) = entry.passages;
+                let passages = segment
+                    .passages
+                    .get(from as usize..to as usize)
+                    .unwrap_or(&[]);
+                self.live += passages.len();
+                self.live_words += passages.iter().map(|one| u64::from(one.words)).sum::<u64>();
+            }
+            if let Some(slot) = self.files.get_mut(file as usize) {
+                *slot = Some(entry);
+            }
+        }
+    }
+
+    /// Forgets a file.
+    pub(super) fn forget(&mut self, file: u32) {
+        self.bury(file);
+        if let Some(entry) = self.files.get_mut(file as usize).and_then(Option::take) {
+            self.by_path.remove(&entry.path);
+            self.free.push(file);
+        }
+    }
+
+    /// A file's passages are its no more.
+    fn bury(&mut self, file: u32) {
+        let Some(entry) = self.files.get(file as usize).and_then(Option::as_ref) else {
+            return;
+        };
+        let of = self
+            .segments
+            .iter()
+            .position(|(number, _)| *number == entry.segment);
+        let Some(at) = of else { return };
+        let (from, to) = entry.passages;
+        let passages = self.segments[at]
+            .1
+            .passages
+            .get(from as usize..to as usize)
+            .unwrap_or(&[]);
+        self.live -= passages.len();
+        self.live_words -= passages.iter().map(|one| u64::from(one.words)).sum::<u64>();
+        self.dead[at] += passages.len();
+        let alive = self.alive[at].get_mut(from as usize..to as usize);
+        alive.unwrap_or_default().fill(false);
+    }
+
+    /// Drops segments of which most is dead, and the smaller of too many; gives the files that
+    /// have to be read again for that.
+    pub(super) fn thin(&mut self, most: usize) -> Vec<u32> {
+        let mut sizes: Vec<usize> = self
+            .segments
+            .iter()
+            .map(|(_, one)| one.passages.len())
+            .collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let least = match self.segments.len() > most {
+            true => sizes.get(most / 2).copied().unwrap_or(0),
+            false => 0,
+        };
+        let mut dropped = Vec::new();
+        let mut at = 0;
+        while at < self.segments.len() {
+            let size = self.segments[at].1.passages.len();
+            if self.dead[at] * 2 > size || size < least {
+                dropped.push(self.segments.remove(at).0);
+                self.dead.remove(at);
+                self.alive.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        if dropped.is_empty() {
+            return Vec::new();
+        }
+        let homeless = |entry: &Entry| dropped.contains(&entry.segment);
+        let again: Vec<u32> = self
+            .entries()
+            .filter(|(_, entry)| homeless(entry))
+            .map(|(file, _)| file)
+            .collect();
+        self.count_again();
+        again
+    }
+
+    fn count_again(&mut self) {
+        let live = |(number, segment): &(u32, Segment)| {
+            let of_it = self
+                .files
+                .iter()
+                .flatten()
+                .filter(|entry| entry.segment == *number);
+            of_it
+                .flat_map(|entry| {
+                    segment
+                        .passages
+                        .get(entry.passages.0 as usize..entry.passages.1 as usize)
+                })
+                .flatten()
+                .fold((0, 0), |(count, words), one| {
+                    (count + 1, words + u64::from(one.words))
+                })
+        };
+        let sums: Vec<(usize, u64)> = self.segments.iter().map(live).collect();
+        self.live = sums.iter().map(|(count, _)| count).sum();
+        self.live_words = sums.iter().map(|(_, words)| words).sum();
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        let numbered = self.files.iter().enumerate();
+        numbered.filter_map(|(file, entry)| Some((file as u32, entry.as_ref()?)))
+    }
+
+    pub(super) fn entry(&self, file: u32) -> Option<&Entry> {
+        self.files.get(file as usize)?.as_ref()
+    }
+
+    pub(super) fn kind(&self, file: u32) -> Option<Kind> {
+        Some(self.entry(file)?.kind)
+    }
+
+    /// One more than the highest number of a file.
+    pub(super) fn room(&self) -> usize {
+        self.files.len()
+    }
+
+    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment> {
+        self.segments.iter().map(|(_, segment)| segment)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let segments: usize = self.segments().map(Segment::bytes).sum();
+        segments + self.files.len() * 250
+    }
+
+    pub(super) fn passage(&self, candidate: Candidate) -> Option<(&Entry, Passage)> {
+        let (_, segment) = self.segments.get(candidate.segment)?;
+        let passage = *segment.passages.get(candidate.passage as usize)?;
+        Some((self.entry(passage.file)?, passage))
+    }
+
+    /// By which equals are put in order.
+    pub(super) fn place(&self, candidate: Candidate) -> Option<(&Path, u32)> {
+        let (entry, passage) = self.passage(candidate)?;
+        Some((&entry.path, passage.first))
+    }
+
+    /// Which passages of a segment are their files' as they are now; nothing if all are.
+    pub(super) fn alive(&self, segment: usize) -> Option<&[bool]> {
+        let some_dead = self.dead.get(segment).is_some_and(|dead| *dead > 0);
+        self.alive
+            .get(segment)
+            .filter(|_| some_dead)
+            .map(Vec::as_slice)
+    }
+
+    /// How many passages have a word.
+    pub(super) fn live_having(&self, term: &str) -> usize {
+        let of_segments = self.segments().enumerate().map(|(number, segment)| {
+            let having = segment.having(term);
+            match self.alive(number) {
+                None => having.len(),
+                Some(alive) => having
+                    .iter()
+                    .filter(|one| alive.get((**one >> 8) as usize) == Some(&true))
+                    .count(),
+            }
+        });
+        of_segments.sum()
+    }
+
+    pub(super) const fn live_passages(&self) -> usize {
+        self.live
+    }
+
+    pub(super) fn mean_words(&self) -> f32 {
+        self.live_words as f32 / self.live.max(1) as f32
+    }
+}

@@ -1,0 +1,439 @@
+//! Plain questions over small trees: what comes first, what keeps up with changes, and what no file
+//! can do to it.
+
+use std::{
+    fs::{self, File, Permissions},
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::{Limits, ProjectIndex, refresh::read, state::Status};
+use crate::tool::{
+    CodeSearchSettings, Progress, ProjectRoot, arguments,
+    code::{Arguments, search},
+};
+
+mod odd;
+
+struct Tree {
+    folder: TempDir,
+    settings: CodeSearchSettings,
+    index: ProjectIndex,
+}
+
+impl Tree {
+    fn of(files: &[(&str, &str)]) -> Self {
+        Self::within(files, CodeSearchSettings::default(), Duration::ZERO)
+    }
+
+    fn within(files: &[(&str, &str)], settings: CodeSearchSettings, fresh: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = ProjectRoot::open(folder.path()).unwrap();
+        let limits = Limits {
+            files: settings.index_files,
+            bytes: settings.index_bytes,
+            file_bytes: settings.max_file_bytes,
+        };
+        let index = ProjectIndex::keeping(root, limits, Progress::default(), fresh);
+        let tree = Self {
+            folder,
+            settings,
+            index,
+        };
+        for (path, text) in files {
+            tree.write(path, text.as_bytes());
+        }
+        tree
+    }
+
+    fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn ask(&self, question: &str) -> String {
+        self.search(
+            json!({"query": question, "mode": "words"}),
+            &CancellationToken::new(),
+        )
+    }
+
+    fn search(&self, wanted: Value, stop: &CancellationToken) -> String {
+        let root = ProjectRoot::open(self.folder.path()).unwrap();
+        let wanted: Arguments = arguments::arguments(wanted).unwrap();
+        search(&root, Some(&self.index), &wanted, &self.settings, stop).unwrap()
+    }
+
+    /// The files of an answer, best first.
+    fn files(&self, question: &str) -> Vec<String> {
+        let text = self.ask(question);
+        let mut files: Vec<String> = text
+            .lines()
+            .filter_map(|line| Some(line.split_once(" (lines ")?.0.to_owned()))
+            .collect();
+        files.dedup();
+        files
+    }
+}
+
+fn pipe(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+/// What a piece of work gives, or a failure if it hangs.
+fn within_reason<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(Duration::from_secs(30)).unwrap()
+}
+
+#[test]
+fn a_place_is_shown_with_what_it_stands_in() {
+    let tree = Tree::of(&[(
+        "src/gateway.rs",
+        "use a;\n\nimpl Gateway {\n    /// Refuses a call over its budget.\n    fn admit(&self) {\n        check();\n    }\n}\n",
+    )]);
+    let want = "src/gateway.rs (lines 3–8 of 8): Gateway > admit\n\
+                src/gateway.rs:3: impl Gateway {\n\
+                src/gateway.rs:4:     /// Refuses a call over its budget.\n\
+                src/gateway.rs-5-     fn admit(&self) {\n\n\
+                all 1 place shown; 1 file searched; the best place has 100 % of what was asked";
+    assert_eq!(tree.ask("where does the gateway refuse calls?"), want);
+}
+
+#[test]
+fn the_best_file_comes_first() {
+    let other = "fn one() {}\nfn two() {}\n".repeat(10);
+    for (name, files, question, first) in [
+        (
+            "a definition before its uses",
+            &[
+                ("src/a.rs", "fn main() { decide_budget(); }\n"),
+                ("src/b.rs", "fn decide_budget() {}\n"),
+            ][..],
+            "where is the budget decided",
+            "src/b.rs",
+        ),
+        (
+            "code before its tests",
+            &[
+                ("src/budget.rs", "fn decide_budget() {}\n"),
+                ("tests/budget.rs", "fn decide_budget() {}\n"),
+            ],
+            "decide the budget",
+            "src/budget.rs",
+        ),
+        (
+            "code before what a tool made",
+            &[
+                ("src/a.rs", "// @generated\nfn decide_budget() {}\n"),
+                ("src/b.rs", "fn decide_budget() {}\n"),
+            ],
+            "decide the budget",
+            "src/b.rs",
+        ),
+        (
+            "the name of a file",
+            &[
+                ("src/gateway.rs", "fn run() {}\n"),
+                ("src/a.rs", "fn run() {}\n"),
+            ],
+            "how does the gateway run",
+            "src/gateway.rs",
+        ),
+        (
+            "camel case and other forms",
+            &[
+                ("a.js", "function parsesCookies () {}\n"),
+                ("b.js", "function cook () {}\n"),
+            ],
+            "parsing of a cookie",
+            "a.js",
+        ),
+        (
+            "a message word for word",
+            &[
+                (
+                    "a.py",
+                    "log('the session ended', session, before, budget, was, decided)\n",
+                ),
+                (
+                    "b.py",
+                    "raise Error('session ended before its budget was decided: %s')\n",
+                ),
+            ],
+            "session ended before its budget was decided",
+            "b.py",
+        ),
+        (
+            "a misspelt word",
+            &[
+                ("a.rs", "fn percent_decoding() {}\n"),
+                ("b.rs", "fn percentage() {}\n"),
+            ],
+            "percent decodign",
+            "a.rs",
+        ),
+        (
+            "words of another language",
+            &[
+                ("a.rs", "fn read_request() {}\n"),
+                ("b.rs", "fn write_answer() {}\n"),
+            ],
+            "Wo wird die Anfrage gelesen?",
+            "a.rs",
+        ),
+        (
+            "what changed stands in the changelog",
+            &[
+                ("CHANGELOG.md", "# 2.0.0\n\n- cookies changed\n"),
+                ("src/cookies.rs", "fn cookies() {}\n"),
+            ],
+            "what changed in 2.0.0 about cookies?",
+            "CHANGELOG.md",
+        ),
+        (
+            "a guide says how to",
+            &[
+                ("docs/cookies.md", "# Cookies\n\nSet cookies so.\n"),
+                ("src/a.rs", "fn cookies() { set() }\n"),
+            ],
+            "how do I set cookies?",
+            "docs/cookies.md",
+        ),
+    ] {
+        let tree = Tree::of(files);
+        tree.write("src/other.rs", other.as_bytes());
+        assert_eq!(
+            tree.files(question).first().map(String::as_str),
+            Some(first),
+            "{name}: {}",
+            tree.ask(question)
+        );
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let tree = Tree::of(&[("src/gateway.rs", "fn admit() {}\n")]);
+    let text = tree.ask("does the gateway use quantum tunneling?");
+    assert!(
+        text.contains("in no file: `quantum`, `tunneling`"),
+        "{text}"
+    );
+    assert!(text.contains("not `quantum`, `tunneling`"), "{text}");
+    let none = tree.ask("quantum tunneling");
+    assert_eq!(
+        none,
+        "nothing found for `quantum tunneling`; 1 file searched; in no file: `quantum`, `tunneling`"
+    );
+}
+
+#[test]
+fn changes_are_seen() {
+    let tree = Tree::of(&[("a.rs", "fn first() {}\n"), ("b.rs", "fn second() {}\n")]);
+    assert_eq!(tree.files("first"), ["a.rs"]);
+    tree.write("c.rs", b"fn first_of_all() {}\n");
+    tree.write("a.rs", b"fn nothing_more_of_it() {}\n");
+    assert_eq!(tree.files("first"), ["c.rs"]);
+    fs::remove_file(tree.path("c.rs")).unwrap();
+    assert_eq!(tree.files("first"), Vec::<String>::new());
+    for round in 0..40 {
+        tree.write(
+            "a.rs",
+            format!("fn round_{round}() {{}}\n{}", "x\n".repeat(round)).as_bytes(),
+        );
+        assert_eq!(tree.files("round"), ["a.rs"], "{round}");
+    }
+    assert_eq!(tree.files("second"), ["b.rs"]);
+}
+
+#[test]
+fn what_was_just_seen_is_not_looked_at_again() {
+    let tree = Tree::within(
+        &[("a.rs", "fn first() {}\n")],
+        CodeSearchSettings::default(),
+        Duration::from_secs(3_600),
+    );
+    assert_eq!(tree.files("first"), ["a.rs"]);
+    tree.write("b.rs", b"fn first() {}\n");
+    assert_eq!(tree.files("first"), ["a.rs"]);
+}
+
+#[test]
+fn a_place_can_be_named_and_what_is_ignored_only_so() {
+    let tree = Tree::of(&[
+        (".gitignore", "out/\n"),
+        ("src/a.rs", "fn cookie() {}\n"),
+        ("lib/b.rs", "fn cookie() {}\n"),
+        ("out/c.rs", "fn cookie() {}\n"),
+    ]);
+    let stop = CancellationToken::new();
+    for (path, file) in [
+        ("src", "src/a.rs"),
+        ("lib/*.rs", "lib/b.rs"),
+        ("out", "out/c.rs"),
+    ] {
+        let text = tree.search(
+            json!({"query": "the cookie", "mode": "words", "path": path}),
+            &stop,
+        );
+        assert!(text.starts_with(file), "{path}: {text}");
+        assert!(!text.contains("cookie() {}\n\nsrc"), "{path}: {text}");
+    }
+    assert_eq!(tree.files("the cookie"), ["lib/b.rs", "src/a.rs"]);
+}
+
+#[test]
+fn beyond_its_bounds_files_are_left_out_and_told() {
+    let settings = CodeSearchSettings {
+        index_files: 2,
+        ..CodeSearchSettings::default()
+    };
+    let files: Vec<(String, String)> = (0..5)
+        .map(|at| (format!("f{at}.rs"), format!("fn cookie_{at}() {{}}\n")))
+        .collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let tree = Tree::within(&files, settings, Duration::ZERO);
+    let text = tree.ask("cookie");
+    assert!(
+        text.contains("3 files beyond the index: look there with `literal`"),
+        "{text}"
+    );
+    assert_eq!(tree.files("cookie"), ["f0.rs", "f1.rs"], "the first ones");
+    let literal = tree.search(json!({"query": "cookie_4"}), &CancellationToken::new());
+    assert!(literal.starts_with("f4.rs:1:"), "{literal}");
+}
+
+#[test]
+fn odd_files_cost_nothing_and_are_counted() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    File::create(tree.path("huge.log"))
+        .unwrap()
+        .set_len(2 << 30)
+        .unwrap();
+    tree.write("b.bin", b"cookie\0cookie");
+    tree.write("picture.png", b"cookie");
+    tree.write("broken.rs", b"fn cookie_\xff\xfe_broken() {}\n");
+    tree.write("wide.js", "cookie ".repeat(100_000).as_bytes());
+    tree.write("none.rs", b"");
+    tree.write("bom.rs", b"\xef\xbb\xbffn cookie_bom() {}\r\n");
+    symlink(".", tree.path("round")).unwrap();
+    symlink("loop", tree.path("loop")).unwrap();
+    pipe(&tree.path("pipe"));
+    tree.write("closed/c.rs", b"fn cookie_c() {}");
+    fs::set_permissions(tree.path("closed"), Permissions::from_mode(0o000)).unwrap();
+    let text = tree.ask("where is the cookie");
+    // Root reads everything: then there is nothing to skip.
+    let readable_anyway = fs::read_dir(tree.path("closed")).is_ok();
+    fs::set_permissions(tree.path("closed"), Permissions::from_mode(0o700)).unwrap();
+    let unreadable = if readable_anyway {
+        ""
+    } else {
+        "1 unreadable, "
+    };
+    let skipped =
+        format!("skipped: 2 binary, 1 over 2 MiB, {unreadable}2 links, 1 not regular files");
+    assert!(text.ends_with(&skipped), "{text}");
+    for file in ["a.rs (lines 1–1 of 1)", "broken.rs", "bom.rs:1: "] {
+        assert!(text.contains(file), "{file}: {text}");
+    }
+    assert!(text.len() < 24 * 1024);
+}
+
+#[test]
+fn a_file_that_became_a_pipe_holds_nobody_up() {
+    let tree = Tree::within(
+        &[("a.rs", "fn cookie() {}\n"), ("b.rs", "fn cookie() {}\n")],
+        CodeSearchSettings::default(),
+        Duration::from_secs(3_600),
+    );
+    assert_eq!(tree.files("cookie"), ["a.rs", "b.rs"]);
+    fs::remove_file(tree.path("a.rs")).unwrap();
+    pipe(&tree.path("a.rs"));
+    let root = ProjectRoot::open(tree.folder.path()).unwrap();
+    // On threads of their own: without the guard they would wait for ever.
+    let ended = within_reason(move || {
+        let shown = tree.files("cookie");
+        let path = tree.path("a.rs");
+        (shown, read(&root, &path, 1_024, &mut Vec::new()))
+    });
+    assert_eq!(
+        ended,
+        (vec!["b.rs".to_owned()], Err(Status::Unreadable)),
+        "the index still has it, nobody opens it"
+    );
+}
+
+#[test]
+fn a_call_that_cannot_wait_for_the_first_indexing_says_so() {
+    let settings = CodeSearchSettings {
+        deadline: Duration::from_millis(10),
+        ..CodeSearchSettings::default()
+    };
+    let tree = Tree::within(&[("a.rs", "fn cookie() {}\n")], settings, Duration::ZERO);
+    let held = tree.index.held();
+    let text = tree.ask("the cookie");
+    let want = "a.rs:1: fn cookie() {}\n\nall matches shown; 1 file searched; \
+                the index was not ready, so the lines are not ranked by what they say";
+    assert_eq!(text, want);
+    drop(held);
+    let ready = tree
+        .index
+        .ready(&CancellationToken::new(), Duration::from_secs(60));
+    assert!(ready.is_some(), "the reading went on");
+}
+
+#[test]
+fn a_call_that_is_stopped_goes_without_the_index() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    let known = tree.index.ready(&stopped, Duration::from_secs(60));
+    assert!(known.is_none());
+    drop(known);
+    assert_eq!(tree.files("cookie"), ["a.rs"], "the reading went on");
+}
+
+#[test]
+fn the_same_tree_gives_the_same_text_however_it_came_about() {
+    let question = "how are cookies parsed and sessions kept";
+    let files: Vec<(String, String)> = (0..120)
+        .map(|at| {
+            let text = format!(
+                "fn cookie_{at}() {{ parse(); }}\n\n{}fn keep_session() {{}}\n",
+                "// x\n".repeat(at % 7)
+            );
+            (format!("src/part{}/f{at}.rs", at % 5), text)
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    let one = Tree::of(&files);
+    let other = Tree::of(&files[..60]);
+    other.write("src/part0/f0.rs", b"fn something_else() {}\n");
+    other.ask(question);
+    for (path, text) in &files {
+        other.write(path, text.as_bytes());
+    }
+    assert_eq!(one.ask(question), other.ask(question));
+}
