@@ -10,7 +10,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `conversation` | what of the messages is the query at hand |
-//! | `question`, `lexicon`, `term`, `words` | what is asked |
+//! | `question`, `interest`, `lexicon`, `term`, `words` | what is asked, and where to look it up |
 //! | `toolbox`, `plan` | what to ask of tools next |
 //! | `evidence`, `source`, `rank` | what they brought, and what of it is best |
 //! | `answer`, `quote`, `stuck`, `protocol` | the reply |
@@ -26,6 +26,7 @@ use crate::model::{CallId, Fault, FaultClass, Part, Reply, StopReason, ToolCall,
 mod answer;
 mod conversation;
 mod evidence;
+mod interest;
 mod lexicon;
 mod plan;
 mod protocol;
@@ -41,6 +42,7 @@ mod words;
 use answer::{Case, Means};
 use conversation::Conversation;
 use evidence::Evidence;
+use interest::Interest;
 use question::Question;
 use rank::Ranking;
 use toolbox::Toolbox;
@@ -80,15 +82,17 @@ fn broken(why: &str) -> Fault {
 fn reply(request: &Request) -> Reply {
     let conversation = Conversation::read(&request.messages);
     let previous = conversation.previous.as_deref();
-    let question = Question::read(&conversation.question, &conversation.added, previous);
-    let evidence = Evidence::read(conversation.readable());
+    let mut question = Question::read(&conversation.question, &conversation.added, previous);
+    let mut evidence = Evidence::read(conversation.readable());
+    question.understand(&evidence.read_as);
+    evidence.take_in_notes(&question.terms, question.interest == Interest::Notes);
     let ranking = Ranking::of(&evidence, &question.terms);
     let offered: &[ToolSpec] = match request.tool_choice {
         ToolChoice::Auto => &request.tools,
         ToolChoice::None => &[],
     };
     let tools = Toolbox::of(offered, &conversation.asked);
-    let plan = plan::next(&conversation, &question, &ranking, &tools);
+    let plan = plan::next(&conversation, &question, &evidence, &ranking, &tools);
     let (parts, stop) = match plan {
         Some(plan) => {
             let calls = plan.calls.into_iter().enumerate().map(|(at, call)| {

@@ -5,7 +5,8 @@
 
 use super::{
     conversation::Conversation,
-    evidence::Evidence,
+    evidence::{Evidence, Judged},
+    interest::Interest,
     lexicon::Chat,
     protocol::{Percent, Stand, inert, shortened, signal},
     question::{Kind, Question},
@@ -16,12 +17,19 @@ use super::{
     term::{Term, TermSet},
 };
 
+mod deed;
+mod history;
+mod overview;
+
 /// Most passages quoted, of all files and of one.
 const MOST_QUOTED: usize = 4;
 const MOST_OF_A_FILE: usize = 2;
 
 /// So many are quoted for their score alone; more only for words that they add.
 const ENOUGH_QUOTED: usize = 3;
+
+/// So much of a question a place has to have to answer it, in hundredths.
+const ENOUGH_COVERED: u32 = 65;
 
 /// Most other places that are named.
 const MOST_ELSEWHERE: usize = 5;
@@ -53,18 +61,31 @@ pub(super) fn compose(case: &Case<'_>) -> String {
         .filter(|passage| passage.hit > 0)
         .cloned()
         .collect();
-    let quoted = select(&quotable, terms);
+    let quoted = select(&quotable, terms, case.question.is_of_changes);
     let (body, stand, confidence) = match (case.question.kind, quoted.is_empty()) {
         (Kind::Chat(chat), _) => chatter(chat),
-        (Kind::Deed, _) => deed(case, &quoted),
-        (Kind::Lookup, true) if terms.is_empty() => wordless(),
+        (Kind::Deed, _) => deed::compose(case, &quoted),
+        (Kind::Lookup, _) if tells_history(case) => history::compose(case, &quoted),
+        (Kind::Lookup, _) if overview::is_known(case) => overview::compose(case),
+        (Kind::Lookup, true) if is_wordless(case) => wordless(),
         (Kind::Lookup, true) => stuck::compose(case),
         (Kind::Lookup, false) => found(case, &quoted),
     };
     format!("{body}\n\n{}", signal(&stand, confidence))
 }
 
+/// What is said, how that stands, and how sure that is.
 type Said = (String, Stand, Percent);
+
+/// Whether the question names nothing, not even the whole or its history.
+fn is_wordless(case: &Case<'_>) -> bool {
+    case.question.interest == Interest::Places && case.question.terms.is_empty()
+}
+
+fn tells_history(case: &Case<'_>) -> bool {
+    matches!(case.question.interest, Interest::History(_))
+        && !case.evidence.history.commits.is_empty()
+}
 
 fn chatter(chat: Chat) -> Said {
     let text = match chat {
@@ -99,42 +120,27 @@ fn wordless() -> Said {
     )
 }
 
-fn deed(case: &Case<'_>, quoted: &[&Passage]) -> Said {
-    let only = "I can only read and quote; writing, changing or running something takes a model.";
-    let terms = &case.question.terms;
-    let body = if quoted.is_empty() {
-        let after = match names(terms.iter()) {
-            about if about.is_empty() => String::new(),
-            about => format!(" With one I would begin with {about}, of which I found nothing."),
-        };
-        format!("{only}{after}")
-    } else {
-        let would = "With one I would begin at these places.";
-        format!("{only} {would}\n\n{}", places(case, quoted))
-    };
-    let missing =
-        "the deed itself: the offline model reads, and a configured model is needed to act";
-    let caveat =
-        unfound(terms, case.ranking.found).map(|words| format!("nothing found about {words}"));
-    (
-        body,
-        Stand::Partial {
-            missing: missing.to_owned(),
-            caveat,
-        },
-        Percent(60),
-    )
-}
-
 fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     let terms = &case.question.terms;
     let needed = TermSet::needed(terms);
     let lead = quoted.first().map(|best| leading(best)).unwrap_or_default();
-    let gaps = gaps(terms, case.ranking.found, quoted);
+    let elsewhere = not_elsewhere(case, quoted);
+    let lead = match elsewhere {
+        Some(what) => format!("I found {what} about it. {lead}"),
+        None => lead,
+    };
+    let lead = misread(case) + &lead;
+    let says = |best: &&Passage| best.terms.of(terms).any(Term::is_saying);
+    let gaps = match &case.evidence.judged {
+        _ if quoted.first().is_some_and(says) => None,
+        Some(judged) => judged_gaps(judged),
+        None => gaps(terms, case.ranking.found, quoted),
+    };
     let note = gaps
         .as_ref()
         .map(|gaps| format!(" Missing: {gaps}."))
         .unwrap_or_default();
+    let gaps = gaps.or_else(|| elsewhere.map(|what| format!("{what} says it: these are files")));
     let body = format!("{lead}{note}\n\n{}", places(case, quoted));
     match gaps {
         None => {
@@ -172,8 +178,37 @@ fn sureness(needed: TermSet, quoted: &[&Passage]) -> Percent {
     Percent(55 + together + defined)
 }
 
+/// Which words were taken for others.
+fn misread(case: &Case<'_>) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for (word, read_as) in &case.evidence.read_as {
+        let word = shortened(&inert(word), 60);
+        let read_as = shortened(&inert(read_as), 60);
+        let one = format!("“{word}” as “{read_as}…”");
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    match told.is_empty() {
+        true => String::new(),
+        false => format!("I read {}. ", told.join(", ")),
+    }
+}
+
+/// What a question asked for besides the files, and what was not there.
+fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<&'static str> {
+    match case.question.interest {
+        Interest::History(_) => Some("no commit"),
+        Interest::Notes if quoted.iter().all(|passage| !passage.is_note) => Some("no note"),
+        Interest::Places | Interest::Notes | Interest::Overview => None,
+    }
+}
+
 fn leading(best: &Passage) -> String {
-    let place = place(best);
+    let place = match &best.record {
+        Some(record) => format!("{} ({})", place(best), inert(record)),
+        None => place(best),
+    };
     match &best.about {
         Some(About::Definition(name)) => {
             format!("The closest match is the definition of `{name}` in {place}.")
@@ -184,6 +219,19 @@ fn leading(best: &Passage) -> String {
         }
         None => format!("The closest match is in {place}."),
     }
+}
+
+/// The same, as a search judged it that knows how common each word is and what else it is called.
+fn judged_gaps(judged: &Judged) -> Option<String> {
+    let words: Vec<String> = judged
+        .lacking
+        .iter()
+        .map(|word| format!("“{}”", shortened(&inert(word), 60)))
+        .collect();
+    (judged.covered < ENOUGH_COVERED).then(|| match words.is_empty() {
+        true => "much of what was asked".to_owned(),
+        false => format!("{} not found with the rest", words.join(", ")),
+    })
 }
 
 /// What the question asks for and the quotes do not have, in words. Words that are all somewhere
@@ -240,9 +288,12 @@ fn places(case: &Case<'_>, quoted: &[&Passage]) -> String {
     let mut elsewhere: Vec<String> = Vec::new();
     for passage in &case.ranking.passages {
         let known = quoted.iter().any(|q| q.path == passage.path)
-            || elsewhere
-                .iter()
-                .any(|place| place.starts_with(&passage.path));
+            || elsewhere.iter().any(|place| {
+                let path = place
+                    .rsplit_once(':')
+                    .map_or(place.as_str(), |(path, _)| path);
+                path == passage.path || *place == passage.path
+            });
         if !known && elsewhere.len() < MOST_ELSEWHERE {
             elsewhere.push(match passage.hit {
                 0 => passage.path.clone(),
@@ -279,15 +330,46 @@ fn source_types(quoted: &[&Passage]) -> Vec<&'static str> {
         .collect()
 }
 
-/// What to quote: the best passage, those that add words of the question, and what is nearly as
+/// What to quote for a question, which may be one of changes: the best passage, those that add words of the question, and what is nearly as
 /// good as the best.
-pub(super) fn select<'a>(passages: &'a [Passage], terms: &[Term]) -> Vec<&'a Passage> {
+pub(super) fn select<'a>(
+    passages: &'a [Passage],
+    terms: &[Term],
+    is_of_changes: bool,
+) -> Vec<&'a Passage> {
     let needed = TermSet::needed(terms);
     let Some(best) = passages.first() else {
         return Vec::new();
     };
+    // Other files first: which of them has it, people see sooner than any ranking does.
     let mut chosen = vec![best];
-    let mut covered = best.all_terms();
+    let good = |passage: &&Passage| passage.score * 2 >= best.score;
+    while chosen.len() < ENOUGH_QUOTED {
+        let mut others = passages
+            .iter()
+            .filter(good)
+            .filter(|passage| chosen.iter().all(|known| known.path != passage.path));
+        // The last one is code beside documents, or a document beside code: either may say it.
+        // What changed when, change logs say.
+        let is_last = chosen.len() + 1 == ENOUGH_QUOTED && !is_of_changes;
+        let alike = |passage: &&Passage| {
+            chosen
+                .iter()
+                .all(|known| (known.kind == FileKind::Docs) == (passage.kind == FileKind::Docs))
+        };
+        let next = match is_last {
+            true => others
+                .clone()
+                .find(|passage| !alike(passage))
+                .or_else(|| others.next()),
+            false => others.next(),
+        };
+        let Some(next) = next else { break };
+        chosen.push(next);
+    }
+    let mut covered = chosen
+        .iter()
+        .fold(TermSet::default(), |set, p| set.or(p.all_terms()));
     while chosen.len() < MOST_QUOTED {
         let free = || {
             passages.iter().filter(|p| {

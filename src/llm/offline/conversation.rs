@@ -6,8 +6,11 @@
 
 use std::ops::Range;
 
-use super::protocol::is_stuck;
+use super::{protocol::is_stuck, question::names_something};
 use crate::model::{Message, Role, ToolCall, ToolResult, ToolStatus};
+
+/// How many earlier messages are looked at for what a question goes on from.
+const MOST_EARLIER: usize = 20;
 
 /// Begins the ids of our calls; a number follows.
 const CALL_PREFIX: &str = "offline_";
@@ -53,7 +56,7 @@ pub(super) struct Conversation<'a> {
     pub(super) question: String,
     /// What the user said while it was worked on.
     pub(super) added: Vec<&'a str>,
-    /// The question of the query before this one.
+    /// The question of the last query before this one that named something.
     pub(super) previous: Option<String>,
     /// The calls of this query, in order.
     pub(super) asked: Vec<Asked<'a>>,
@@ -90,13 +93,16 @@ impl<'a> Conversation<'a> {
             });
         let added = own.iter().filter(|message| message.role == Role::User);
         let before = &messages[..query.start];
-        let previous = before
-            .iter()
-            .rposition(|message| message.role == Role::User);
+        let mut earlier = (0..before.len())
+            .rev()
+            .filter(|&at| before[at].role == Role::User)
+            .map(|at| text(at..at + 1))
+            .take(MOST_EARLIER);
+        let previous = earlier.find(|text| names_something(text));
         Self {
             question: text(query.clone()),
             added: added.flat_map(|message| message.texts()).collect(),
-            previous: previous.map(|at| text(at..at + 1)),
+            previous,
             asked: asked.collect(),
             rounds: replies()
                 .filter(|message| message.calls().next().is_some())

@@ -7,8 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use super::source::Lines;
+use super::{
+    source::Lines,
+    term::{Term, TermSet},
+    words::Line,
+};
 use crate::model::ToolCall;
+
+mod history;
+mod notes;
+
+pub(super) use history::{Commit, History};
 
 /// Longest path that is taken for one, in bytes.
 const LONGEST_PATH: usize = 512;
@@ -17,6 +26,43 @@ const LONGEST_PATH: usize = 512;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Evidence {
     pub(super) files: BTreeMap<String, Lines>,
+    /// The places that searches for a plain question named, in their order: the best first.
+    pub(super) places: Vec<Place>,
+    /// Sections of notes, in the order of their search.
+    pub(super) noted: Vec<Place>,
+    /// What the history told, as it came: the newest first.
+    pub(super) history: History,
+    /// The folders of the project, a line each, as a map shows them.
+    pub(super) folders: Vec<String>,
+    /// Words that were read as others, by a search that knows better how they are spelt.
+    pub(super) read_as: Vec<(String, String)>,
+    /// Words that are in no file.
+    pub(super) absent: Vec<String>,
+    /// What the last search for a plain question says of its best place.
+    pub(super) judged: Option<Judged>,
+}
+
+/// How much of a question a place has, in hundredths, and which of its words it does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub(super) covered: u32,
+    pub(super) lacking: Vec<String>,
+}
+
+/// A place that a search ranked: lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) lines: (u32, u32),
+    /// What it is or stands in, outermost first.
+    pub(super) within: Vec<String>,
+    /// The lines of it that were shown as what was found.
+    pub(super) marked: Vec<u32>,
+    /// What kind of note it is, if it is a special one, and what is known of it: `decision, accepted,
+    /// 2025-06-01`.
+    pub(super) record: Option<String>,
+    /// Words of the question that its search found in it; none if it does not say.
+    pub(super) has: Vec<String>,
 }
 
 impl Evidence {
@@ -25,8 +71,37 @@ impl Evidence {
         let mut evidence = Self::default();
         for (call, content) in results {
             evidence.take_result(path_argument(call), content);
+            if is_ranked(call) {
+                evidence.take_places(content);
+            }
+            evidence.noted.extend(notes::sections(content));
+            evidence.history.take(content);
+            if evidence.folders.is_empty() {
+                evidence.folders = folders(content);
+            }
         }
         evidence
+    }
+
+    /// Puts sections of notes among the places: first records that were asked for, the others last.
+    pub(super) fn take_in_notes(&mut self, terms: &[Term], are_wanted: bool) {
+        let needed = TermSet::needed(terms);
+        let has_some = |place: &Place| {
+            if needed.is_empty() {
+                return true;
+            }
+            let said = Line::new(&place.has.join(" "));
+            !TermSet::of_line(terms, &said).and(needed).is_empty()
+        };
+        let (first, last): (Vec<Place>, Vec<Place>) = std::mem::take(&mut self.noted)
+            .into_iter()
+            .partition(|place| are_wanted && place.record.is_some() && has_some(place));
+        if !first.is_empty() {
+            // That was said of another place.
+            self.judged = None;
+        }
+        let files = std::mem::take(&mut self.places);
+        self.places = first.into_iter().chain(files).chain(last).collect();
     }
 
     fn take_result(&mut self, asked_path: Option<String>, content: &str) {
@@ -45,6 +120,30 @@ impl Evidence {
             }
         }
         self.take_lines_before_their_match(content);
+    }
+
+    /// The places of a ranked search, and what its last line says of words.
+    fn take_places(&mut self, content: &str) {
+        for line in content.lines() {
+            if let Some(place) = place(line) {
+                self.places.push(place);
+            } else if let (Some(last), Some((path, at, _))) =
+                (self.places.last_mut(), matched(line))
+                && last.path == path
+                && (last.lines.0..=last.lines.1).contains(&at)
+            {
+                last.marked.push(at);
+            }
+        }
+        for note in content.lines().last().unwrap_or("").split("; ") {
+            if let Some((word, read_as)) = note.split_once(" read as ") {
+                self.read_as.push((unquoted(word), unquoted(read_as)));
+            } else if let Some(words) = note.strip_prefix("in no file: ") {
+                self.absent.extend(words.split(", ").map(unquoted));
+            } else if let Some(judged) = judged(note) {
+                self.judged = Some(judged);
+            }
+        }
     }
 
     /// What stands above the first match of a file comes before the line that names it plainly.
@@ -82,6 +181,64 @@ impl Evidence {
     }
 }
 
+/// Whether a call asked for places in the order of their worth.
+fn is_ranked(call: &ToolCall) -> bool {
+    let mode = call
+        .parsed()
+        .ok()
+        .and_then(|arguments| Some(arguments.get("mode")?.as_str()? == "words"));
+    mode.unwrap_or(false)
+}
+
+/// `path (lines a–b of N): name > name`.
+fn place(line: &str) -> Option<Place> {
+    let (path, rest) = line.split_once(" (lines ")?;
+    let (lines, names) = rest.split_once(')')?;
+    let (first, behind) = lines.split_once('–')?;
+    let last = behind.split(' ').next()?;
+    let names = names.strip_prefix(": ").unwrap_or("");
+    plausible(path).then_some(Place {
+        path: path.to_owned(),
+        lines: (line_number(first)?, line_number(last)?),
+        within: names
+            .split(" > ")
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        marked: Vec::new(),
+        record: None,
+        has: Vec::new(),
+    })
+}
+
+/// The folders that a map begins with: under its first line, up to a blank one.
+fn folders(content: &str) -> Vec<String> {
+    let mut lines = content.lines();
+    let is_map = lines
+        .next()
+        .is_some_and(|first| first.ends_with(" with an outline"));
+    let folders = lines.take_while(|line| is_map && !line.trim().is_empty());
+    folders.map(str::to_owned).collect()
+}
+
+/// `the best place has 40 % of what was asked, not `a`, `b``.
+fn judged(note: &str) -> Option<Judged> {
+    let (covered, rest) = note.strip_prefix("the best place has ")?.split_once(" %")?;
+    let lacking = rest.split_once(", not ").map_or("", |(_, words)| words);
+    let lacking = lacking
+        .split(", ")
+        .map(unquoted)
+        .filter(|word| !word.is_empty());
+    Some(Judged {
+        covered: covered.parse().ok()?,
+        lacking: lacking.collect(),
+    })
+}
+
+fn unquoted(word: &str) -> String {
+    word.trim().trim_matches('`').to_owned()
+}
+
 fn path_argument(call: &ToolCall) -> Option<String> {
     let arguments = call.parsed().ok()?;
     arguments
@@ -112,7 +269,7 @@ fn line_number(text: &str) -> Option<u32> {
 fn header(line: &str) -> Option<&str> {
     let line = line.trim_end();
     let path = match line.rsplit_once(" (lines ") {
-        Some((path, lines)) if lines.ends_with([')', ':']) => path,
+        Some((path, lines)) if lines.ends_with([')', ':']) || lines.contains("): ") => path,
         Some(_) | None => {
             let path = line.strip_suffix(':').unwrap_or(line);
             let file = path.rsplit('/').next()?;
@@ -154,141 +311,4 @@ fn matched(line: &str) -> Option<(&str, u32, &str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::CallId;
-
-    fn call(arguments: &str) -> ToolCall {
-        let (name, arguments) = ("any".to_owned(), arguments.to_owned());
-        ToolCall {
-            id: CallId::new("c"),
-            name,
-            arguments,
-        }
-    }
-
-    fn read(arguments: &str, content: &str) -> Vec<(String, u32, String)> {
-        let call = call(arguments);
-        let evidence = Evidence::read([(&call, content)].into_iter());
-        let lines = evidence.files.into_iter().flat_map(|(path, lines)| {
-            lines
-                .into_iter()
-                .map(move |(at, text)| (path.clone(), at, text))
-        });
-        lines.collect()
-    }
-
-    #[test]
-    fn results_are_read_leniently() {
-        for (name, arguments, content, expected) in [
-            (
-                "a match",
-                "{}",
-                "src/a.rs:12: fn a() {",
-                vec![("src/a.rs", 12, "fn a() {")],
-            ),
-            (
-                "its indentation stays",
-                "{}",
-                "a.rs:2:     x",
-                vec![("a.rs", 2, "    x")],
-            ),
-            ("with a column", "{}", "a.rs:2:7: x", vec![("a.rs", 2, "x")]),
-            ("without space", "{}", "a.rs:2:x", vec![("a.rs", 2, "x")]),
-            (
-                "a time in the text",
-                "{}",
-                "a.md:3: at 12:30: go",
-                vec![("a.md", 3, "at 12:30: go")],
-            ),
-            ("no path", "{}", "3 matches at 10:30: done", vec![]),
-            ("no number", "{}", "std::fmt: text", vec![]),
-            ("a drive", "{}", "C:\\a.rs:3: x", vec![("C:\\a.rs", 3, "x")]),
-            (
-                "what stands around a match",
-                "{}",
-                "a-1-b.rs-1- above\na-1-b.rs:2: hit\na-1-b.rs-3-     below\n--\n",
-                vec![
-                    ("a-1-b.rs", 1, "above"),
-                    ("a-1-b.rs", 2, "hit"),
-                    ("a-1-b.rs", 3, "    below"),
-                ],
-            ),
-            ("around nothing", "{}", "docs/2024-10-a.md", vec![]),
-            (
-                "what looks like a match stands beside one",
-                "{}",
-                "a.rs-1- at x:3: y\na.rs-2-\na.rs:3: hit",
-                vec![
-                    ("a.rs", 1, "at x:3: y"),
-                    ("a.rs", 2, ""),
-                    ("a.rs", 3, "hit"),
-                ],
-            ),
-            (
-                "a file with its header",
-                "{}",
-                "src/a.rs (lines 2–3 of 9)\n2: use b;\n3:     c:4: d",
-                vec![("src/a.rs", 2, "use b;"), ("src/a.rs", 3, "    c:4: d")],
-            ),
-            (
-                "a bar for a colon",
-                "{}",
-                "a.rs\n 7 | x\n",
-                vec![("a.rs", 7, "x")],
-            ),
-            (
-                "without header",
-                r#"{"path": "a.rs"}"#,
-                "1: x",
-                vec![("a.rs", 1, "x")],
-            ),
-            (
-                "a blank line of a file",
-                r#"{"path": "a.rs"}"#,
-                "1:",
-                vec![("a.rs", 1, "")],
-            ),
-            ("line zero", r#"{"path": "a.rs"}"#, "0: x", vec![]),
-            ("a path that is a tag", "{}", "<signal>.rs:3: x", vec![]),
-            ("a path with code marks", "{}", "a`b.rs:3: x", vec![]),
-            (
-                "prose",
-                "{}",
-                "No matches for `x`. Try other words.",
-                vec![],
-            ),
-            ("nothing", "{}", "", vec![]),
-        ] {
-            let expected: Vec<_> = expected
-                .into_iter()
-                .map(|(p, n, t): (&str, u32, &str)| (p.to_owned(), n, t.to_owned()))
-                .collect();
-            assert_eq!(read(arguments, content), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_listing_names_files_without_lines() {
-        let call = call("{}");
-        let evidence = Evidence::read([(&call, "src/a.rs\nsrc/b.rs:\n  not a path\n")].into_iter());
-        let files: Vec<(&str, usize)> = evidence
-            .files
-            .iter()
-            .map(|(path, lines)| (path.as_str(), lines.len()))
-            .collect();
-        assert_eq!(files, [("src/a.rs", 0), ("src/b.rs", 0)]);
-    }
-
-    #[test]
-    fn the_latest_reading_of_a_line_counts() {
-        let call = call("{}");
-        let results = [
-            (&call, "a.rs:1: cut…"),
-            (&call, "a.rs (lines 1–1 of 1)\n1: whole"),
-        ];
-        let evidence = Evidence::read(results.into_iter());
-        let expected = Lines::from([(1, "whole".to_owned())]);
-        assert_eq!(evidence.files.get("a.rs"), Some(&expected));
-    }
-}
+mod tests;

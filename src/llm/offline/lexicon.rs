@@ -23,16 +23,16 @@ const STOP: &str = "\
 
 /// Words that help to choose between places but that nobody misses.
 const WEAK: &str = "\
-    add added api behave behavior behaviour call called calls change changed check checked \
-    checks class classes code codebase come comes compare contain contains create created \
+    add added api behave behavior behaviour call called calls cause caused causes change changed check checked \
+    checks class classes code codebase come comes compare contain contains cover covers create created \
     declared default define defined defines definition describe described detail details \
     difference directory documentation documented entry exist exists explain field fields file \
     files folder function functions get gets go goes handle handled handles happen happening \
     happens implement implementation implemented implements inside kept kind line lines lives \
     located main make makes meaning method methods module modules name named names number part \
-    parts point possible program project purpose put reason repo repository responsible return \
+    parts point possible print printed prints program project purpose put raise raised raises reason repo repository responsible return \
     returns role section set sets source start starts step steps struct summarise summarize \
-    summary take takes type types understand use used uses using value values variable way work \
+    summary support supported supports take takes throw throws thrown type types understand use used uses using value values variable way work \
     working works write written";
 
 /// Verbs that ask for a deed when a request begins with them.
@@ -194,7 +194,8 @@ const FILLER: &str = "\
     a again all and are day everyone for friend good have helpful help is it later lot me much \
     my oracle please really so that the then there this to today very was with you your";
 
-fn holds(list: &str, word: &str) -> bool {
+/// Whether a list of words, parted by spaces, has this one.
+pub(super) fn holds(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|entry| entry == word)
 }
 
@@ -206,6 +207,32 @@ pub(super) fn is_stop(word: &str) -> bool {
 /// Whether nobody would miss the word.
 pub(super) fn is_weak(word: &str) -> bool {
     holds(WEAK, word)
+}
+
+/// Those of them that are nouns as well, and what stands before an object.
+const NOUNS_TOO: &str = "\
+    build change copy deploy export extract fix format insert merge move note patch port publish \
+    push release run schedule split stop store test update upgrade";
+const BEFORE_OBJECTS: &str = "\
+    a all an any both cargo each every everything for her his in into it its me my our some that \
+    the their them these this those us your";
+
+/// Whether the word may also begin a phrase about a thing.
+pub(super) fn is_noun_too(word: &str) -> bool {
+    holds(NOUNS_TOO, word)
+}
+
+/// Whether what stands behind a deed is what it is done to.
+pub(super) fn begins_object(word: &str) -> bool {
+    holds(BEFORE_OBJECTS, word)
+}
+
+/// Words that stand for what was talked about before.
+const PRONOUNS: &str = "it that this them those these its es das dies le la ça lo eso esto";
+
+/// Whether the word stands for what was talked about before.
+pub(super) fn is_pronoun(word: &str) -> bool {
+    holds(PRONOUNS, word)
 }
 
 /// Whether a request that begins with the word asks for a deed.

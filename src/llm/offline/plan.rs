@@ -1,18 +1,23 @@
 //! What to ask of tools next, if anything.
 //!
-//! Search by words, widen by the words that were found nowhere, read around the best hits; after a
-//! dead end that the runtime answered, one other strategy. No call is ever made twice, and there are
-//! at most [`MAX_ROUNDS`] rounds, so every query comes to an end. Pure.
+//! What the question wants to hear about says where to begin (`opening`); then widen by what was
+//! found nowhere, and read around the best hits; after a dead end that the runtime answered, one
+//! other strategy. No call is ever made twice, and there are at most [`MAX_ROUNDS`] rounds, so every
+//! query comes to an end. Pure.
 
 use super::{
     answer::select,
     conversation::{Conversation, Standing},
+    evidence::Evidence,
+    interest::Interest,
     protocol::{Percent, Stand, inert, shortened, signal},
     question::{Kind, Question},
     rank::Ranking,
     term::{Term, TermKind, TermSet},
     toolbox::{Aim, How, Planned, Toolbox},
 };
+
+mod opening;
 
 /// Most replies of a query that ask for tools.
 pub(super) const MAX_ROUNDS: usize = 4;
@@ -35,12 +40,14 @@ pub(super) struct Plan {
 pub(super) fn next(
     conversation: &Conversation<'_>,
     question: &Question,
+    evidence: &Evidence,
     ranking: &Ranking,
     tools: &Toolbox<'_>,
 ) -> Option<Plan> {
+    let needs_no_term = question.interest != Interest::Places;
     let looks_up = match question.kind {
         Kind::Chat(_) => false,
-        Kind::Deed | Kind::Lookup => !question.terms.is_empty(),
+        Kind::Deed | Kind::Lookup => needs_no_term || !question.terms.is_empty(),
     };
     if !looks_up || conversation.rounds >= MAX_ROUNDS {
         return None;
@@ -48,13 +55,14 @@ pub(super) fn next(
     let terms = &question.terms;
     let mut calls = match (conversation.standing, conversation.rounds) {
         (Standing::Urged, _) => otherwise(terms, tools),
-        (Standing::Going, 0) => opening(terms, tools),
+        (Standing::Going, 0) => opening::calls(question, tools),
         (Standing::Going, 1) => [
-            widening(terms, ranking, tools),
-            reading(ranking, terms, tools),
+            opening::again(question, evidence, tools),
+            widening(terms, evidence, ranking, tools),
+            reading(ranking, question, tools),
         ]
         .concat(),
-        (Standing::Going | Standing::Retried, _) => reading(ranking, terms, tools),
+        (Standing::Going | Standing::Retried, _) => reading(ranking, question, tools),
     };
     calls.truncate(MOST_CALLS);
     (!calls.is_empty()).then(|| Plan {
@@ -63,61 +71,40 @@ pub(super) fn next(
     })
 }
 
-/// All words at once, names and quotes as they stand, and files that the question names.
-fn opening(terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
-    let needed = TermSet::needed(terms);
-    let is_path = |term: &&Term| term.kind == TermKind::Path;
-    let literal = |term: &Term| tools.search(term.literal(), How::Literal);
-    let all: Vec<&str> = needed
-        .of(terms)
-        .filter(|t| !is_path(t))
-        .map(|term| term.shown.as_str())
-        .collect();
-    let words = match (all.is_empty(), tools.knows_words()) {
-        (true, _) => Vec::new(),
-        (false, true) => tools.search_all(&all.join(" "), How::Words),
-        (false, false) => most_telling(needed, terms)
-            .filter_map(literal)
-            .take(2)
-            .collect(),
-    };
-    // Searching for a single name by words and as it stands would bring the same twice.
-    let verbatim = most_telling(needed, terms)
-        .filter(|term| match term.kind {
-            TermKind::Name => all.len() > 1,
-            TermKind::Phrase => true,
-            TermKind::Weak | TermKind::Word | TermKind::Path => false,
-        })
-        .filter_map(literal)
-        .take(2);
-    let files = || needed.of(terms).filter(is_path);
-    let reads = files()
-        .filter_map(|term| tools.read(&term.shown, 0))
-        .take(2);
-    let calls = distinct(words.into_iter().chain(verbatim).chain(reads));
-    if calls.is_empty() {
-        distinct(files().filter_map(literal).take(2))
-    } else {
-        calls
-    }
-}
-
-/// What was found nowhere so far, each for itself.
-fn widening(terms: &[Term], ranking: &Ranking, tools: &Toolbox<'_>) -> Vec<Planned> {
+/// What was found nowhere so far, each for itself. A search that ranks knows all forms of words; what
+/// it does not is what stands there as it was asked for, signs included.
+fn widening(
+    terms: &[Term],
+    evidence: &Evidence,
+    ranking: &Ranking,
+    tools: &Toolbox<'_>,
+) -> Vec<Planned> {
     let missing = TermSet::needed(terms).minus(ranking.found);
+    let ranked = !evidence.places.is_empty();
+    let worth_it = |term: &&Term| {
+        !ranked || (term.kind >= TermKind::Path && !evidence.absent.contains(&term.shown))
+    };
     let literal = |term: &Term| tools.search(term.literal(), How::Literal);
-    distinct(most_telling(missing, terms).filter_map(literal))
-        .into_iter()
-        .take(3)
-        .collect()
+    distinct(
+        most_telling(missing, terms)
+            .filter(worth_it)
+            .filter_map(literal),
+    )
+    .into_iter()
+    .take(3)
+    .collect()
 }
 
 /// Around the hits that the answer would quote.
-fn reading(ranking: &Ranking, terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
-    let quoted = select(&ranking.passages, terms);
-    let reads = quoted
-        .iter()
-        .filter_map(|passage| tools.read(&passage.path, passage.hit));
+fn reading(ranking: &Ranking, question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let quoted = select(&ranking.passages, &question.terms, question.is_of_changes);
+    let reads = quoted.iter().filter_map(|passage| match passage.is_note {
+        // Notes may lie outside of the project.
+        true => tools
+            .read_note(&passage.path, passage.lines.0)
+            .or_else(|| tools.read(&passage.path, passage.hit)),
+        false => tools.read(&passage.path, passage.hit),
+    });
     distinct(reads).into_iter().take(3).collect()
 }
 
@@ -151,10 +138,16 @@ fn distinct(calls: impl Iterator<Item = Planned>) -> Vec<Planned> {
 fn text(rounds: usize, calls: &[Planned]) -> String {
     let mut searched: Vec<String> = Vec::new();
     let mut read: Vec<String> = Vec::new();
+    let mut past: Vec<String> = Vec::new();
+    let mut noted: Vec<String> = Vec::new();
     let mut listed = None;
+    let quoted = |text: &str| format!("“{}”", shortened(&inert(text), 80));
     for call in calls {
         let (list, words) = match &call.aim {
-            Aim::Search(text) => (&mut searched, format!("“{}”", shortened(&inert(text), 80))),
+            Aim::Search(text) => (&mut searched, quoted(text)),
+            Aim::Notes(text) => (&mut noted, quoted(text)),
+            Aim::History(text) if text.is_empty() => (&mut past, "the latest changes".to_owned()),
+            Aim::History(text) => (&mut past, quoted(text)),
             Aim::Read(path) => (&mut read, inert(path)),
             Aim::List => {
                 listed = Some("listing the files".to_owned());
@@ -169,6 +162,8 @@ fn text(rounds: usize, calls: &[Planned]) -> String {
         |verb: &str, of: Vec<String>| (!of.is_empty()).then(|| format!("{verb} {}", of.join(", ")));
     let doing: Vec<String> = [
         listed,
+        part("searching the history for", past),
+        part("searching the notes for", noted),
         part("searching for", searched),
         part("reading", read),
     ]

@@ -2,15 +2,23 @@
 //!
 //! From the text alone, as a model would see it; no look at how the query was classified. Pure.
 
+use crate::words::{self, Asked, Concept, Language, Run, Sort};
+
 use super::{
-    lexicon::{CHAT, Chat, is_deed, is_filler, is_stop, is_weak, without_politeness},
+    interest::{Interest, is_change, is_settled, is_whole},
+    lexicon::{
+        CHAT, Chat, begins_object, is_deed, is_filler, is_noun_too, is_pronoun, is_stop, is_weak,
+        without_politeness,
+    },
     term::{MAX_TERMS, Term, TermKind},
-    words::{is_identifier, is_spaceless, words},
+    words::{is_identifier, is_spaceless, words as words_of},
 };
 
 /// How much of a question is looked at, in characters: as much as the classifier does (spec 4).
 const LOOKED_AT: usize = 4_000;
 const LONGEST_CHAT: usize = 8;
+/// How near another word comes that stands for the same thing.
+const SAME: f32 = 0.5;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +37,12 @@ pub(super) struct Question {
     pub(super) kind: Kind,
     /// What to look for, in the order of the question; at most [`MAX_TERMS`].
     pub(super) terms: Vec<Term>,
+    /// The words in which it is put to a search that takes a plain question.
+    pub(super) plain: String,
+    /// Where it is to be looked up.
+    pub(super) interest: Interest,
+    /// Whether it asks what is different since when.
+    pub(super) is_of_changes: bool,
 }
 
 impl Question {
@@ -39,14 +53,98 @@ impl Question {
             (Kind::Chat(_), Some(latest)) => kind_of(latest),
             (kind, _) => kind,
         };
-        let own = terms_of([text].into_iter().chain(added.iter().copied()));
-        let terms = match (kind, previous) {
-            (Kind::Chat(_), _) => Vec::new(),
-            (Kind::Deed | Kind::Lookup, Some(previous)) if own.is_empty() => terms_of([previous]),
-            (Kind::Deed | Kind::Lookup, _) => own,
+        let said = || [text].into_iter().chain(added.iter().copied());
+        let interest_of = |text: &str| match kind {
+            Kind::Lookup => Interest::of(&beginning(text).to_lowercase()),
+            Kind::Chat(_) | Kind::Deed => Interest::Places,
         };
-        Self { kind, terms }
+        let plain = said().collect::<Vec<_>>().join(" ");
+        let own = interest_of(&plain);
+        let of_own = |mut terms: Vec<Term>| {
+            terms.retain(|term| !is_said(own, term));
+            terms
+        };
+        let terms = match kind {
+            Kind::Chat(_) => Vec::new(),
+            Kind::Deed | Kind::Lookup => of_own(terms_of(said())),
+        };
+        let says_it = || words_of(&plain.to_lowercase()).any(is_pronoun);
+        // "Who calls it?" names nothing either: "calls" says what is asked of it.
+        let is_bare = terms.is_empty() || (only_weak(said()) && says_it());
+        let goes_on = is_bare
+            && match own {
+                Interest::Overview => false,
+                // "The last commits" are those of all; "who wrote it" is about what was asked before.
+                Interest::History(_) => says_it(),
+                Interest::Places | Interest::Notes => !matches!(kind, Kind::Chat(_)),
+            };
+        let (terms, plain, interest) = match previous.filter(|_| goes_on) {
+            None => (terms, plain, own),
+            Some(previous) => {
+                let interest = match own {
+                    Interest::Places => interest_of(previous),
+                    of_its_own => of_its_own,
+                };
+                let mut terms = of_own(terms_of([previous]));
+                terms.extend(weak_terms(said()));
+                (most_telling(terms), previous.to_owned(), interest)
+            }
+        };
+        let is_of_changes = Asked::read(beginning(&plain)).drift.change;
+        Self {
+            kind,
+            terms,
+            plain,
+            interest,
+            is_of_changes,
+        }
     }
+
+    /// Takes what searches say of how its words are spelt.
+    pub(super) fn understand(&mut self, read_as: &[(String, String)]) {
+        for (word, read_as) in read_as {
+            for term in self.terms.iter_mut().filter(|term| term.shown == *word) {
+                term.read_as(read_as);
+            }
+        }
+    }
+}
+
+/// Whether a word only says what the interest says already.
+fn is_said(interest: Interest, term: &Term) -> bool {
+    let lower = term.shown.to_lowercase();
+    matches!(term.kind, TermKind::Weak | TermKind::Word)
+        && match interest {
+            Interest::History(_) => is_change(&lower),
+            Interest::Overview => is_whole(&lower),
+            Interest::Notes => is_settled(&lower),
+            Interest::Places => false,
+        }
+}
+
+/// A word with what it is called otherwise; none if nobody looks for it in that language.
+fn known_to(asked: &Asked, term: Term) -> Option<Term> {
+    match term.kind {
+        TermKind::Path | TermKind::Phrase => return Some(term),
+        TermKind::Weak | TermKind::Word | TermKind::Name => {}
+    }
+    let concepts: Vec<&Concept> = asked
+        .concepts
+        .iter()
+        .filter(|concept| concept.shown == term.shown)
+        .collect();
+    if concepts.is_empty() && asked.language != Language::English && term.kind != TermKind::Name {
+        return None;
+    }
+    let kind = match (concepts.first(), term.kind) {
+        (Some(first), TermKind::Word) if first.sort == Sort::Weak => TermKind::Weak,
+        (_, kind) => kind,
+    };
+    let forms = concepts.into_iter().flat_map(|concept| &concept.forms);
+    let same = forms
+        .filter(|(_, near)| *near >= SAME)
+        .map(|(form, _)| form.clone());
+    Some(Term::new(kind, &term.shown).or_called(same))
 }
 
 fn beginning(text: &str) -> &str {
@@ -66,7 +164,7 @@ fn kind_of(text: &str) -> Kind {
 
 /// Small talk is a phrase of the lexicon with nothing but filler around it.
 fn chat_in(lower: &str) -> Option<Chat> {
-    let said: Vec<&str> = words(lower).filter(|word| !word.is_empty()).collect();
+    let said: Vec<&str> = words_of(lower).filter(|word| !word.is_empty()).collect();
     if said.len() > LONGEST_CHAT {
         return None;
     }
@@ -88,26 +186,36 @@ fn chat_in(lower: &str) -> Option<Chat> {
 /// one ("how do I rename it?").
 fn asks_for_a_deed(lower: &str) -> bool {
     let (order, polite) = without_politeness(lower);
-    let begins = order
+    let mut words = order
         .split(|c: char| !c.is_alphanumeric())
-        .next()
-        .is_some_and(is_deed);
-    begins && (polite || !order.trim_end().ends_with('?'))
+        .filter(|word| !word.is_empty());
+    let Some(first) = words.next().filter(|word| is_deed(word)) else {
+        return false;
+    };
+    // "Build fails with E0277" is about a build; "build the docs" orders one.
+    let has_object = !is_noun_too(first) || words.next().is_none_or(begins_object);
+    has_object && (polite || !order.trim_end().ends_with('?'))
 }
 
+/// Whether a text names something to look for, so that what follows may be about that.
+pub(super) fn names_something(text: &str) -> bool {
+    !matches!(kind_of(text), Kind::Chat(_)) && !terms_of([text]).is_empty()
+}
+
+/// Whether there are terms, and all of them weak.
+fn only_weak<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
+    let terms = all_terms(texts);
+    !terms.is_empty() && terms.iter().all(|term| term.kind == TermKind::Weak)
+}
+
+fn weak_terms<'a>(texts: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = Term> {
+    let terms = all_terms(texts).into_iter();
+    terms.filter(|term| term.kind == TermKind::Weak)
+}
+
+/// What to look for; weak words too, if there are no others.
 fn terms_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
-    let mut terms: Vec<Term> = Vec::new();
-    for text in texts {
-        let (quoted, rest) = take_quoted(beginning(text));
-        for term in quoted
-            .into_iter()
-            .chain(rest.split_whitespace().flat_map(terms_in))
-        {
-            if !terms.iter().any(|known| known.same(&term)) {
-                terms.push(term);
-            }
-        }
-    }
+    let mut terms = all_terms(texts);
     if terms.iter().all(|term| term.kind == TermKind::Weak) {
         terms = terms
             .iter()
@@ -117,22 +225,55 @@ fn terms_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
     most_telling(terms)
 }
 
+fn all_terms<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
+    let mut terms: Vec<Term> = Vec::new();
+    for text in texts {
+        let asked = Asked::read(beginning(text));
+        let (quoted, rest) = take_quoted(beginning(text));
+        let known = |term: Term| known_to(&asked, term);
+        for term in quoted
+            .into_iter()
+            .chain(rest.split_whitespace().flat_map(terms_in).filter_map(known))
+        {
+            if !terms.iter().any(|known| known.same(&term)) {
+                terms.push(term);
+            }
+        }
+    }
+    terms
+}
+
+/// Where a quotation begins, and what ends it.
+fn opening_quote(text: &str) -> Option<(usize, &'static [char])> {
+    text.char_indices().find_map(|(at, c)| {
+        let close: &[char] = match c {
+            '`' => &['`'],
+            '"' => &['"'],
+            '“' => &['”'],
+            '„' => &['“', '”'],
+            '«' => &['»'],
+            _ => return None,
+        };
+        Some((at, close))
+    })
+}
+
 /// What stands in backticks or double quotes on one line, and the text without it.
 fn take_quoted(text: &str) -> (Vec<Term>, String) {
     let (mut quoted, mut rest) = (Vec::new(), String::new());
     let mut left = text;
-    while let Some(start) = left.find(['`', '"']) {
+    while let Some((start, close)) = opening_quote(left) {
         let (before, from) = left.split_at(start);
-        let (mark, inside) = from.split_at(1);
+        let inside = &from[from.chars().next().map_or(0, char::len_utf8)..];
         rest.push_str(before);
         match inside
-            .find(mark)
+            .find(close)
             .filter(|&end| !inside[..end].contains('\n'))
         {
             Some(end) => {
                 quoted.extend(quoted_terms(&inside[..end]));
                 rest.push(' ');
-                left = &inside[end + 1..];
+                left = &inside[end + inside[end..].chars().next().map_or(0, char::len_utf8)..];
             }
             None => {
                 rest.push(' ');
@@ -153,7 +294,7 @@ fn quoted_terms(inside: &str) -> Vec<Term> {
         vec![Term::new(TermKind::Path, inside)]
     } else if inside.chars().all(is_word) {
         // `llm::Offline` is two names; a plain word in quotes is meant as a name.
-        let names = words(inside).filter(|word| word.chars().count() > 1);
+        let names = words_of(inside).filter(|word| word.chars().count() > 1);
         names.map(|word| Term::new(TermKind::Name, word)).collect()
     } else {
         vec![Term::new(TermKind::Phrase, inside)]
@@ -165,9 +306,20 @@ fn terms_in(token: &str) -> Vec<Term> {
     if is_path(token) {
         return vec![Term::new(TermKind::Path, token)];
     }
+    if let Some(version) = version(token) {
+        return vec![Term::new(TermKind::Name, version)];
+    }
     // "doesn't" and "session's": what is behind the apostrophe says nothing.
     let token = token.split(['\'', '’']).next().unwrap_or(token);
-    words(token).filter_map(term_of).collect()
+    words_of(token).filter_map(term_of).collect()
+}
+
+/// `1.5` or `v1.5`, without the letter.
+fn version(token: &str) -> Option<&str> {
+    match words::words(token).next()? {
+        Run::Version(version) if token.ends_with(version) => Some(version),
+        Run::Version(_) | Run::Word(_) => None,
+    }
 }
 
 fn term_of(word: &str) -> Option<Term> {
@@ -213,151 +365,4 @@ fn most_telling(terms: Vec<Term>) -> Vec<Term> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_told_apart() {
-        for (text, kind) in [
-            ("hi", Kind::Chat(Chat::Greeting)),
-            ("Hello there!", Kind::Chat(Chat::Greeting)),
-            (
-                "Thanks a lot, that was very helpful",
-                Kind::Chat(Chat::Thanks),
-            ),
-            ("ok thanks", Kind::Chat(Chat::Thanks)),
-            ("Hi! Who are you?", Kind::Chat(Chat::Identity)),
-            ("good bye", Kind::Chat(Chat::Farewell)),
-            ("yes", Kind::Chat(Chat::Acknowledgement)),
-            ("谢谢", Kind::Chat(Chat::Thanks)),
-            ("thanks, where is the parser?", Kind::Lookup),
-            ("hello world example", Kind::Lookup),
-            ("rename Session to Conversation", Kind::Deed),
-            ("Could you please fix the panic in src/main.rs?", Kind::Deed),
-            ("Write a note about the release", Kind::Deed),
-            ("I want you to add a test", Kind::Deed),
-            ("Let's remove the cache", Kind::Deed),
-            ("How do I rename a session?", Kind::Lookup),
-            ("Where is the write lock taken?", Kind::Lookup),
-            ("test coverage of the parser?", Kind::Lookup),
-            ("Can you explain the cache?", Kind::Lookup),
-            ("additional settings", Kind::Lookup),
-            ("", Kind::Lookup),
-        ] {
-            assert_eq!(kind_of(text), kind, "{text}");
-        }
-    }
-
-    fn shown(question: &Question) -> Vec<(TermKind, &str)> {
-        question
-            .terms
-            .iter()
-            .map(|term| (term.kind, &*term.shown))
-            .collect()
-    }
-
-    #[test]
-    fn terms_are_what_is_worth_looking_for() {
-        use TermKind::{Name, Path, Phrase, Weak, Word};
-        for (text, terms) in [
-            (
-                "Where is the signal parser?",
-                vec![(Word, "signal"), (Word, "parser")],
-            ),
-            ("What does max_turns do?", vec![(Name, "max_turns")]),
-            (
-                "explain the function `read` in src/signal/read.rs",
-                vec![
-                    (Name, "read"),
-                    (Weak, "explain"),
-                    (Weak, "function"),
-                    (Path, "src/signal/read.rs"),
-                ],
-            ),
-            (
-                "who prints \"not found: {}\"",
-                vec![(Phrase, "not found: {}"), (Word, "prints")],
-            ),
-            ("what is a function", vec![(Word, "function")]),
-            ("session's sessions", vec![(Word, "session")]),
-            (
-                "what about llm::Offline?",
-                vec![(Word, "llm"), (Word, "Offline")],
-            ),
-            (
-                "an unclosed ` mark",
-                vec![(Word, "unclosed"), (Word, "mark")],
-            ),
-            (
-                "解释parse_config",
-                vec![(Word, "解释"), (Name, "parse_config")],
-            ),
-            (
-                "does 429 e.g. v1.5 and/or 3.5 matter",
-                vec![(Word, "429"), (Name, "v1"), (Word, "matter")],
-            ),
-            ("and the second one?", vec![]),
-        ] {
-            assert_eq!(shown(&Question::read(text, &[], None)), terms, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_was_added_and_what_came_before_count() {
-        for (name, text, added, previous, terms) in [
-            (
-                "added words",
-                "where is the cache",
-                &["in the gateway"][..],
-                None,
-                vec!["cache", "gateway"],
-            ),
-            (
-                "a follow-up",
-                "and the other one?",
-                &[],
-                Some("where is the cache"),
-                vec!["cache"],
-            ),
-            (
-                "no follow-up",
-                "the gateway?",
-                &[],
-                Some("where is the cache"),
-                vec!["gateway"],
-            ),
-            (
-                "small talk has none",
-                "thanks",
-                &[],
-                Some("where is the cache"),
-                vec![],
-            ),
-            (
-                "talk, then a question",
-                "hi",
-                &["where is the cache"],
-                None,
-                vec!["cache"],
-            ),
-        ] {
-            let question = Question::read(text, added, previous);
-            let got: Vec<&str> = question.terms.iter().map(|term| &*term.shown).collect();
-            assert_eq!(got, terms, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_long_question_keeps_its_most_telling_terms() {
-        let words = "ab cd ef gh ij kl mn op qr st uv wx yz zz some_name";
-        let question = Question::read(words, &[], None);
-        assert_eq!(question.terms.len(), MAX_TERMS);
-        assert_eq!(
-            question.terms.last().map(|term| &*term.shown),
-            Some("some_name")
-        );
-        let long = format!("{} tail", "word ".repeat(LOOKED_AT / 5));
-        let kept = Question::read(&long, &[], None);
-        assert_eq!(shown(&kept), vec![(TermKind::Word, "word")]);
-    }
-}
+mod tests;

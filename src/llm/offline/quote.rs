@@ -86,6 +86,9 @@ mod tests {
             terms: TermSet::default(),
             path_terms: TermSet::default(),
             about: None::<About>,
+            exact: false,
+            is_note: false,
+            record: None,
             score: 1,
         }
     }
@@ -94,6 +97,7 @@ mod tests {
         let lines: Lines = (1..).zip(text.split('\n').map(str::to_owned)).collect();
         Evidence {
             files: [(path.to_owned(), lines)].into(),
+            ..Evidence::default()
         }
     }
 

@@ -13,6 +13,8 @@ use super::{
     words::Line,
 };
 
+mod order;
+
 /// Lines that stand for a file of which only the path has a term.
 const BEGINNING: u32 = 12;
 
@@ -31,6 +33,11 @@ pub(super) struct Passage {
     pub(super) path_terms: TermSet,
     /// What it introduces, if that is about the question.
     pub(super) about: Option<About>,
+    /// Whether it introduces the very name that was asked for.
+    pub(super) exact: bool,
+    /// Whether a search of notes named it, and what that said of it: a decision, and of when.
+    pub(super) is_note: bool,
+    pub(super) record: Option<String>,
     pub(super) score: u32,
 }
 
@@ -65,16 +72,94 @@ impl Ranking {
             .iter()
             .flat_map(|file| file.passages(&found))
             .collect();
+        let ranked = ranked(evidence, &found, &passages);
+        passages.retain(|passage| {
+            let within = |one: &Passage| {
+                one.path == passage.path
+                    && one.lines.0 <= passage.lines.1
+                    && passage.lines.0 <= one.lines.1
+            };
+            !ranked.iter().any(within)
+        });
         passages.sort_by(|a, b| {
             let key = |p: &Passage| (Reverse(p.score), p.kind, p.lines.0);
             key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path))
         });
+        // What a search ranked, it ranked by all files; what else is known, by what was shown.
+        let mut passages: Vec<Passage> = ranked.into_iter().chain(passages).collect();
+        found.named_first(&mut passages);
+        found.only_that_name(&mut passages);
+        if evidence.judged.as_ref().is_some_and(|one| one.covered == 0) {
+            // Only words that nobody would miss brought them.
+            let needed = TermSet::needed(terms);
+            passages.retain(|passage| !passage.all_terms().and(needed).is_empty());
+        }
         let found = found
             .files
             .iter()
             .fold(TermSet::default(), |set, file| set.or(file.terms()));
         Self { passages, found }
     }
+}
+
+/// The passages of places that a search ranked, in its order.
+fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<Passage> {
+    let most = passages
+        .iter()
+        .map(|passage| passage.score)
+        .max()
+        .unwrap_or(1);
+    let needed = TermSet::needed(found.terms);
+    let mut ranked: Vec<Passage> = Vec::new();
+    for place in &evidence.places {
+        let Some(file) = found.files.iter().find(|file| file.path == place.path) else {
+            continue;
+        };
+        let (first, last) = place.lines;
+        let known = || file.lines.range(first..=last);
+        let worth = |at: &u32| {
+            let set = file.hits.iter().find(|(hit, _)| hit == at);
+            set.map_or(0, |(_, set)| found.worth(*set))
+        };
+        let defines = |at: &u32| {
+            let introduced = file
+                .lines
+                .get(at)
+                .and_then(|line| introduces(file.path, line));
+            introduced.is_some_and(|introduced| match introduced {
+                Introduces::Definition { name } => {
+                    found.terms.iter().any(|term| term.shown == name)
+                }
+                Introduces::Heading { .. } => false,
+            })
+        };
+        // Of its lines the one that defines a name of the question, or has most; else the first that
+        // the search marked.
+        let hit = known().map(|(at, _)| *at).max_by_key(|at| {
+            (
+                defines(at),
+                worth(at),
+                place.marked.contains(at),
+                Reverse(*at),
+            )
+        });
+        let Some(hit) = hit else { continue };
+        let span = enclosing(file.path, file.lines, hit);
+        let span = (span.0.max(first), span.1.min(last));
+        let mut passage = file.passage(found, hit, span);
+        let named = Line::new(&place.within.join(" "));
+        passage.path_terms = passage.path_terms.or(TermSet::of_line(found.terms, &named));
+        passage.is_note = !place.has.is_empty();
+        passage.record.clone_from(&place.record);
+        // Beside a place that has what was asked for, one that has none of it is not worth much.
+        let has = |one: &Passage| !one.all_terms().and(needed).is_empty();
+        let lesser = !has(&passage) && ranked.first().is_some_and(has);
+        passage.score = if lesser { most / 4 } else { most };
+        if !ranked.contains(&passage) {
+            ranked.push(passage);
+        }
+    }
+    ranked
 }
 
 struct Found<'a> {
@@ -194,21 +279,21 @@ impl FoundFile<'_> {
             .filter(|(at, _)| (span.0..=span.1).contains(at));
         let terms = inside.fold(TermSet::default(), |set, (_, terms)| set.or(*terms));
         let (about, named) = self.introduced(found.terms, span);
-        let exact = match &about {
-            // What has the very name that was asked for is what was asked for; one word of several
-            // is no name.
-            Some(About::Definition(name) | About::Section(name)) => {
-                let alone = TermSet::needed(found.terms).len() == 1;
-                let asked = named.of(found.terms).any(|term| {
-                    (alone || term.kind == TermKind::Name) && term.shown.eq_ignore_ascii_case(name)
-                });
-                u32::from(asked) * found.worth(named) * 4
-            }
-            None => 0,
+        let is_called = |kinds: &dyn Fn(TermKind) -> bool| match &about {
+            Some(About::Definition(name) | About::Section(name)) => named
+                .of(found.terms)
+                .any(|term| kinds(term.kind) && term.shown.eq_ignore_ascii_case(name)),
+            None => false,
         };
+        // What has the very name that was asked for is what was asked for; one word of several is
+        // no name.
+        let alone = TermSet::needed(found.terms).len() == 1;
+        let exact = is_called(&|kind| kind == TermKind::Name) || self.is_spelt_so(found, &about);
+        let worth_more = exact || (alone && is_called(&|_| true));
+        let for_name = u32::from(worth_more) * found.worth(named) * 4;
         let path_only = self.path_terms.minus(terms);
         let score =
-            found.worth(terms) * 4 + found.worth(named) * 6 + exact + found.worth(path_only);
+            found.worth(terms) * 4 + found.worth(named) * 6 + for_name + found.worth(path_only);
         Passage {
             path: self.path.to_owned(),
             kind: self.kind,
@@ -217,8 +302,23 @@ impl FoundFile<'_> {
             terms,
             path_terms: self.path_terms,
             about,
+            exact,
+            is_note: false,
+            record: None,
             score: score * found.trust(self.kind),
         }
+    }
+
+    /// Whether what it defines is a word of the question that is spelt as names are, with a capital.
+    fn is_spelt_so(&self, found: &Found<'_>, about: &Option<About>) -> bool {
+        let Some(About::Definition(name)) = about else {
+            return false;
+        };
+        let mut words = found
+            .terms
+            .iter()
+            .filter(|term| term.kind == TermKind::Word);
+        words.any(|term| term.shown == *name && name.starts_with(char::is_uppercase))
     }
 
     fn named_only(&self, found: &Found<'_>) -> Passage {
@@ -232,6 +332,9 @@ impl FoundFile<'_> {
             terms: TermSet::default(),
             path_terms: self.path_terms,
             about: None,
+            exact: false,
+            is_note: false,
+            record: None,
             score: found.worth(self.path_terms) * found.trust(self.kind),
         }
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     answer::{Case, Means, names},
     conversation::{Asked, Standing},
+    interest::Interest,
     protocol::{Percent, Stand, inert, shortened},
 };
 use crate::model::ToolStatus;
@@ -15,7 +16,12 @@ use crate::model::ToolStatus;
 const MOST_TOLD: usize = 8;
 
 pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
-    let about = names(case.question.terms.iter());
+    let about = match (names(case.question.terms.iter()), case.question.interest) {
+        (none, Interest::History(_)) if none.is_empty() => "the latest changes".to_owned(),
+        (none, Interest::Notes) if none.is_empty() => "what was noted".to_owned(),
+        (none, Interest::Overview) if none.is_empty() => "the project as a whole".to_owned(),
+        (about, _) => about,
+    };
     let asked = &case.conversation.asked;
     let blocker = blocker(case, &about);
     let mut attempted: Vec<String> = asked.iter().map(attempt).take(MOST_TOLD).collect();
@@ -72,8 +78,11 @@ fn suggestions(case: &Case<'_>) -> Vec<String> {
 fn attempt(asked: &Asked<'_>) -> String {
     let arguments = asked.call.parsed().unwrap_or(Value::Null);
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let what = match (text("query"), text("path")) {
-        (Some(query), _) => format!(" for “{}”", shortened(&inert(query), 80)),
+    let sought = text("query")
+        .or_else(|| text("text"))
+        .or_else(|| text("focus"));
+    let what = match (sought, text("path").or_else(|| text("note"))) {
+        (Some(sought), _) => format!(" for “{}”", shortened(&inert(sought), 80)),
         (None, Some(path)) => format!(" of {}", shortened(&inert(path), 80)),
         (None, None) => String::new(),
     };

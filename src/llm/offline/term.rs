@@ -29,6 +29,9 @@ pub(super) struct Term {
     pub(super) kind: TermKind,
     lower: String,
     stems: Vec<String>,
+    /// What else it may be called: in English, or as it is spelt rightly.
+    others: Vec<String>,
+    is_version: bool,
 }
 
 impl Term {
@@ -46,7 +49,26 @@ impl Term {
             kind,
             lower,
             stems,
+            others: Vec::new(),
+            is_version: shown.contains('.')
+                && shown.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
         }
+    }
+
+    /// The term with what it is called otherwise.
+    pub(super) fn or_called(mut self, others: impl IntoIterator<Item = String>) -> Self {
+        self.others.extend(others);
+        self
+    }
+
+    /// Takes what it is rightly spelt.
+    pub(super) fn read_as(&mut self, word: &str) {
+        self.others.push(word.to_owned());
+    }
+
+    /// Whether it is a quotation of several words, which stands where it is said and hardly elsewhere.
+    pub(super) fn is_saying(&self) -> bool {
+        self.kind == TermKind::Phrase && self.lower.contains(char::is_whitespace)
     }
 
     /// Whether both stand for the same.
@@ -67,12 +89,17 @@ impl Term {
 
     /// Whether a line has it: by stem, all parts of a name, or as it stands.
     pub(super) fn is_in(&self, line: &Line) -> bool {
+        if self.is_version {
+            return line.has_version(&self.lower);
+        }
         let by_parts = !self.stems.is_empty() && self.stems.iter().all(|stem| line.has(stem));
         let verbatim = match self.kind {
             TermKind::Weak | TermKind::Word => self.stems.is_empty(),
             TermKind::Path | TermKind::Name | TermKind::Phrase => true,
         };
-        by_parts || (verbatim && line.lower.contains(&self.lower))
+        by_parts
+            || (verbatim && line.lower.contains(&self.lower))
+            || self.others.iter().any(|other| line.has_term(other))
     }
 
     /// Texts that are in all its forms, for a search that takes its query literally: the term

@@ -10,6 +10,8 @@ use crate::model::{
     tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
 };
 
+mod interests;
+
 fn spec(name: &str, schema: Value) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
@@ -248,7 +250,7 @@ fn questions_are_answered_as_well_as_the_files_allow() {
             "stuck",
             &[
                 "I found nothing about “flux”, “capacitor”",
-                "- code_search for “flux capacitor”: nothing",
+                "- code_search for “Where is the flux capacitor?”: nothing",
             ],
         ),
         (

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::conversation::Asked;
+use super::{conversation::Asked, interest::Change};
 use crate::model::{
     ToolSpec,
     tool::{ToolApproval, ToolEffect, ToolNeed},
@@ -15,6 +15,19 @@ const CODE_SEARCH: &str = "code_search";
 const FILE_READ: &str = "file_read";
 /// Earlier conversations, for those who ask about them: what was answered once is no source.
 const THREAD_SEARCH: &str = "thread_search";
+/// For what was noted or decided, for who changed what when, and for the whole: not asked with every
+/// question.
+const NOTE_SEARCH: &str = "note_search";
+const NOTE_READ: &str = "note_read";
+const HISTORY_SEARCH: &str = "history_search";
+const REPO_MAP: &str = "repo_map";
+const SPECIAL: &[&str] = &[CODE_SEARCH, THREAD_SEARCH, NOTE_SEARCH, HISTORY_SEARCH];
+
+/// More commits than most searches have.
+const ALL_COMMITS: u64 = 50;
+
+/// Tokens of a map that is shown to somebody.
+const MAP_TOKENS: u64 = 1_500;
 
 /// Most tools that are searched with in one reply.
 const MOST_SEARCHES: usize = 3;
@@ -48,7 +61,22 @@ pub(super) struct Planned {
 pub(super) enum Aim {
     Search(String),
     Read(String),
+    Notes(String),
+    /// Commits about something; empty for the latest.
+    History(String),
     List,
+}
+
+/// Which commits.
+#[derive(Debug)]
+pub(super) enum Past<'a> {
+    /// Whose message has all these words.
+    Saying(Vec<&'a str>),
+    /// That changed a file.
+    Path(&'a str),
+    /// That added or removed a text.
+    Text(&'a str),
+    Any,
 }
 
 /// What can be called, less what was shut to us before.
@@ -57,6 +85,10 @@ pub(super) struct Toolbox<'a> {
     searches: Vec<&'a ToolSpec>,
     reader: Option<&'a ToolSpec>,
     lister: Option<&'a ToolSpec>,
+    notes: Option<&'a ToolSpec>,
+    note_reader: Option<&'a ToolSpec>,
+    history: Option<&'a ToolSpec>,
+    map: Option<&'a ToolSpec>,
     asked: &'a [Asked<'a>],
 }
 
@@ -79,7 +111,7 @@ impl<'a> Toolbox<'a> {
             .iter()
             .filter(open)
             .filter(quiet)
-            .filter(|tool| ![CODE_SEARCH, THREAD_SEARCH].contains(&tool.name.as_str()))
+            .filter(|tool| !SPECIAL.contains(&tool.name.as_str()))
             .filter(|tool| property(tool, "query").is_some());
         let lists = ["map", "list", "tree"];
         Self {
@@ -93,6 +125,14 @@ impl<'a> Toolbox<'a> {
                 property(tool, "query").is_none()
                     && tool.name.split('_').any(|word| lists.contains(&word))
             }),
+            notes: named(NOTE_SEARCH)
+                .filter(quiet)
+                .filter(|tool| property(tool, "query").is_some()),
+            note_reader: named(NOTE_READ)
+                .filter(quiet)
+                .filter(|tool| property(tool, "note").is_some()),
+            history: named(HISTORY_SEARCH).filter(quiet),
+            map: named(REPO_MAP).filter(quiet),
             asked,
         }
     }
@@ -147,6 +187,61 @@ impl<'a> Toolbox<'a> {
             }
         }
         self.planned(tool, arguments, Aim::Search(text.to_owned()))
+    }
+
+    /// A search of the notes.
+    pub(super) fn search_notes(&self, question: &str) -> Option<Planned> {
+        let arguments = Map::from_iter([("query".to_owned(), json!(question))]);
+        self.planned(self.notes?, arguments, Aim::Notes(question.to_owned()))
+    }
+
+    /// Reading a note from a line on.
+    pub(super) fn read_note(&self, path: &str, line: u32) -> Option<Planned> {
+        let tool = self.note_reader?;
+        let mut arguments = Map::from_iter([("note".to_owned(), json!(path))]);
+        if property(tool, "start_line").is_some() {
+            arguments.insert("start_line".to_owned(), json!(line.max(1)));
+        }
+        self.planned(tool, arguments, Aim::Read(path.to_owned()))
+    }
+
+    /// The commits that say so, or that changed that; the latest ones for nothing in particular.
+    pub(super) fn history(&self, wanted: &Past<'_>, change: Change) -> Option<Planned> {
+        let tool = self.history?;
+        let (argument, text) = match wanted {
+            Past::Saying(words) => ("query", words.join(" ")),
+            Past::Path(path) => ("path", (*path).to_owned()),
+            Past::Text(text) => ("text", (*text).to_owned()),
+            Past::Any => {
+                return self.planned(tool, Map::new(), Aim::History(String::new()));
+            }
+        };
+        property(tool, argument)?;
+        let mut arguments = Map::from_iter([(argument.to_owned(), json!(text))]);
+        // The newest come first, so that the first one is the last of all.
+        if let (Change::First, Some(property)) = (change, property(tool, "max_results")) {
+            arguments.insert(
+                "max_results".to_owned(),
+                json!(bounded(property, ALL_COMMITS)),
+            );
+        }
+        self.planned(tool, arguments, Aim::History(text))
+    }
+
+    /// A map of the project, with more of what is in focus.
+    pub(super) fn map(&self, focus: &str) -> Option<Planned> {
+        let tool = self.map?;
+        let mut arguments = Map::new();
+        if let Some(property) = property(tool, "max_tokens") {
+            arguments.insert(
+                "max_tokens".to_owned(),
+                json!(bounded(property, MAP_TOKENS)),
+            );
+        }
+        if !focus.is_empty() && property(tool, "focus").is_some() {
+            arguments.insert("focus".to_owned(), json!(focus));
+        }
+        self.planned(tool, arguments, Aim::List)
     }
 
     /// Reading around a line, or from the beginning for line 0. None if that was asked for before.

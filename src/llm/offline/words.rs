@@ -2,6 +2,8 @@
 //!
 //! Light and crude on purpose: `caching`, `cached` and `caches` should meet, nothing more. Pure.
 
+use crate::words::Run;
+
 /// The words of a text: runs of letters, digits and underscores. A script without spaces (such as
 /// Chinese) is parted from the Latin words in it.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -148,6 +150,8 @@ pub(super) struct Line {
     pub(super) lower: String,
     /// Stems of its words and of the parts of its names.
     stems: Vec<String>,
+    /// The same as searches have them.
+    terms: Vec<String>,
 }
 
 impl Line {
@@ -160,10 +164,35 @@ impl Line {
             }
             stems.extend(parts.iter().map(|part| stem(part)));
         }
+        let mut terms = Vec::new();
+        for run in crate::words::words(text) {
+            match run {
+                Run::Version(version) => terms.push(version.to_owned()),
+                Run::Word(word) => {
+                    let parts = crate::words::parts(word);
+                    terms.push(parts.concat());
+                    terms.extend(parts.iter().map(|part| crate::words::stem(part)));
+                }
+            }
+        }
         Self {
             lower: text.to_lowercase(),
             stems,
+            terms,
         }
+    }
+
+    /// Whether something that a search calls so is in the line.
+    pub(super) fn has_term(&self, term: &str) -> bool {
+        self.terms.iter().any(|own| own == term)
+    }
+
+    /// Whether a version is in the line, or one of its patches.
+    pub(super) fn has_version(&self, version: &str) -> bool {
+        self.terms.iter().any(|own| {
+            own.strip_prefix(version)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
     }
 
     /// Whether a word with this stem is in the line.

@@ -94,6 +94,9 @@ fn passage(path: &str, score: u32, terms: &[usize]) -> Passage {
             .fold(TermSet::default(), |set, at| set.with(*at)),
         path_terms: TermSet::default(),
         about: None,
+        exact: false,
+        is_note: false,
+        record: None,
         score,
     }
 }
@@ -125,7 +128,7 @@ fn quotes_are_the_best_and_what_adds_words() {
                 passage("c", 1, &[1]),
             ],
             &terms,
-            vec![9, 1, 8],
+            vec![9, 8, 1],
         ),
         (
             "what adds most",
@@ -142,6 +145,20 @@ fn quotes_are_the_best_and_what_adds_words() {
             vec![passage("a", 9, &[0]), passage("b", 2, &[1])],
             &weak,
             vec![9],
+        ),
+        (
+            "a document beside code",
+            vec![
+                passage("a", 9, &[0]),
+                passage("b", 8, &[0]),
+                passage("c", 7, &[0]),
+                Passage {
+                    kind: FileKind::Docs,
+                    ..passage("d", 6, &[0])
+                },
+            ],
+            &terms,
+            vec![9, 8, 6],
         ),
         (
             "two of a file",
@@ -163,7 +180,10 @@ fn quotes_are_the_best_and_what_adds_words() {
             vec![9, 8, 7],
         ),
     ] {
-        let got: Vec<u32> = select(&passages, terms).iter().map(|p| p.score).collect();
+        let got: Vec<u32> = select(&passages, terms, false)
+            .iter()
+            .map(|p| p.score)
+            .collect();
         assert_eq!(got, chosen, "{name}");
     }
 }

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    llm::offline::evidence::Evidence,
-    model::{
-        CallId, Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus,
-        tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
-    },
+use crate::model::{
+    CallId, Message, Part, Role, ToolCall, ToolResult, ToolSpec, ToolStatus,
+    tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
 };
 
 fn tool(name: &str, properties: Value) -> ToolSpec {
@@ -73,9 +70,10 @@ fn planned(question: &str, rounds: &[&str], modes: &[&str]) -> Vec<String> {
     let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
     let conversation = Conversation::read(&messages);
     let question = Question::read(&conversation.question, &[], None);
-    let ranking = Ranking::of(&Evidence::read(conversation.readable()), &question.terms);
+    let evidence = Evidence::read(conversation.readable());
+    let ranking = Ranking::of(&evidence, &question.terms);
     let toolbox = Toolbox::of(&tools, &conversation.asked);
-    let plan = next(&conversation, &question, &ranking, &toolbox);
+    let plan = next(&conversation, &question, &evidence, &ranking, &toolbox);
     plan.into_iter()
         .flat_map(|plan| plan.calls)
         .map(|call| described(&call.arguments))
@@ -98,32 +96,32 @@ fn the_next_calls_follow_from_how_the_query_stands() {
     let hit = "src/a.rs:40: the cache";
     for (name, question, rounds, modes, calls) in [
         (
-            "words first",
+            "the question as it was put first",
             "where is the session cache",
             vec![],
             BOTH,
-            vec!["session cache"],
+            vec!["where is the session cache"],
         ),
         (
-            "weak words are left out",
-            "which function has the cache",
+            "words that are quoted as they stand too",
+            "who says `not now, please`",
             vec![],
             BOTH,
-            vec!["cache"],
+            vec!["who says `not now, please`", "?not now, please"],
         ),
         (
-            "names as they stand too",
-            "max_turns of a query",
-            vec![],
+            "names that were not found as they stand",
+            "max_turns of a cache",
+            vec![hit],
             BOTH,
-            vec!["max_turns query", "?max_turns"],
+            vec!["?max_turns", "src/a.rs@40"],
         ),
         (
             "files at once",
             "cache in src/a.rs",
             vec![],
             BOTH,
-            vec!["cache", "src/a.rs@null"],
+            vec!["cache in src/a.rs", "src/a.rs@null"],
         ),
         (
             "without a mode for words",
@@ -172,7 +170,7 @@ fn the_next_calls_follow_from_how_the_query_stands() {
             "where is fluxCapacitor",
             vec![],
             BOTH,
-            vec!["fluxCapacitor"],
+            vec!["where is fluxCapacitor"],
         ),
         (
             "one other strategy",

@@ -1,0 +1,71 @@
+//! Commits, as a search of the history tells them: `commit hash date author`, the message set in by
+//! four, `changed: files` set in by two. Pure.
+
+/// Shortest hash that is taken for one.
+const SHORTEST_HASH: usize = 7;
+
+/// What a history told.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct History {
+    /// The newest first.
+    pub(in super::super) commits: Vec<Commit>,
+    /// Whether there are older ones that were not shown.
+    pub(in super::super) is_cut: bool,
+}
+
+/// A change that somebody made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct Commit {
+    pub(in super::super) hash: String,
+    /// The day, with the time if it was told.
+    pub(in super::super) date: String,
+    pub(in super::super) author: String,
+    /// The lines of its message.
+    pub(in super::super) message: Vec<String>,
+    /// The files it changed, in one line.
+    pub(in super::super) files: String,
+}
+
+impl History {
+    /// Takes the commits of a result, if it tells any and none came before: searches are made from
+    /// the narrowest on.
+    pub(super) fn take(&mut self, content: &str) {
+        if !self.commits.is_empty() {
+            return;
+        }
+        let mut taken: Vec<Commit> = Vec::new();
+        for line in content.lines() {
+            if let Some(commit) = commit(line) {
+                taken.push(commit);
+            } else if let Some(last) = taken.last_mut() {
+                if let Some(message) = line.strip_prefix("    ") {
+                    last.message.push(message.to_owned());
+                } else if let Some(files) = line.strip_prefix("  changed: ") {
+                    files.clone_into(&mut last.files);
+                }
+            }
+        }
+        if taken.is_empty() {
+            return;
+        }
+        self.is_cut = content
+            .lines()
+            .last()
+            .is_some_and(|note| note.contains("there are more") || note.contains("older commits"));
+        self.commits = taken;
+    }
+}
+
+fn commit(line: &str) -> Option<Commit> {
+    let (hash, rest) = line.strip_prefix("commit ")?.split_once(' ')?;
+    let is_hash = hash.len() >= SHORTEST_HASH && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (date, author) = rest.split_once(' ')?;
+    let is_date = date.len() >= 10 && date.starts_with(|c: char| c.is_ascii_digit());
+    (is_hash && is_date).then(|| Commit {
+        hash: hash.to_owned(),
+        date: date.to_owned(),
+        author: author.to_owned(),
+        message: Vec::new(),
+        files: String::new(),
+    })
+}

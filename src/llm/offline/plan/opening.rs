@@ -1,0 +1,153 @@
+//! The first calls for a question, and what is tried once those are read.
+
+use super::{
+    super::{
+        evidence::Evidence,
+        interest::Interest,
+        protocol::shortened,
+        question::Question,
+        term::{Term, TermKind, TermSet},
+        toolbox::{How, Past, Planned, Toolbox},
+    },
+    distinct, most_telling,
+};
+
+/// Longest question that is put to a search, in characters.
+const LONGEST_QUESTION: usize = 900;
+
+/// Where a project says what it is, besides `README.md`.
+const FRONT_PAGES: &[&str] = &["readme", "architecture"];
+
+/// Where to begin.
+pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let terms = &question.terms;
+    let special = match question.interest {
+        Interest::Places => None,
+        Interest::Notes => tools.search_notes(&one_line(&question.plain)),
+        Interest::History(change) => tools.history(&past(terms), change),
+        Interest::Overview => tools.map(&focus(terms)),
+    };
+    let places = match terms.is_empty() {
+        true => Vec::new(),
+        false => places(question, tools),
+    };
+    special.into_iter().chain(places).collect()
+}
+
+/// What the first calls leave to be tried: fewer words, the front pages.
+pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let terms = &question.terms;
+    match question.interest {
+        Interest::History(change) if evidence.history.commits.is_empty() => {
+            let single = most_telling(TermSet::needed(terms), terms)
+                .filter(|term| term.kind != TermKind::Path)
+                .filter_map(|term| tools.history(&Past::Saying(vec![term.literal()]), change));
+            distinct(single).into_iter().take(2).collect()
+        }
+        Interest::Overview => {
+            let pages: Vec<&str> = front_pages(evidence).collect();
+            let guessed = pages.is_empty().then_some("README.md");
+            let reads = pages.into_iter().chain(guessed);
+            reads
+                .filter_map(|path| tools.read(path, 0))
+                .take(2)
+                .collect()
+        }
+        Interest::Places | Interest::Notes | Interest::History(_) => Vec::new(),
+    }
+}
+
+/// Files at the top that say what the project is.
+fn front_pages(evidence: &Evidence) -> impl Iterator<Item = &str> {
+    let listed = evidence
+        .folders
+        .iter()
+        .filter_map(|line| line.strip_prefix("./ "))
+        .flat_map(|names| names.split(", "));
+    let known = evidence
+        .files
+        .keys()
+        .map(String::as_str)
+        .filter(|path| !path.contains('/'));
+    let all: Vec<&str> = listed.chain(known).collect();
+    FRONT_PAGES.iter().filter_map(move |page| {
+        let is_page = |path: &&&str| {
+            let stem = path.split('.').next().unwrap_or(path);
+            stem.eq_ignore_ascii_case(page)
+        };
+        all.iter().find(is_page).copied()
+    })
+}
+
+/// The commits to begin with: those that changed a file that was named, or a name or text, or say the
+/// two most telling words.
+fn past(terms: &[Term]) -> Past<'_> {
+    let needed = TermSet::needed(terms);
+    let first = |kinds: &[TermKind]| needed.of(terms).find(|term| kinds.contains(&term.kind));
+    if let Some(file) = first(&[TermKind::Path]) {
+        return Past::Path(&file.shown);
+    }
+    if let Some(text) = first(&[TermKind::Name, TermKind::Phrase]) {
+        return Past::Text(&text.shown);
+    }
+    let words: Vec<&str> = most_telling(needed, terms)
+        .map(Term::literal)
+        .take(2)
+        .collect();
+    match words.is_empty() {
+        true => Past::Any,
+        false => Past::Saying(words),
+    }
+}
+
+fn focus(terms: &[Term]) -> String {
+    let words: Vec<&str> = terms.iter().map(|term| &*term.shown).collect();
+    words.join(" ")
+}
+
+/// The question as it was put, or else its words, names and quotes as they stand; and files that it
+/// names.
+fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let terms = &question.terms;
+    let needed = TermSet::needed(terms);
+    let is_path = |term: &&Term| term.kind == TermKind::Path;
+    let literal = |term: &Term| tools.search(term.literal(), How::Literal);
+    let all: Vec<&str> = needed
+        .of(terms)
+        .filter(|t| !is_path(t))
+        .map(|term| term.shown.as_str())
+        .collect();
+    let words = match (all.is_empty(), tools.knows_words()) {
+        (true, _) => Vec::new(),
+        (false, true) => tools.search_all(&one_line(&question.plain), How::Words),
+        (false, false) => most_telling(needed, terms)
+            .filter_map(literal)
+            .take(2)
+            .collect(),
+    };
+    // Searching for a single name by words and as it stands would bring the same twice.
+    let verbatim = most_telling(needed, terms)
+        .filter(|term| match term.kind {
+            TermKind::Name => !tools.knows_words() && all.len() > 1,
+            TermKind::Phrase => true,
+            TermKind::Weak | TermKind::Word | TermKind::Path => false,
+        })
+        .filter_map(literal)
+        .take(2);
+    let files = || needed.of(terms).filter(is_path);
+    let reads = files()
+        .filter_map(|term| tools.read(&term.shown, 0))
+        .take(2);
+    let calls = distinct(words.into_iter().chain(verbatim).chain(reads));
+    if calls.is_empty() {
+        distinct(files().filter_map(literal).take(2))
+    } else {
+        calls
+    }
+}
+
+/// A question as it can be put to a search.
+fn one_line(question: &str) -> String {
+    let line = question.split_whitespace().collect::<Vec<_>>().join(" ");
+    shortened(&line, LONGEST_QUESTION)
+}

@@ -1,0 +1,56 @@
+//! What comes before everything else, however it is worth: quotations, files that were named, and the
+//! very name that was asked for.
+
+use super::{
+    super::term::{Term, TermKind, TermSet},
+    About, Found, Passage,
+};
+
+impl Found<'_> {
+    /// What has a quoted text as it stands comes first, then what lies in a file that was named.
+    pub(super) fn named_first(&self, passages: &mut [Passage]) {
+        let those = |wanted: &dyn Fn(&Term) -> bool| {
+            let terms = self.terms.iter().enumerate();
+            terms
+                .filter(|(_, term)| wanted(term))
+                .fold(TermSet::default(), |set, (at, _)| set.with(at))
+        };
+        let quoted = those(&Term::is_saying);
+        let files = those(&|term| term.kind == TermKind::Path);
+        passages.sort_by_key(|passage| {
+            let says = !passage.terms.and(quoted).is_empty();
+            let lies = !passage.path_terms.and(files).is_empty();
+            (!says, !lies)
+        });
+    }
+
+    /// If the best place introduces the very name that was asked for, and has the rest too, others
+    /// are worth naming only if they have that name.
+    pub(super) fn only_that_name(&self, passages: &mut Vec<Passage>) {
+        let needed = TermSet::needed(self.terms);
+        let Some(best) = passages.first() else {
+            return;
+        };
+        if !best.exact || !needed.minus(best.all_terms()).is_empty() {
+            return;
+        }
+        let Some(About::Definition(name) | About::Section(name)) = &best.about else {
+            return;
+        };
+        let name = name.to_lowercase();
+        passages.retain_mut(|passage| {
+            if !passage.exact {
+                passage.score /= 4;
+            }
+            passage.exact || self.has_verbatim(passage, &name)
+        });
+    }
+
+    fn has_verbatim(&self, passage: &Passage, name: &str) -> bool {
+        let file = self.files.iter().find(|file| file.path == passage.path);
+        let mut lines = file
+            .into_iter()
+            .flat_map(|file| file.lines.range(passage.lines.0..=passage.lines.1));
+        lines.any(|(_, line)| line.to_lowercase().contains(name))
+    }
+}
