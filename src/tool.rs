@@ -10,6 +10,10 @@
 //! | [`guard`] | what keeps a tool inside its bounds |
 //! | [`code`] | `code_search` |
 //! | [`files`] | `file_read` |
+//! | [`history`] | `history_search` |
+//! | [`map`] | `repo_map` |
+//! | [`outline`] | the symbols of a source file |
+//! | [`notes`] | `note_search`, `note_read`, `note_write` |
 //! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
 //! | `conformance` | what every tool must pass (tests and feature `testkit`) |
 
@@ -21,6 +25,11 @@ pub mod code;
 pub mod conformance;
 pub mod files;
 pub mod guard;
+pub mod history;
+pub mod map;
+pub mod notes;
+pub mod outline;
+mod progress;
 pub mod registry;
 mod settings;
 mod text;
@@ -37,6 +46,10 @@ pub use citations::{Citation, citations};
 pub use code::{CodeSearch, CodeSearchSettings};
 pub use files::{FileRead, FileReadSettings};
 pub use guard::path::{ProjectRoot, RootError};
+pub use history::{HistorySearch, HistorySearchSettings};
+pub use map::{RepoMap, RepoMapSettings};
+pub use notes::{NoteRead, NoteSearch, NoteWrite, Notes, NotesSettings};
+pub use progress::{Progress, Step, Work};
 pub use registry::{Registry, RegistryError};
 pub use settings::SettingError;
 pub use threads::{Said, ThreadSearch, ThreadSearchSettings, Threads};

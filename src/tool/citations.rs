@@ -1,15 +1,15 @@
 //! Citations in an answer: places in files of the project, each checked to exist (spec 14).
 
 use std::{
-    collections::BTreeSet,
-    fs::File,
+    collections::{BTreeMap, BTreeSet},
     io::{BufRead, BufReader},
+    ops::Range,
     sync::LazyLock,
 };
 
 use regex::Regex;
 
-use super::ProjectRoot;
+use super::{ProjectRoot, notes::OUTSIDE};
 
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -30,11 +30,15 @@ static PLACES: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {
 });
 
 /// The citations of a text that are real: the file is in the project and has these lines. In the
-/// order in which they appear, each once.
+/// order in which they appear, each once. Places in notes that lie outside of the project (`notes:a.md:1`)
+/// are none.
 #[must_use]
 pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut found: Vec<(usize, Citation)> = Vec::new();
-    for pattern in PLACES.iter().flatten() {
+    // Where lines are that are one place each: what stands in them is no other one.
+    let mut whole: Vec<Range<usize>> = Vec::new();
+    let mut known = BTreeMap::new();
+    for (pattern, is_alone) in PLACES.iter().flatten().zip([true, false]) {
         for place in pattern.captures_iter(text) {
             let number = |group| {
                 place
@@ -50,14 +54,38 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
                 start,
                 end,
             };
-            found.push((path.start(), citation));
+            let before = &text[..path.start()];
+            // Names may have spaces, and end with that of a file of the project.
+            let begun = before.rsplit(['`', '\n']).next().unwrap_or_default();
+            let is_note =
+                before.ends_with(OUTSIDE) || is_outside(begun) || is_outside(path.as_str());
+            let within = whole.iter().any(|line| line.contains(&path.start()));
+            let mut is_real = || {
+                let is = known.entry(citation.clone());
+                *is.or_insert_with_key(|citation| exists(root, citation))
+            };
+            if within || (!is_note && !is_real()) {
+                continue;
+            }
+            if is_alone {
+                whole.push(path.range());
+            }
+            if !is_note {
+                found.push((path.start(), citation));
+            }
         }
     }
     found.sort_by_key(|(at, _)| *at);
     let mut seen = BTreeSet::new();
     let new = found.into_iter().map(|(_, citation)| citation);
-    new.filter(|citation| seen.insert(citation.clone()) && exists(root, citation))
+    new.filter(|citation| seen.insert(citation.clone()))
         .collect()
+}
+
+/// Whether what stands before a number, or begins it, names a note that lies outside of the project.
+fn is_outside(path: &str) -> bool {
+    let rest = path.strip_prefix(OUTSIDE);
+    rest.is_some_and(|rest| !rest.starts_with(char::is_whitespace) && !rest.contains(':'))
 }
 
 /// Reads no further than the last line cited.
@@ -66,12 +94,12 @@ fn exists(root: &ProjectRoot, citation: &Citation) -> bool {
     if *start == 0 || end < start {
         return false;
     }
-    let Ok(file) = root.resolve(path).and_then(|path| {
-        File::open(path).map_err(|error| super::ToolError::Tell(error.to_string()))
-    }) else {
+    let Ok(opened) = root.open_file(path) else {
         return false;
     };
-    let lines = BufReader::new(file).split(b'\n').take_while(Result::is_ok);
+    let lines = BufReader::new(opened.file)
+        .split(b'\n')
+        .take_while(Result::is_ok);
     let wanted = usize::try_from(*end).unwrap_or(usize::MAX);
     lines.take(wanted).count() == wanted
 }
@@ -88,6 +116,8 @@ mod tests {
         fs::create_dir(folder.path().join("src")).unwrap();
         fs::write(folder.path().join("src/a.rs"), "one\ntwo\nthree\n").unwrap();
         fs::write(folder.path().join("my notes.md"), "# Title").unwrap();
+        fs::write(folder.path().join("a.md"), "# Of the project\n").unwrap();
+        fs::write(folder.path().join("my a.md"), "# Of the project\n").unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();
         let place = |path: &str, start, end| Citation {
             path: path.into(),
@@ -119,6 +149,26 @@ mod tests {
                 "twice is once",
                 "src/a.rs:1 and src/a.rs:1",
                 vec![place("src/a.rs", 1, 1)],
+            ),
+            (
+                "a name that is a part of another",
+                "my a.md:1\nand a.md:1",
+                vec![place("my a.md", 1, 1), place("a.md", 1, 1)],
+            ),
+            (
+                "a note elsewhere",
+                "see notes:a.md:1, (`notes:a.md:1`)",
+                vec![],
+            ),
+            (
+                "a note elsewhere, alone",
+                "- notes:my a.md:1\nnotes:a.md:1-1",
+                vec![],
+            ),
+            (
+                "a note elsewhere and a place",
+                "notes:my a.md:1, `notes:my a.md:1` and src/a.rs:1\nnotes: see src/a.rs:2",
+                vec![place("src/a.rs", 1, 1), place("src/a.rs", 2, 2)],
             ),
             ("beyond the end", "src/a.rs:4", vec![]),
             ("line 0", "src/a.rs:0", vec![]),

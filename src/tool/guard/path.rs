@@ -8,11 +8,11 @@
 //!
 //! What remains: between check and use somebody who may write into the project can swap a file.
 //! `ProjectRoot::holds` finds that after opening (kind, device, inode and path are compared), but
-//! not a swap there and back, and an `open` of a file that has just become a FIFO blocks until the
-//! caller's deadline. A hard link inside the root counts as inside. Closing these takes `openat2`,
-//! which std does not have.
+//! not a swap there and back. A hard link inside the root counts as inside. Opening never waits:
+//! what has just become a FIFO is opened without a writer, and found to be no file (`open`).
 
 mod nearest;
+mod place;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
@@ -56,6 +56,8 @@ pub enum RootError {
         path: PathBuf,
     },
 }
+
+pub(in crate::tool) use place::Place;
 
 /// The folder of a project. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -136,6 +138,24 @@ impl ProjectRoot {
         shown_path(path.strip_prefix(&self.canonical).unwrap_or(path))
     }
 
+    /// A path that need not exist, relative to the root, with `/`. Nothing is looked at.
+    pub(in crate::tool) fn inside(&self, wanted: &str) -> Result<String, ToolError> {
+        let clean = self.lexical(wanted)?;
+        let mut parts: Vec<String> = Vec::new();
+        for part in clean.components() {
+            if part == Component::ParentDir {
+                parts.pop();
+            } else {
+                parts.push(part.as_os_str().to_string_lossy().into_owned());
+            }
+        }
+        Ok(if parts.is_empty() {
+            ".".to_owned()
+        } else {
+            parts.join("/")
+        })
+    }
+
     /// Opens a regular file by the path that a model gave.
     pub(in crate::tool) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
         let path = self.resolve(relative)?;
@@ -146,7 +166,7 @@ impl ProjectRoot {
             )));
         }
         let unreadable = |error: io::Error| cannot_open(&shown, &error);
-        let file = File::open(&path).map_err(unreadable)?;
+        let file = open(&path).map_err(unreadable)?;
         if !self.holds(&file, &path) {
             return Err(ToolError::Tell(format!(
                 "`{shown}` changed while it was opened: try again"
@@ -154,6 +174,14 @@ impl ProjectRoot {
         }
         let size = file.metadata().map_err(unreadable)?.len();
         Ok(OpenedFile { file, size, shown })
+    }
+
+    /// Opens what a walk of the folder found, by its canonical path, with its size in bytes; none if
+    /// that is no regular file of the folder by now.
+    pub(in crate::tool) fn open_found(&self, path: &Path) -> Option<(File, u64)> {
+        let file = open(path).ok().filter(|file| self.holds(file, path))?;
+        let size = file.metadata().ok()?.len();
+        Some((file, size))
     }
 
     /// Whether `file`, opened by the canonical `path`, is a regular file that still lies there.
@@ -271,6 +299,42 @@ fn has_windows_prefix(text: &str) -> bool {
     let bytes = text.as_bytes();
     let drive = matches!(bytes, [letter, b':', ..] if letter.is_ascii_alphabetic());
     drive || text.starts_with("\\\\")
+}
+
+/// Opens a file for reading at once, whatever has become of it since it was looked at: a FIFO is not
+/// waited for, a link is not followed, and a terminal does not become ours.
+#[cfg(unix)]
+pub(in crate::tool) fn open(path: &Path) -> io::Result<File> {
+    open_with(path, rustix::fs::OFlags::NOFOLLOW)
+}
+
+/// The same, but links are followed.
+#[cfg(unix)]
+pub(in crate::tool) fn open_followed(path: &Path) -> io::Result<File> {
+    open_with(path, rustix::fs::OFlags::empty())
+}
+
+#[cfg(unix)]
+fn open_with(path: &Path, flags: rustix::fs::OFlags) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
+/// Opens a file for reading.
+#[cfg(not(unix))]
+pub(in crate::tool) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Opens a file for reading.
+#[cfg(not(unix))]
+pub(in crate::tool) fn open_followed(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 #[cfg(unix)]

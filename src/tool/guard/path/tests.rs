@@ -243,6 +243,35 @@ fn a_file_that_was_swapped_after_the_check_is_noticed() {
 }
 
 #[test]
+fn what_became_something_else_is_opened_without_waiting_and_refused() {
+    let tree = tree();
+    let path = tree.root.path().join("src/lib.rs");
+    assert_eq!(tree.root.open_found(&path).map(|(_, size)| size), Some(5));
+    type Swap = fn(&Path);
+    let swaps: [(&str, Swap); 4] = [
+        ("a pipe", |path| {
+            let made = Command::new("mkfifo").arg(path).status().unwrap();
+            assert!(made.success());
+        }),
+        ("a link", |path| symlink("old", path).unwrap()),
+        ("a folder", |path| fs::create_dir(path).unwrap()),
+        ("nothing", |_| {}),
+    ];
+    for (name, swap) in swaps {
+        let old = path.with_file_name("old");
+        fs::rename(&path, &old).unwrap();
+        swap(&path);
+        assert!(tree.root.open_found(&path).is_none(), "{name}");
+        fs::remove_file(&path)
+            .or_else(|_| fs::remove_dir(&path))
+            .ok();
+        fs::rename(&old, &path).unwrap();
+    }
+    let outside = tree.root.path().join("../secret.txt");
+    assert!(tree.root.open_found(&outside).is_none(), "outside");
+}
+
+#[test]
 fn a_root_is_an_existing_folder() {
     let outer = tempfile::tempdir().unwrap();
     let file = outer.path().join("file");

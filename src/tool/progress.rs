@@ -1,0 +1,184 @@
+//! How far the long work of tools is, for whoever shows it to people.
+//!
+//! A tool that is given a [`Progress`] says what it begins and counts what is done; a [`Work`] that is dropped
+//! has ended, however. To count costs an atomic operation and wakes nobody: whoever shows it looks as often as
+//! they like.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio::{sync::watch, time::Instant};
+
+/// What tools are at, as far as it takes long. Cheap to clone, and all clones are one.
+///
+/// ```
+/// use oracle_agent::tool::Progress;
+///
+/// let progress = Progress::default();
+/// let work = progress.begin("indexing the project", Some(2));
+/// work.add(1);
+/// let step = progress.now().unwrap();
+/// assert_eq!((step.what.as_str(), step.done, step.total), ("indexing the project", 1, Some(2)));
+/// drop(work);
+/// assert_eq!(progress.now(), None);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Progress(Arc<watch::Sender<Vec<Arc<Count>>>>);
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(Vec::new())))
+    }
+}
+
+/// How far some work is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What is done, in a few words for people: `indexing the project`.
+    pub what: String,
+    /// How much of it.
+    pub done: u64,
+    /// Of how much, if that is known.
+    pub total: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Count {
+    what: String,
+    began: Instant,
+    done: AtomicU64,
+    /// 0 where it is not known.
+    total: AtomicU64,
+}
+
+impl Progress {
+    /// Begins work; it ends when what is returned is dropped.
+    #[must_use]
+    pub fn begin(&self, what: impl Into<String>, total: Option<u64>) -> Work {
+        let count = Arc::new(Count {
+            what: what.into(),
+            began: Instant::now(),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(total.unwrap_or(0)),
+        });
+        self.0.send_modify(|all| all.push(Arc::clone(&count)));
+        Work {
+            progress: self.clone(),
+            count,
+        }
+    }
+
+    /// How far the work is that began first of what is under way; none where nothing is.
+    #[must_use]
+    pub fn now(&self) -> Option<Step> {
+        self.first().map(|(step, _)| step)
+    }
+
+    /// The same, and when that work began.
+    #[must_use]
+    pub fn first(&self) -> Option<(Step, Instant)> {
+        let all = self.0.borrow();
+        let first = all.first()?;
+        let total = first.total.load(Ordering::Relaxed);
+        let step = Step {
+            what: first.what.clone(),
+            done: first.done.load(Ordering::Relaxed),
+            total: (total > 0).then_some(total),
+        };
+        Some((step, first.began))
+    }
+
+    /// Returns when something is under way.
+    pub async fn begun(&self) {
+        let mut all = self.0.subscribe();
+        // It cannot fail: this is one of the senders.
+        let _ = all.wait_for(|all| !all.is_empty()).await;
+    }
+}
+
+/// Work that is under way, and ends when this is dropped. Can be shared by the threads that do it.
+#[derive(Debug)]
+pub struct Work {
+    progress: Progress,
+    count: Arc<Count>,
+}
+
+impl Work {
+    /// So much more is done.
+    pub fn add(&self, done: u64) {
+        self.count.done.fetch_add(done, Ordering::Relaxed);
+    }
+
+    /// It is known by now how much there is to do.
+    pub fn of(&self, total: u64) {
+        self.count.total.store(total, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let ended = |count: &Arc<Count>| Arc::ptr_eq(count, &self.count);
+        self.progress
+            .0
+            .send_modify(|all| all.retain(|count| !ended(count)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{panic, thread};
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn step(what: &str, done: u64, total: Option<u64>) -> Option<Step> {
+        Some(Step {
+            what: what.to_owned(),
+            done,
+            total,
+        })
+    }
+
+    #[test]
+    fn the_work_that_began_first_is_told_until_it_ends() {
+        let progress = Progress::default();
+        assert_eq!(
+            (progress.now(), progress.begun().now_or_never()),
+            (None, None)
+        );
+        let first = progress.begin("walking", None);
+        let second = progress.begin("indexing", Some(10));
+        assert_eq!(progress.begun().now_or_never(), Some(()));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100).for_each(|_| first.add(1)));
+            }
+        });
+        assert_eq!(progress.now(), step("walking", 400, None));
+        first.of(500);
+        assert_eq!(progress.clone().now(), step("walking", 400, Some(500)));
+        drop(first);
+        second.add(3);
+        assert_eq!(progress.now(), step("indexing", 3, Some(10)));
+        drop(second);
+        assert_eq!(
+            (progress.now(), progress.begun().now_or_never()),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn work_that_panics_has_ended() {
+        let progress = Progress::default();
+        let inner = progress.clone();
+        let worked = thread::spawn(move || {
+            let _work = inner.begin("indexing", None);
+            panic::resume_unwind(Box::new("a test asked for it"));
+        });
+        assert!(worked.join().is_err());
+        assert_eq!(progress.now(), None);
+    }
+}
