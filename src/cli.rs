@@ -29,7 +29,9 @@ pub mod journal;
 pub mod keys;
 pub mod mock_model;
 pub mod models;
+mod multiline;
 mod options;
+mod person;
 mod progress;
 pub mod prompt;
 mod render;
@@ -39,6 +41,7 @@ pub mod sessions;
 pub mod signal;
 mod stop;
 pub mod terminal;
+mod text;
 pub mod usage;
 
 pub use arguments::{AskArgs, ChatArgs, ReplayArgs};
@@ -64,7 +67,7 @@ pub enum Command {
     /// Ask one question and print the answer
     #[command(after_help = help::ASK)]
     Ask(AskArgs),
-    /// Hold a conversation, one question a line
+    /// Hold a conversation
     #[command(after_help = help::CHAT)]
     Chat(ChatArgs),
     /// Serve conversations over HTTP

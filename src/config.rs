@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 pub use file::File;
 pub use load::{Loaded, Setting, Sources, load};
-pub use part::{Model, Prompt, Query, Tools};
+pub use part::{Model, Notes, Prompt, Query, Tools};
 pub use preset::{Because, Choice, PRESETS, Preset};
 pub use prices::{Prices, PricesError};
 pub use problem::{Origin, Problem};
@@ -70,6 +70,8 @@ pub struct Config {
     pub query: Query,
     /// What tools may use.
     pub tools: Tools,
+    /// What is written down, and where.
+    pub notes: Notes,
     /// Who is asked, how often and how long.
     pub model: Model,
     /// One conversation.

@@ -66,6 +66,12 @@ impl Approvals {
         self.0.remove(key);
     }
 
+    /// Those of a session, as it told them here.
+    pub(super) fn in_session(&self, key: &SessionKey) -> Vec<Approval> {
+        let there = self.0.get(key);
+        there.map_or_else(Vec::new, |there| there.calls.clone())
+    }
+
     fn knows(&self, known: &Known) -> bool {
         let there = self.0.get(&known.key);
         there.is_some_and(|there| there.last == known.last)

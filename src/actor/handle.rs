@@ -63,6 +63,7 @@ pub use error::AskError;
 pub use follow::Follow;
 pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
 pub use pages::EventPage;
+pub use submit::GoesOn;
 pub use watch::{Detail, Progress, Watch};
 
 /// Knows the way to every session. Cheap to clone.

@@ -238,13 +238,14 @@ impl Router {
     }
 
     /// Brings a session to life that was cut off in the middle of something, unless another process has it.
-    pub(super) async fn recover(&self, key: &SessionKey) -> Result<(), AskError> {
+    /// Tells where it is.
+    pub(super) async fn recover(&self, key: &SessionKey) -> Result<Where, AskError> {
         let until = Instant::now() + self.acknowledge;
         let mut process = None;
         loop {
             // First: to come to life here for nothing costs all who follow it a look into the journal.
             match post(&*self.journal, key, &Letter::Ask, until).await? {
-                Came::Answer(Answer::Done(_)) => return Ok(()),
+                Came::Answer(Answer::Done(_)) => return Ok(Where::Elsewhere),
                 Came::Silent(process) => return Err(AskError::Silent { process }),
                 Came::Answer(Answer::Refused(_) | Answer::Full { .. } | Answer::Later) => {}
                 Came::Nobody | Came::Open => {
@@ -254,7 +255,7 @@ impl Router {
                     };
                     match self.ask(key, Admission::Always, message).await {
                         Err(AskError::Refused(Refusal::Elsewhere { process: by })) => process = by,
-                        done => return done.map(drop),
+                        done => return done.map(|_| Where::Here),
                     }
                 }
             }

@@ -163,7 +163,7 @@ impl Recovering {
         let id = |shard: &ActorRef<Counted<ShardMsg>>| shard.get_id();
         loop {
             let asked = shard();
-            let woken = self.router.recover(key).await;
+            let woken = self.router.recover(key).await.map(drop);
             if !matches!(woken, Err(AskError::Stopped)) {
                 return woken;
             }

@@ -21,7 +21,7 @@ use crate::{
     kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     query::QueryClassifier,
-    tool::{Registry, ThreadSearch, Tool},
+    tool::{Progress, Registry, ThreadSearch, Tool},
 };
 
 #[cfg(feature = "testkit")]
@@ -83,6 +83,7 @@ pub struct Builder {
     pub(super) project: Option<PathBuf>,
     pub(super) backends: Vec<Arc<dyn Backend>>,
     tools: Vec<Arc<dyn Tool>>,
+    pub(super) progress: Progress,
     pub(super) journal: Arc<dyn Journal>,
     clock: Clock,
     classifier: Option<Arc<dyn QueryClassifier>>,
@@ -107,6 +108,7 @@ impl Oracle {
             project: None,
             backends: vec![Arc::new(Offline)],
             tools: Vec::new(),
+            progress: Progress::default(),
             journal: Arc::new(journal::Memory::new()),
             clock: Clock::system(),
             classifier: None,
@@ -380,7 +382,7 @@ impl Builder {
     pub(super) fn registry(&self) -> Result<Registry, BuildError> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if let Some(folder) = &self.project {
-            tools.extend(project_tools(&self.config, folder)?);
+            tools.extend(project_tools(&self.config, folder, &self.progress)?);
             let threads = Arc::new(JournalThreads::new(Arc::clone(&self.journal)));
             let settings = settings::thread_search(&self.config);
             tools.push(Arc::new(ThreadSearch::new(threads, settings)));

@@ -199,6 +199,7 @@ impl From<BuildError> for Stop {
         match error {
             BuildError::Start(_) => Self::failed(error),
             BuildError::Project(_)
+            | BuildError::NotesFolder { .. }
             | BuildError::Prompt(_)
             | BuildError::LexiconFile { .. }
             | BuildError::WeightsFile { .. }

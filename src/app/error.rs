@@ -19,6 +19,14 @@ pub enum BuildError {
     /// The project folder is not to be had.
     #[error(transparent)]
     Project(#[from] RootError),
+    /// The folder of notes is not to be had.
+    #[error("the folder of notes `{path}` cannot be used: {reason}; check `notes.dir`")]
+    NotesFolder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: io::ErrorKind,
+    },
     /// The prompts are not in order.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),

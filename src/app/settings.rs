@@ -9,7 +9,10 @@ use crate::{
     http,
     kernel::{self, BasisPoints, DelegationPolicy, FallbackPolicy, Policy, Thresholds},
     model, prompt,
-    tool::{CodeSearchSettings, FileReadSettings, ThreadSearchSettings},
+    tool::{
+        CodeSearchSettings, FileReadSettings, HistorySearchSettings, NotesSettings,
+        RepoMapSettings, ThreadSearchSettings,
+    },
 };
 
 /// The settings of the actors.
@@ -176,7 +179,7 @@ pub(super) fn prompt(config: &Config) -> prompt::Settings {
 /// The settings of code search.
 pub(super) fn code_search(config: &Config) -> CodeSearchSettings {
     CodeSearchSettings {
-        deadline: config.tools.search_deadline.get().min(before(config)),
+        deadline: search_deadline(config),
         max_file_bytes: u64::from(config.tools.max_file_bytes.get()),
         ..CodeSearchSettings::default()
     }
@@ -185,6 +188,49 @@ pub(super) fn code_search(config: &Config) -> CodeSearchSettings {
 /// The settings of file read.
 pub(super) fn file_read(_: &Config) -> FileReadSettings {
     FileReadSettings::default()
+}
+
+/// The settings of the repository map.
+pub(super) fn repo_map(config: &Config) -> RepoMapSettings {
+    let settings = RepoMapSettings::default();
+    RepoMapSettings {
+        max_tokens: config.tools.map_tokens.get(),
+        max_file_bytes: settings
+            .max_file_bytes
+            .min(config.tools.max_file_bytes.get().into()),
+        deadline: search_deadline(config),
+        ..settings
+    }
+}
+
+/// The settings of history search.
+pub(super) fn history_search(config: &Config) -> HistorySearchSettings {
+    HistorySearchSettings {
+        deadline: search_deadline(config),
+        ..HistorySearchSettings::default()
+    }
+}
+
+/// What tools over files take at most for a deadline is a minute.
+fn search_deadline(config: &Config) -> Duration {
+    let most = Duration::from_secs(60);
+    config
+        .tools
+        .search_deadline
+        .get()
+        .min(before(config))
+        .min(most)
+}
+
+/// The settings of the tools for notes.
+pub(super) fn notes(config: &Config) -> NotesSettings {
+    NotesSettings {
+        max_files: config.notes.max_files.size(),
+        max_file_bytes: u64::from(config.tools.max_file_bytes.get()),
+        max_total_bytes: u64::from(config.notes.max_bytes.get()),
+        deadline: search_deadline(config),
+        ..NotesSettings::default()
+    }
 }
 
 /// The settings of thread search.
@@ -211,6 +257,25 @@ mod tests {
     #[test]
     fn a_server_is_by_default_as_its_room_says() {
         assert_eq!(server(&Config::default()), http::Settings::default());
+    }
+
+    /// Nobody asks the tools' own checks at run time: what a configuration can say must pass them.
+    #[test]
+    fn what_a_configuration_allows_the_tools_allow() {
+        let least = "[tools]\nsearch_deadline = '100ms'\ncall_deadline = '1s'\nmax_file_bytes = 1024\n\
+                     map_tokens = 200\n[notes]\nmax_files = 1\nmax_bytes = 1024\n";
+        let most = "[tools]\nsearch_deadline = '10m'\ncall_deadline = '1h'\n\
+                    max_file_bytes = 67108864\nmap_tokens = 16000\n\
+                    [notes]\nmax_files = 200000\nmax_bytes = 1073741824\n";
+        for file in ["", least, most] {
+            let config: Config = toml::from_str(file).unwrap();
+            assert_eq!(code_search(&config).validate(), Ok(()), "{file}");
+            assert_eq!(file_read(&config).validate(), Ok(()), "{file}");
+            assert_eq!(repo_map(&config).validate(), Ok(()), "{file}");
+            assert_eq!(history_search(&config).validate(), Ok(()), "{file}");
+            assert_eq!(notes(&config).validate(), Ok(()), "{file}");
+            assert_eq!(thread_search(&config).validate(), Ok(()), "{file}");
+        }
     }
 
     #[test]

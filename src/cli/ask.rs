@@ -2,13 +2,19 @@
 
 use serde_json::json;
 
-use super::{Options, Stop, exit, interrupts::Interrupts, progress::Follower, terminal::Terminal};
+use super::{
+    Options, Stop, exit,
+    interrupts::Interrupts,
+    person::{Keyboard, Person},
+    progress::Follower,
+    terminal::Terminal,
+};
 use crate::{
     actor::{Answer, AskError, Oracle, SessionHandle},
     journal::{Journal, Standing},
     kernel::Refusal,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
-    tool::{ProjectRoot, citations},
+    tool::{Progress, ProjectRoot, citations},
 };
 
 /// What is asked, of whom, and how the answer is to look.
@@ -24,6 +30,8 @@ pub struct AskRequest {
     pub root: ProjectRoot,
     /// By what a session lives that is new.
     pub profile: ProfileName,
+    /// How far long work of tools is, to be shown.
+    pub progress: Progress,
 }
 
 /// How answers are to look.
@@ -77,12 +85,20 @@ pub async fn run(
     );
     let mut interrupts = Interrupts::listen();
     leave_alone_if_busy(journal, session.key(), &request.submission).await?;
-    let follower = Follower::new(&session, request.format);
+    let mut person = person(request.format, terminal);
+    let follower = Follower::new(&session, request.format, &request.progress, &mut person);
     let answer = follower
         .follow(request.submission, terminal, &mut interrupts)
         .await?;
     show_object(&session, &request.root, &answer, request.format, terminal).await?;
     Ok(exit::of_outcome(&answer.outcome))
+}
+
+/// Whoever can be asked something meanwhile. What they type besides is for whoever reads next.
+fn person(format: Format, terminal: &Terminal) -> Person<'static> {
+    let asks = format == Format::Text && terminal.input.is_terminal() && terminal.err_is_terminal();
+    let keyboard = asks.then(Keyboard::taking_answers).flatten();
+    keyboard.map_or(Person::Nobody, Person::Keys)
 }
 
 /// Who asks to be refused by a busy session must not bring it to life where its process has died. A question

@@ -19,13 +19,16 @@ use super::{
     exit,
     input::{self, Source},
     interrupts::Interrupts,
-    progress::take_back,
+    progress::{answer, take_back, unattended},
     terminal::{Input, Terminal},
 };
 use crate::{
-    actor::{AskError, Oracle, Progress, SessionHandle},
+    actor::{Approval, AskError, Oracle, Progress, SessionHandle},
     journal::Journal,
-    model::{BusyPolicy, Event, ProfileName, QueryId, SessionKey, SessionName, Submission},
+    model::{
+        BusyPolicy, Event, ProfileName, QueryId, SessionKey, SessionName, Submission,
+        record::ApprovalVerdict,
+    },
     tool::ProjectRoot,
 };
 
@@ -127,6 +130,8 @@ pub const KEY_WITHOUT_SESSION: &str =
 /// What goes to standard output.
 enum Told {
     Event(String),
+    /// For people.
+    Note(String),
     /// What became of a line; the code that this has, and what people are told.
     Object {
         object: Value,
@@ -198,6 +203,10 @@ fn show(told: Told, terminal: &mut Terminal) -> Result<u8, Stop> {
             terminal.line(&event)?;
             Ok(exit::DONE)
         }
+        Told::Note(note) => {
+            terminal.note(&format!("oracle: {note}"));
+            Ok(exit::DONE)
+        }
         Told::Object { object, code, note } => {
             if let Some(note) = note {
                 terminal.note(&format!("oracle: {note}"));
@@ -262,7 +271,10 @@ impl Asker<'_> {
         loop {
             tokio::select! {
                 progress = watch.next() => match progress? {
-                    Some(Progress::Event(event)) => self.event(&event).await,
+                    Some(Progress::Event(event)) => {
+                        self.event(&event).await;
+                        self.refuse_calls(line, watch.query()).await?;
+                    }
                     Some(Progress::Frame(_)) => {}
                     None => break,
                 },
@@ -277,6 +289,18 @@ impl Asker<'_> {
             code: exit::of_outcome(&answer.outcome),
             note: None,
         })
+    }
+
+    /// Nobody is asked here: what waits for a person's word does not get it.
+    async fn refuse_calls(&self, line: usize, query: QueryId) -> Result<(), AskError> {
+        let mut waiting = self.session.waiting_calls();
+        waiting.retain(|waits| waits.query == query);
+        for Approval { call, .. } in waiting {
+            let why = unattended(&call.name);
+            self.tell(Told::Note(format!("line {line}: {why}"))).await;
+            answer(&self.session, call.id.clone(), ApprovalVerdict::Unattended).await?;
+        }
+        Ok(())
     }
 
     /// A line that came to nothing.

@@ -1,29 +1,35 @@
-//! `oracle chat`: questions line by line, in one session. Ctrl-C takes the running query back and
-//! keeps the session; Ctrl-D leaves.
+//! `oracle chat`: a conversation. Whoever types gets an editor for their messages, and commands beside
+//! questions; a pipe has a question a line. Ctrl-C takes the running query back and keeps the session; Ctrl-D
+//! leaves.
 
-use std::{
-    io::{self, BufRead, stdin},
-    thread,
-};
-
-use tokio::sync::mpsc;
+use std::path::PathBuf;
 
 use super::{
     Stop,
     ask::{self, Format},
     exit,
-    interrupts::Interrupts,
+    interrupts::{self, Interrupts, Termination},
+    person::{self, AsItWas},
     progress::Follower,
     terminal::Terminal,
 };
 use crate::{
-    actor::{AskError, Oracle},
+    actor::{Answer, AskError, Oracle, SessionHandle, Watch},
+    journal::Journal,
     model::{ProfileName, SessionKey, SessionName, Submission, Timestamp},
-    tool::ProjectRoot,
+    tool::{Progress, ProjectRoot},
 };
 
-/// Lines that may wait while a query runs.
-const LINES: usize = 64;
+mod again;
+mod command;
+mod editor;
+mod history;
+mod perform;
+mod reader;
+mod why;
+
+use command::Message;
+use reader::{Reader, Typed};
 
 /// With whom, and how the answers are to look.
 #[derive(Debug, Clone)]
@@ -38,6 +44,12 @@ pub struct ChatRequest {
     pub root: ProjectRoot,
     /// By what a session lives that is new.
     pub profile: ProfileName,
+    /// How far long work of tools is, to be shown.
+    pub progress: Progress,
+    /// Where what is typed is kept for the next time.
+    pub history: Option<PathBuf>,
+    /// The command line that comes back to a session whose name is put behind it.
+    pub come_back: String,
 }
 
 /// Talks until the input ends. A person who leaves has not failed; a pipe gets the exit code of its
@@ -47,73 +59,201 @@ pub struct ChatRequest {
 /// When the system stops, or input or output fail.
 pub async fn run(
     oracle: &Oracle,
+    journal: &dyn Journal,
     request: ChatRequest,
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
-    let mut lines = lines();
-    let mut interrupts = Interrupts::listen();
-    let session = oracle.session_of(
-        SessionKey::local(request.session.clone()),
-        request.profile.clone(),
-    );
+    let as_it_was = AsItWas::now();
+    let interrupts = Interrupts::listen_and(as_it_was.again());
     let person = terminal.input.is_terminal();
-    if person && terminal.err_is_terminal() {
-        terminal.note(&greeting(&request));
+    let termination = person.then(Termination::listen);
+    let reader = Reader::new(&request, terminal);
+    let mut chat = Chat {
+        oracle,
+        journal,
+        session: session(oracle, &request, &request.session),
+        begun: request.last_used.is_some(),
+        before: None,
+        request,
+        terminal,
+        reader,
+        interrupts,
+        leaves: false,
+        code: exit::DONE,
+    };
+    let done = tokio::select! {
+        done = chat.talk(person) => done,
+        // Whoever types is not to be left with a terminal in raw mode.
+        () = Termination::comes(termination) => Ok(()),
+    };
+    drop(as_it_was);
+    if person {
+        chat.say_how_to_come_back();
     }
-    let mut code = exit::DONE;
-    loop {
-        terminal.prompt("> ");
-        let line = tokio::select! {
-            // A press that was there before the line is not meant for it.
-            biased;
-            () = interrupts.pressed() => {
-                terminal.note("");
-                terminal.note("nothing is running; Ctrl-D leaves");
-                continue;
-            }
-            line = lines.recv() => line,
-        };
-        let Some(line) = line else { break };
-        let line = line.map_err(unreadable)?;
-        let Ok(question) = String::from_utf8(line) else {
-            terminal.note("oracle: the line is not UTF-8 and was not asked: convert it to UTF-8");
-            code = exit::USAGE;
-            continue;
-        };
-        if question.trim().is_empty() {
-            continue;
+    done?;
+    Ok(if person { exit::DONE } else { chat.code })
+}
+
+fn session(oracle: &Oracle, request: &ChatRequest, name: &SessionName) -> SessionHandle {
+    oracle.session_of(SessionKey::local(name.clone()), request.profile.clone())
+}
+
+/// A conversation under way.
+struct Chat<'a> {
+    oracle: &'a Oracle,
+    journal: &'a dyn Journal,
+    request: ChatRequest,
+    session: SessionHandle,
+    /// Whether the session has anything in it.
+    begun: bool,
+    /// The one before it that has, if there was one.
+    before: Option<SessionName>,
+    terminal: &'a mut Terminal,
+    /// Where messages come from.
+    reader: Reader,
+    interrupts: Interrupts,
+    /// Whether whoever types has said so while a query ran.
+    leaves: bool,
+    /// How the last query ended.
+    code: u8,
+}
+
+/// A query to be followed.
+enum Asked {
+    Now(String),
+    Before(Box<Watch>),
+}
+
+/// Whether the conversation goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoesOn,
+    Ends,
+}
+
+impl Chat<'_> {
+    async fn talk(&mut self, person: bool) -> Result<(), Stop> {
+        if person && self.terminal.err_is_terminal() {
+            self.greet(self.request.last_used).await?;
         }
-        let follower = Follower::new(&session, request.format);
-        let followed = follower.follow(Submission::new(question), terminal, &mut interrupts);
-        match followed.await {
+        while !self.leaves {
+            self.reader.prompt(self.terminal);
+            let typed = tokio::select! {
+                // A press that was there before the line is not meant for it.
+                biased;
+                () = self.interrupts.pressed() => {
+                    self.reader.pressed(self.terminal);
+                    continue;
+                }
+                typed = self.reader.typed() => typed,
+            };
+            if let Some(complaint) = self.reader.complaint() {
+                self.terminal.note(&format!("oracle: {complaint}"));
+            }
+            let text = match typed {
+                Typed::Message(text) => text,
+                Typed::Cleared => continue,
+                Typed::Suspended => {
+                    interrupts::suspended().await;
+                    continue;
+                }
+                Typed::End => return Ok(()),
+                Typed::NotUtf8 => {
+                    let how = "the line is not UTF-8 and was not asked: convert it to UTF-8";
+                    self.terminal.note(&format!("oracle: {how}"));
+                    self.code = exit::USAGE;
+                    continue;
+                }
+                Typed::Failed(error) => {
+                    let what = "standard input cannot be read";
+                    return Err(Stop::usage(format_args!("{what}: {error}")));
+                }
+            };
+            // To a program everything is a question.
+            let message = match person {
+                true => Message::read(&text),
+                false if text.trim().is_empty() => Message::Blank,
+                false => Message::Question(text),
+            };
+            match message {
+                Message::Blank => {}
+                Message::Question(question) => self.ask(question).await?,
+                Message::Mistake(mistake) => self.terminal.note(&format!("oracle: {mistake}")),
+                Message::Command(command) => match self.perform(command).await? {
+                    Then::GoesOn => {}
+                    Then::Ends => return Ok(()),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, question: String) -> Result<(), Stop> {
+        self.followed(Asked::Now(question)).await
+    }
+
+    /// Follows a query that was asked before.
+    async fn follow(&mut self, watch: Watch) -> Result<(), Stop> {
+        self.followed(Asked::Before(Box::new(watch))).await
+    }
+
+    async fn followed(&mut self, asked: Asked) -> Result<(), Stop> {
+        let Self {
+            session,
+            request,
+            terminal,
+            interrupts,
+            reader,
+            ..
+        } = self;
+        let mut person = reader.person(request.format, terminal);
+        let follower = Follower::new(session, request.format, &request.progress, &mut person);
+        let followed = match asked {
+            Asked::Now(question) => {
+                let asked = Submission::new(question);
+                follower.follow(asked, terminal, interrupts).await
+            }
+            Asked::Before(watch) => follower.through(*watch, terminal, interrupts).await,
+        };
+        let person::Typed { text, leaves, lost } = person.typed().await;
+        if lost {
+            let how = "not all that was typed in the meantime is kept: it was too much";
+            terminal.note(&format!("oracle: {how}"));
+        }
+        reader.begin_with(text);
+        self.leaves = leaves;
+        self.end(followed).await
+    }
+
+    async fn end(&mut self, followed: Result<Answer, Stop>) -> Result<(), Stop> {
+        self.begun |= !matches!(followed, Err(Stop::Refused(_)));
+        match followed {
             Ok(answer) => {
-                let (root, format) = (&request.root, request.format);
-                ask::show_object(&session, root, &answer, format, terminal).await?;
-                code = exit::of_outcome(&answer.outcome);
+                let (root, format) = (&self.request.root, self.request.format);
+                ask::show_object(&self.session, root, &answer, format, self.terminal).await?;
+                self.code = exit::of_outcome(&answer.outcome);
+                Ok(())
             }
             // The session is fine, only this message was not taken.
             Err(Stop::Refused(error)) if is_refusal(&error) => {
-                terminal.note(&format!("oracle: {error}"));
-                code = exit::of_ask_error(&error);
+                self.terminal.note(&format!("oracle: {error}"));
+                self.code = exit::of_ask_error(&error);
+                Ok(())
             }
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         }
     }
-    Ok(if person { exit::DONE } else { code })
-}
 
-/// Whoever goes on with what was said before should know it.
-fn greeting(request: &ChatRequest) -> String {
-    let name = &request.session;
-    let session = match request.last_used {
-        None => format!("session {name}"),
-        Some(at) => format!("going on with session {name}, last used {at}"),
-    };
-    format!("{session}: ask away; Ctrl-C takes a question back, Ctrl-D leaves")
-}
-
-fn unreadable(error: io::Error) -> Stop {
-    Stop::usage(format_args!("standard input cannot be read: {error}"))
+    fn say_how_to_come_back(&mut self) {
+        self.terminal.clear_status();
+        let this = self.begun.then_some(&self.session.key().name);
+        if let Some(name) = this.or(self.before.as_ref())
+            && self.terminal.err_is_terminal()
+        {
+            let how = &self.request.come_back;
+            self.terminal.note(&format!("to come back: {how} {name}"));
+        }
+    }
 }
 
 fn is_refusal(error: &AskError) -> bool {
@@ -132,17 +272,4 @@ fn is_refusal(error: &AskError) -> bool {
         | AskError::Deleted { .. }
         | AskError::Journal(_) => false,
     }
-}
-
-/// Lines of standard input, read by a thread of their own: such a read cannot be cancelled.
-fn lines() -> mpsc::Receiver<io::Result<Vec<u8>>> {
-    let (sender, receiver) = mpsc::channel(LINES);
-    thread::spawn(move || {
-        for line in stdin().lock().split(b'\n') {
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
 }

@@ -67,7 +67,12 @@ Examples:
 
 pub(super) const CHAT: &str = concat!(
     "\
-Ctrl-C takes the running question back, a second one ends the program at once; Ctrl-D leaves.
+At a terminal, messages are edited as in a shell: Up and Ctrl-R bring back what was typed before, Alt-Enter, a \
+backslash at the end and an open ``` fence go on in a new line, and a paste is one message. /help lists the \
+commands, among them /why, which tells what became of a question and why. In a pipe every line is a question.
+
+Ctrl-C takes the running question back, a second one before that is done ends the program at once; Ctrl-D leaves \
+and says how to come back. What was cut off with its process goes on when its session is taken up again.
 
 Examples:
   oracle chat

@@ -2,7 +2,8 @@
 //!
 //! On a terminal the visible text of every turn is shown as it arrives, turns parted by a blank
 //! line. Into a pipe goes only the answer. The status line is on standard error, only where that is
-//! a terminal, and only while the cursor is at the start of a line.
+//! a terminal, and only while the cursor is at the start of a line. A tool's work that takes longer than a
+//! second has a bar there.
 
 use std::pin::pin;
 
@@ -13,16 +14,26 @@ use super::{
     Stop,
     ask::Format,
     interrupts::Interrupts,
+    person::Person,
     terminal::{Terminal, harmless},
 };
 use crate::{
     actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
     kernel::Refusal,
     model::{Attempt, Event, Outcome, QueryId, Submission, Turn},
+    tool,
 };
 
+mod approval;
+mod bars;
+mod status;
+
+use approval::Approvals;
+pub(super) use approval::{answer, unattended};
+use bars::Bars;
+
 /// Shows one query.
-pub(super) struct Follower<'a> {
+pub(super) struct Follower<'a, 'b> {
     session: &'a SessionHandle,
     format: Format,
     /// The turn and try whose text is being shown, and how many bytes of it are.
@@ -33,10 +44,24 @@ pub(super) struct Follower<'a> {
     at_line_start: bool,
     /// Whether Ctrl-C was pressed.
     pressed: bool,
+    /// The turns that the query may take, if they are known.
+    most_turns: Option<u64>,
+    /// What happens now, as it was told last.
+    status: Option<String>,
+    /// What tools are at.
+    bars: Bars,
+    /// Whoever can be asked about calls of tools.
+    person: &'a mut Person<'b>,
+    approvals: Approvals,
 }
 
-impl<'a> Follower<'a> {
-    pub(super) fn new(session: &'a SessionHandle, format: Format) -> Self {
+impl<'a, 'b> Follower<'a, 'b> {
+    pub(super) fn new(
+        session: &'a SessionHandle,
+        format: Format,
+        progress: &tool::Progress,
+        person: &'a mut Person<'b>,
+    ) -> Self {
         Self {
             session,
             format,
@@ -44,6 +69,11 @@ impl<'a> Follower<'a> {
             any: false,
             at_line_start: true,
             pressed: false,
+            most_turns: None,
+            status: None,
+            bars: Bars::new(progress.clone()),
+            person,
+            approvals: Approvals::default(),
         }
     }
 
@@ -55,13 +85,32 @@ impl<'a> Follower<'a> {
         terminal: &mut Terminal,
         interrupts: &mut Interrupts,
     ) -> Result<Answer, Stop> {
-        let mut watch = self.ask(submission, terminal, interrupts).await?;
+        let watch = self.ask(submission, terminal, interrupts).await?;
+        self.through(watch, terminal, interrupts).await
+    }
+
+    /// The same for a query that was begun before, and goes on.
+    pub(super) async fn through(
+        mut self,
+        mut watch: Watch,
+        terminal: &mut Terminal,
+        interrupts: &mut Interrupts,
+    ) -> Result<Answer, Stop> {
         let query = watch.query();
         let mut taking_back =
             OptionFuture::from(self.pressed.then(|| take_back(self.session, query)));
         loop {
+            self.calls(terminal, query)?;
             let progress = tokio::select! {
                 progress = watch.next() => progress?,
+                answered = self.approvals.answered() => {
+                    answered?;
+                    continue;
+                }
+                heard = self.person.heard() => {
+                    self.heard(terminal, heard).await;
+                    continue;
+                }
                 Some(taken_back) = &mut taking_back => {
                     taken_back?;
                     taking_back = None.into();
@@ -70,6 +119,10 @@ impl<'a> Follower<'a> {
                 () = interrupts.pressed() => {
                     self.press(terminal)?;
                     taking_back = Some(take_back(self.session, query)).into();
+                    continue;
+                }
+                step = self.bars.next() => {
+                    self.work(terminal, step.as_ref());
                     continue;
                 }
             };
@@ -112,6 +165,25 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
+    /// How far a tool is; none where it has ended, and what was told before is told again.
+    fn work(&self, terminal: &mut Terminal, step: Option<&tool::Step>) {
+        if !self.may_tell() {
+            return;
+        }
+        match (step, &self.status, terminal.of_people()) {
+            (Some(step), _, Some((width, _))) => terminal.status(&status::bar(step, width)),
+            (Some(_), _, None) => {}
+            (None, Some(status), _) => terminal.status(status),
+            (None, None, _) => terminal.clear_status(),
+        }
+    }
+
+    /// Whether what happens now may be told: that the question is being taken back stays to be read until it is,
+    /// and so does what somebody is asked.
+    const fn may_tell(&self) -> bool {
+        self.at_line_start && !self.pressed && !self.approvals.asks()
+    }
+
     fn streams(&self, terminal: &Terminal) -> bool {
         self.format == Format::Text && terminal.out_is_terminal()
     }
@@ -129,6 +201,7 @@ impl<'a> Follower<'a> {
     }
 
     async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> Result<(), Stop> {
+        self.approvals.tell(event);
         if self.format.has_events() {
             terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
             return Ok(());
@@ -151,10 +224,14 @@ impl<'a> Follower<'a> {
             self.end_line(terminal)?;
             terminal.note(notice);
         }
-        if self.at_line_start
-            && let Some(status) = status(event)
-        {
-            terminal.status(&status);
+        if event.kind == "query.accepted" {
+            self.most_turns = event.payload["limits"]["max_turns"].as_u64();
+        }
+        if let Some(status) = status::status(event, self.most_turns) {
+            if self.may_tell() {
+                terminal.status(&status);
+            }
+            self.status = Some(status);
         }
         Ok(())
     }
@@ -200,7 +277,7 @@ impl<'a> Follower<'a> {
                 terminal.write("\n")?;
             }
             terminal.write(&harmless(new))?;
-            self.any = true;
+            (self.any, self.status) = (true, None);
             self.at_line_start = new.ends_with('\n');
         }
         self.shown = Some((turn, attempt, shown + new.len()));
@@ -272,55 +349,6 @@ pub(super) fn take_back(
         }
     };
     taken_back.boxed()
-}
-
-/// What happens now, in a few words.
-fn status(event: &Event) -> Option<String> {
-    let turn = event.turn.map_or(0, |turn| turn.0 + 1);
-    let field = |name: &str| event.payload[name].as_str().unwrap_or_default().to_owned();
-    match event.kind.as_str() {
-        "query.accepted" => Some("classifying".into()),
-        "query.doubted" => Some(format!("classifying · asking {}", field("model"))),
-        "query.classified" => {
-            let kind = event.payload["classification"]["query_type"]
-                .as_str()
-                .unwrap_or_default();
-            Some(format!("{kind} question"))
-        }
-        "turn.started" => Some(format!("turn {turn} · asking {}", field("model"))),
-        "turn.restarted" => Some(format!("turn {turn} · asking {} again", field("model"))),
-        "signal.emitted" => Some(format!("turn {turn} · signal {}", field("type"))),
-        "tool.started" => Some(format!("turn {turn} · {}", field("name"))),
-        "delegation.started" => Some(format!("turn {turn} · a sub-agent is at work")),
-        "delegation.cancelled" => Some(format!("turn {turn} · waiting for the sub-agent to end")),
-        "budget.context.compacting" => {
-            let amount = |name: &str| grouped(event.payload["before"][name].as_u64().unwrap_or(0));
-            let (used, limit) = (amount("used"), amount("limit"));
-            Some(format!(
-                "turn {turn} · compacting the conversation (≈ {used} of {limit} tokens)"
-            ))
-        }
-        "budget.context.compacted" => {
-            let after = grouped(event.payload["after"].as_u64().unwrap_or(0));
-            Some(format!(
-                "turn {turn} · the conversation is compacted (≈ {after} tokens now)"
-            ))
-        }
-        "budget.context.compaction_failed" => Some(format!(
-            "turn {turn} · the conversation could not be compacted"
-        )),
-        "llm.retried" => Some(format!("turn {turn} · waiting to ask again")),
-        "supervisor.restarted" => Some(format!("turn {turn} · restarted")),
-        _ => None,
-    }
-}
-
-/// A figure that people can read.
-fn grouped(figure: u64) -> String {
-    let digits = figure.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev();
-    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
-    groups.join(",")
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod show;
 
 pub use delete::{DeleteArgs, delete};
 pub use list::{ListArgs, last, list};
+pub(super) use list::{newest, state};
 pub use log::{EventsArgs, events, export};
 pub use release::release;
 pub use search::{SearchArgs, search};

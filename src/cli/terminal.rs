@@ -14,7 +14,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Environment, Stop};
+use super::{Environment, Stop, text};
 
 mod device;
 
@@ -34,6 +34,8 @@ pub struct Terminal {
     /// Standard error: everything else.
     pub err: Stream,
     status: Status,
+    /// How the terminal's width is asked for, which may change; none where it is as it was given.
+    measure: Option<fn() -> usize>,
 }
 
 /// Whether a status line stands on standard error.
@@ -51,11 +53,14 @@ impl Terminal {
         let (input, out, err) = (io::stdin(), io::stdout(), io::stderr());
         let of_input = Device::of(&input, style);
         let (of_out, of_err) = (Device::of(&out, style), Device::of(&err, style));
-        Self::new(
-            Input::new(BufReader::new(input), of_input),
-            Stream::new(out, of_out),
-            Stream::new(err, of_err),
-        )
+        Self {
+            measure: Some(device::columns),
+            ..Self::new(
+                Input::new(BufReader::new(input), of_input),
+                Stream::new(out, of_out),
+                Stream::new(err, of_err),
+            )
+        }
     }
 
     /// These streams.
@@ -66,6 +71,7 @@ impl Terminal {
             out,
             err,
             status: Status::None,
+            measure: None,
         }
     }
 
@@ -79,6 +85,23 @@ impl Terminal {
     #[must_use]
     pub const fn err_is_terminal(&self) -> bool {
         self.err.device.is_terminal()
+    }
+
+    /// What people's terminal can do and how wide it is now; none where nobody reads standard error.
+    #[must_use]
+    pub fn of_people(&self) -> Option<(usize, Style)> {
+        match self.err.device {
+            Device::Terminal { width, style } => {
+                Some((self.measure.map_or(width, |measure| measure()), style))
+            }
+            Device::Other => None,
+        }
+    }
+
+    /// The columns into which lines for people are to fit; as many as they need where nobody reads them here.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.of_people().map_or(usize::MAX, |(width, _)| width)
     }
 
     /// Writes a piece of a result, and shows it at once.
@@ -103,7 +126,9 @@ impl Terminal {
     /// said on standard error never decides how a command ends.
     pub fn note(&mut self, text: &str) {
         self.clear_status();
-        let _ = writeln!(self.err, "{}", harmless(text));
+        // In one piece, among what other processes write there.
+        let line = format!("{}\n", harmless(text));
+        let _ = self.err.write_all(line.as_bytes());
     }
 
     /// Asks a person to type; nothing where nobody does.
@@ -119,19 +144,19 @@ impl Terminal {
     /// Shows what happens now, in place of what was shown before; nothing where standard error is
     /// no terminal that can take back what it shows. The cursor must be at the start of a line.
     pub fn status(&mut self, text: &str) {
-        let Device::Terminal { width, style } = self.err.device else {
+        let Some((width, style)) = self.of_people() else {
             return;
         };
         // One column less than there are: a full line would wrap and could not be taken back.
         let text = harmless(text).replace(['\n', '\t'], " ");
-        let text: String = text.chars().take(width.saturating_sub(1)).collect();
+        let text = text::cut(&text, width.saturating_sub(1));
         let line = match style {
             Style::Dumb => return,
             Style::Plain => text,
             Style::Coloured => format!("\x1b[2m{text}\x1b[0m"),
         };
         self.status = Status::Shown;
-        let _ = write!(self.err, "\r\x1b[K{line}");
+        let _ = self.err.write_all(format!("\r\x1b[K{line}").as_bytes());
         let _ = self.err.flush();
     }
 
@@ -176,7 +201,8 @@ impl Stream {
     /// Tells people something, with the name of the program before it. Where nobody listens,
     /// nothing is lost.
     pub fn say(&mut self, text: impl Display) {
-        let _ = writeln!(self, "oracle: {}", harmless(&text.to_string()));
+        let line = format!("oracle: {}\n", harmless(&text.to_string()));
+        let _ = self.write_all(line.as_bytes());
     }
 }
 
@@ -190,9 +216,11 @@ impl Write for Stream {
     }
 }
 
-/// Text of a model, a server or a file for a terminal: it must not be able to command it.
+/// Text of a model, a server or a file for a terminal: it must not be able to command it, nor to show characters
+/// in another order than they have.
 pub(super) fn harmless(text: &str) -> String {
-    let commands = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let commands = |c: char| turns(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
     text.chars()
         .map(|c| if commands(c) { '\u{fffd}' } else { c })
         .collect()
@@ -212,6 +240,15 @@ impl Input {
         Self {
             reader: Box::new(reader),
             device,
+        }
+    }
+
+    /// What can be done on the terminal at which a person types it; none where nobody does.
+    #[must_use]
+    pub const fn style(&self) -> Option<Style> {
+        match self.device {
+            Device::Terminal { style, .. } => Some(style),
+            Device::Other => None,
         }
     }
 

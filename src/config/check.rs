@@ -36,6 +36,7 @@ pub(super) fn clashes(config: &Config, origin: impl Fn(&str) -> Option<Origin>) 
         });
     }
     problems.extend(tools(config, &origin));
+    problems.extend(notes(config, &origin));
     problems.extend(profiles(config, &origin));
     problems.extend(providers(config, origin));
     problems
@@ -53,6 +54,16 @@ fn tools(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Option<Pro
     let mut given = config.tools.attachable.iter();
     let tool = given.find(|tool| only.contains(tool))?;
     origin(KEY).map(|origin| clash(origin, KEY, tool, NOT_BOTH.to_owned()))
+}
+
+/// Nobody writes into a project that was not named for it.
+fn notes(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Option<Problem> {
+    const KEY: &str = "notes.write";
+    if !config.notes.write || config.notes.dir.is_some() {
+        return None;
+    }
+    let allowed = "only false as long as `notes.dir` names no folder".to_owned();
+    origin(KEY).map(|origin| clash(origin, KEY, &true, allowed))
 }
 
 fn profiles(config: &Config, origin: impl Fn(&str) -> Option<Origin>) -> Vec<Problem> {

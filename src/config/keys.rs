@@ -15,7 +15,7 @@ pub(super) struct Section {
 }
 
 /// All sections, in the order of [`Config`].
-pub(super) fn sections() -> [Section; 15] {
+pub(super) fn sections() -> [Section; 16] {
     /// Takes the struct of a section from the field that holds it.
     fn section<'de, T: Deserialize<'de>>(name: &'static str, _: fn(Config) -> T) -> Section {
         Section {
@@ -32,6 +32,7 @@ pub(super) fn sections() -> [Section; 15] {
         section("prompt", |config| config.prompt),
         section("query", |config| config.query),
         section("tools", |config| config.tools),
+        section("notes", |config| config.notes),
         section("model", |config| config.model),
         section("session", |config| config.session),
         section("supervisor", |config| config.supervisor),

@@ -69,12 +69,15 @@ impl Default for Query {
 pub struct Tools {
     /// How long one call may take.
     pub call_deadline: Span<{ SECOND }, { 3_600 * SECOND }>,
-    /// How long one search may take; one over files then answers with what it has.
+    /// How long one search may take; one over files then answers with what it has, after a minute at
+    /// the latest.
     pub search_deadline: Span<100, { 600 * SECOND }>,
     /// Most calls of one turn that run at the same time.
     pub max_parallel: Count<1, 64>,
     /// Largest file that is searched, in bytes.
-    pub max_file_bytes: Count<1_024, 1_073_741_824>,
+    pub max_file_bytes: Count<1_024, 67_108_864>,
+    /// Tokens of a map of the project where a call names no number.
+    pub map_tokens: Count<200, 16_000>,
     /// The tools that conversations have; all but those of `attachable`, if it is not set.
     #[serde(deserialize_with = "profile::some_tools")]
     pub only: Option<Vec<ToolName>>,
@@ -90,8 +93,34 @@ impl Default for Tools {
             search_deadline: Span::of::<{ 10 * SECOND }>(),
             max_parallel: Count::of::<8>(),
             max_file_bytes: Count::of::<1_048_576>(),
+            map_tokens: Count::of::<2_000>(),
             only: None,
             attachable: Vec::new(),
+        }
+    }
+}
+
+/// `[notes]`: what is written down, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Notes {
+    /// The folder of the notes; a relative path starts at the project. The project itself, if it is not set.
+    pub dir: Option<FilePath>,
+    /// Whether notes may be written; each time a person is asked.
+    pub write: bool,
+    /// Most notes that are kept ready to be searched.
+    pub max_files: Count<1, 200_000>,
+    /// Most bytes of notes that are kept ready.
+    pub max_bytes: Count<1_024, 1_073_741_824>,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            write: false,
+            max_files: Count::of::<20_000>(),
+            max_bytes: Count::of::<67_108_864>(),
         }
     }
 }

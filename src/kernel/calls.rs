@@ -152,13 +152,13 @@ pub(super) fn approval(mut draft: Draft<'_>, call: CallId, verdict: ApprovalVerd
         call: call.clone(),
         verdict,
     }));
-    if let (ApprovalVerdict::Denied, Some(name)) = (verdict, name) {
-        finish(
-            &mut draft,
-            call,
-            name,
-            (ToolStatus::Denied, guidance::DENIED),
-        );
+    let declined = match verdict {
+        ApprovalVerdict::Approved | ApprovalVerdict::Withdrawn => None,
+        ApprovalVerdict::Denied => Some(guidance::DENIED),
+        ApprovalVerdict::Unattended => Some(guidance::UNATTENDED),
+    };
+    if let (Some(why), Some(name)) = (declined, name) {
+        finish(&mut draft, call, name, (ToolStatus::Denied, why));
     }
     go_on(draft)
 }

@@ -141,6 +141,9 @@ pub(super) const OUTCOME_UNKNOWN: &str = "The system was restarted while this ca
 /// A call that a person refused.
 pub(super) const DENIED: &str = "A person declined this call. Go on without it.";
 
+/// A call that a person would have to agree to, where nobody can be asked.
+pub(super) const UNATTENDED: &str = "This call needs a person's consent, and nobody is here who could be asked: it was not carried out. Go on without it, and say what is left to be done.";
+
 /// How much of a budget is gone, for the end of a query.
 pub(super) fn spent(used: u64, limit: u64) -> String {
     format!("{used} of {limit}")

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Answer, AskError, Router, SessionHandle, ShardMsg};
 use crate::{
     actor::{
+        approvals::Approval,
         replay::{Replayed, within},
         view::SessionView,
     },
@@ -45,6 +46,14 @@ impl SessionHandle {
             Some(view) => Ok(view),
             None => self.view_at_rest().await,
         }
+    }
+
+    /// Its calls that wait for a person, the one that has waited longest first, where it lives in this system or
+    /// did so last: of one that another process has nothing is told here. Cheap: nobody is asked. Whoever hears
+    /// of `approval.requested` finds the call here.
+    #[must_use]
+    pub fn waiting_calls(&self) -> Vec<Approval> {
+        self.router.approvals.in_session(&self.key)
     }
 
     /// From the journal, without bringing it to life.

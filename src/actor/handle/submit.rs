@@ -12,6 +12,14 @@ use crate::{
     },
 };
 
+/// Where a query goes on that had not ended.
+pub enum GoesOn {
+    /// In this system.
+    Here(Watch),
+    /// In another process, which is at it.
+    Elsewhere(Watch),
+}
+
 impl SessionHandle {
     /// Hands in a message. Returns once it is durable, not once it is answered.
     ///
@@ -94,6 +102,23 @@ impl SessionHandle {
     pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
         let events = detail.listen(self);
         Watch::from_the_journal(self.clone(), (query, Where::Here), detail, events).await
+    }
+
+    /// Follows a query that has not ended, wherever it is: one that was cut off with its process is brought
+    /// back, as the session's next message would do, and goes on.
+    ///
+    /// # Errors
+    /// See [`AskError`].
+    pub async fn go_on(&self, query: QueryId) -> Result<GoesOn, AskError> {
+        let events = Detail::All.listen(self);
+        let at = self.router.recover(&self.key).await?;
+        // Another process may have it by now: its records are looked for, should the bus say nothing.
+        let found = (query, Where::Elsewhere);
+        let watch = Watch::from_the_journal(self.clone(), found, Detail::All, events).await?;
+        Ok(match at {
+            Where::Here => GoesOn::Here(watch),
+            Where::Elsewhere => GoesOn::Elsewhere(watch),
+        })
     }
 
     /// Hands in a message and waits for its end: cheaper than [`Self::ask`], which tells what happens

@@ -2,9 +2,12 @@
 //! asked about is mostly new, and to find it must not cost more the longer a session has become.
 
 use super::{AskError, SessionHandle, look::PAGE};
-use crate::model::{
-    Event, QueryId, Record, Seq,
-    record::{Fact, QueryFact},
+use crate::{
+    journal::Entry,
+    model::{
+        Event, QueryId, Record, Seq,
+        record::{Fact, QueryFact},
+    },
 };
 
 /// Records read at first.
@@ -19,22 +22,32 @@ impl SessionHandle {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn events_of(&self, query: QueryId) -> Result<Vec<Event>, AskError> {
+        let records = self.records_of(query).await?;
+        let event = |entry: &Entry| Event::of(&self.key.name, entry.seq, &entry.record);
+        Ok(records.iter().map(event).collect())
+    }
+
+    /// The records behind [`Self::events_of`]; none where there is no such query.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn records_of(&self, query: QueryId) -> Result<Vec<Entry>, AskError> {
         let Some(mut after) = self.before(query).await? else {
             return Ok(Vec::new());
         };
         let mine = |record: &Record| record.query == Some(query);
-        // Events of the session count when one of the query follows them.
-        let (mut events, mut pending) = (Vec::new(), Vec::new());
+        // What the session as a whole records counts when something of the query follows it.
+        let (mut records, mut pending) = (Vec::new(), Vec::new());
         while let Some(page) = self.page(after, PAGE).await? {
             for entry in &page.entries {
                 let record = &entry.record;
                 if record.query.is_none() || mine(record) {
-                    pending.push(Event::of(&self.key.name, entry.seq, record));
+                    pending.push(entry.clone());
                 }
                 if mine(record) {
-                    events.append(&mut pending);
+                    records.append(&mut pending);
                     if let Fact::Query(QueryFact::Finished(_)) = &record.fact {
-                        return Ok(events);
+                        return Ok(records);
                     }
                 }
             }
@@ -43,7 +56,29 @@ impl SessionHandle {
                 Some(_) | None => break,
             }
         }
-        Ok(events)
+        Ok(records)
+    }
+
+    /// The query that was accepted last; none where nothing was asked yet.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn last_query(&self) -> Result<Option<QueryId>, AskError> {
+        let Some(known) = self.known().await? else {
+            return Ok(None);
+        };
+        let (mut end, mut step) = (known.last.0, NEAR);
+        while end > 0 {
+            let after = end.saturating_sub(step);
+            let limit = usize::try_from(end - after).unwrap_or(PAGE);
+            let entries = self.read(known.sid, Seq(after), limit).await?;
+            let accepted = entries.iter().rev().find(|entry| accepts(&entry.record));
+            if let Some(entry) = accepted {
+                return Ok(entry.record.query);
+            }
+            (end, step) = (after, (step * GROWTH).min(PAGE as u64));
+        }
+        Ok(None)
     }
 
     /// Where the last record stands before those of the session that lead up to a query's acceptance; none
@@ -52,10 +87,7 @@ impl SessionHandle {
         let Some(known) = self.known().await? else {
             return Ok(None);
         };
-        let is_it = |record: &Record| {
-            let accepted = matches!(&record.fact, Fact::Query(QueryFact::Accepted(_)));
-            accepted && record.query == Some(query)
-        };
+        let is_it = |record: &Record| accepts(record) && record.query == Some(query);
         let (mut end, mut step, mut begun) = (known.last.0, NEAR, false);
         while end > 0 {
             let after = end.saturating_sub(step);
@@ -71,4 +103,9 @@ impl SessionHandle {
         }
         Ok(begun.then_some(Seq(0)))
     }
+}
+
+/// Whether a message is accepted by it.
+const fn accepts(record: &Record) -> bool {
+    matches!(&record.fact, Fact::Query(QueryFact::Accepted(_)))
 }

@@ -1,6 +1,11 @@
 //! The commands that run queries: a system for as long as the command takes.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use uuid::Uuid;
 
@@ -9,7 +14,7 @@ use crate::{
     actor::Oracle,
     app::Builder,
     cli::{
-        Args, AskArgs, ChatArgs, Environment, ReplayArgs, Stop,
+        Args, AskArgs, ChatArgs, Environment, Options, ReplayArgs, Stop,
         ask::{self, AskRequest, Format},
         batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
@@ -25,6 +30,9 @@ use crate::{
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
+
+/// What was typed into chats, in the data directory.
+const HISTORY: &str = "chat_history";
 
 /// How long a command waits for its system to end what is still running.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -58,6 +66,7 @@ pub(super) fn ask(
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let profile = profile(config, ask.profile.as_ref())?;
     let (builder, data) = prepared(config, args, environment)?;
+    let progress = builder.progress();
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {
             submission,
@@ -65,6 +74,7 @@ pub(super) fn ask(
             format,
             root,
             profile,
+            progress,
         };
         ask::run(oracle, journal, request, terminal).await
     })
@@ -110,6 +120,7 @@ pub(super) fn chat(
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let profile = profile(config, chat.profile.as_ref())?;
     let (builder, data) = prepared(config, args, environment)?;
+    let (progress, history) = (builder.progress(), data.join(HISTORY));
     with_system(builder, Some(data), async |oracle, journal| {
         let session = which.name(journal).await?;
         let known = journal.find(SessionKey::local(session.clone())).await?;
@@ -119,9 +130,51 @@ pub(super) fn chat(
             format,
             root,
             profile,
+            progress,
+            history: Some(history),
+            come_back: come_back(args),
         };
-        chat::run(oracle, request, terminal).await
+        chat::run(oracle, journal, request, terminal).await
     })
+}
+
+/// The command line that comes back to a session whose name is put behind it: with what was said of where and
+/// how, for without that it would be another one.
+fn come_back(args: &Args) -> String {
+    let Options {
+        project,
+        data_dir,
+        config,
+        model,
+        ..
+    } = &args.options;
+    let here = Path::new(".");
+    let said = [
+        (
+            "--project",
+            (project != here).then(|| project.display().to_string()),
+        ),
+        ("--data-dir", data_dir.clone()),
+        (
+            "--config",
+            config.as_ref().map(|file| file.display().to_string()),
+        ),
+        ("--model", model.clone()),
+    ];
+    let said = said
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    let said = said.map(|(name, value)| format!(" {name} {}", quoted(&value)));
+    format!("oracle chat{} --session", said.collect::<String>())
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:,+@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The profile of new sessions: one that is configured.

@@ -39,7 +39,9 @@ async fn pressed(
     let (presses, mut interrupts) = Interrupts::by_hand();
     let name = crate::model::SessionName::new("s").unwrap();
     let session = oracle.oracle().session(SessionKey::local(name));
-    let follower = Follower::new(&session, Format::Text);
+    let mut nobody = Person::Nobody;
+    let progress = tool::Progress::default();
+    let follower = Follower::new(&session, Format::Text, &progress, &mut nobody);
     let asked = Submission::new("what is it?");
     let followed = follower.follow(asked, &mut terminal, &mut interrupts);
     let (followed, ()) = tokio::join!(followed, hand(&presses, &recording));
@@ -48,9 +50,15 @@ async fn pressed(
 
 /// Waits until people see the text.
 async fn seen(recording: &Recording, text: &str) {
-    while !(recording.out() + &recording.err()).contains(text) {
+    /// Far more than any text here needs.
+    const MOST: usize = 200_000;
+    for _ in 0..MOST {
+        if (recording.out() + &recording.err()).contains(text) {
+            return;
+        }
         tokio::task::yield_now().await;
     }
+    panic!("{text:?} is not in {:?}", recording.err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,44 +123,39 @@ async fn a_press_before_the_question_is_taken_waits_for_that_and_a_second_does_n
     assert!(matches!(left, Err(Stop::Interrupted)), "{left:?}");
 }
 
-#[test]
-fn a_person_is_told_of_a_compaction_and_its_sizes() {
-    let event = |kind: &str, payload: Value| Event {
-        seq: crate::model::Seq(7),
-        session: crate::model::SessionName::new("s").unwrap(),
-        query: Some(QueryId(1)),
-        turn: Some(Turn(2)),
-        at: crate::model::Timestamp::default(),
-        kind: kind.into(),
-        source: crate::model::event::Source::Session,
-        severity: crate::model::event::Severity::Info,
-        payload,
+#[tokio::test(start_paused = true)]
+async fn long_work_of_a_tool_is_shown_until_it_ends() {
+    let oracle = TestOracle::new(Scripted::new().stall(""));
+    let oracle = oracle.start().await.unwrap();
+    let (mut terminal, recording) = Recording::terminal("", PERSON);
+    let (presses, mut interrupts) = Interrupts::by_hand();
+    let name = crate::model::SessionName::new("s").unwrap();
+    let session = oracle.oracle().session(SessionKey::local(name));
+    let progress = tool::Progress::default();
+    let mut nobody = Person::Nobody;
+    let follower = Follower::new(&session, Format::Text, &progress, &mut nobody);
+    let asked = Submission::new("what is it?");
+    let followed = follower.follow(asked, &mut terminal, &mut interrupts);
+    let hand = async {
+        seen(&recording, "asking scripted/").await;
+        let work = progress.begin("indexing", Some(10));
+        work.add(5);
+        // Whoever shows it has to have seen it before time goes on.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::advance(Duration::from_secs(2)).await;
+        seen(&recording, "\r\x1b[Kindexing ██████████░░░░░░░░░░ 5 of 10").await;
+        drop(work);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        // What was told before is told again.
+        seen(&recording, "5 of 10\r\x1b[Kasking scripted/").await;
+        presses.send(()).await.unwrap();
     };
-    let before = serde_json::json!({ "used": 91_000, "limit": 1_128_000 });
-    for (kind, payload, said) in [
-        (
-            "query.doubted",
-            serde_json::json!({ "model": "p/judge" }),
-            "classifying · asking p/judge",
-        ),
-        (
-            "budget.context.compacting",
-            serde_json::json!({ "before": before }),
-            "turn 3 · compacting the conversation (≈ 91,000 of 1,128,000 tokens)",
-        ),
-        (
-            "budget.context.compacted",
-            serde_json::json!({ "after": 912 }),
-            "turn 3 · the conversation is compacted (≈ 912 tokens now)",
-        ),
-        (
-            "budget.context.compaction_failed",
-            Value::Null,
-            "turn 3 · the conversation could not be compacted",
-        ),
-    ] {
-        assert_eq!(status(&event(kind, payload)).as_deref(), Some(said));
-    }
+    let (answer, ()) = tokio::join!(followed, hand);
+    assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
+    let said = recording.err();
+    assert_eq!(said.matches("indexing").count(), 1, "{said:?}");
 }
 
 #[test]

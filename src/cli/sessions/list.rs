@@ -50,7 +50,7 @@ impl<'a> From<&'a Known> for Listed<'a> {
 }
 
 /// `running` is a query that has not ended: somebody works on it, or it was cut off.
-pub(super) const fn state(standing: Standing) -> &'static str {
+pub(in crate::cli) const fn state(standing: Standing) -> &'static str {
     match standing {
         Standing::Resting => "idle",
         Standing::Busy => "running",
@@ -120,7 +120,10 @@ fn aligned(rows: &[[String; 4]], terminal: &mut Terminal) -> Result<(), Stop> {
 }
 
 /// The `limit` sessions that were used last, the last first, and how many there are in all.
-async fn newest(journal: &dyn Journal, limit: usize) -> Result<(Vec<Known>, usize), Stop> {
+pub(in crate::cli) async fn newest(
+    journal: &dyn Journal,
+    limit: usize,
+) -> Result<(Vec<Known>, usize), Stop> {
     let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
     loop {
         let mut page = journal.list(tenant(), after.clone(), PAGE).await?;

@@ -7,6 +7,9 @@ use crate::cli::Environment;
 /// Columns of a terminal that does not say how many it has.
 const WIDTH: usize = 80;
 
+/// Terminals that can do nothing but text, or whose ways are not known to the editor of `oracle chat`.
+const DUMB: [&str; 3] = ["dumb", "cons25", "emacs"];
+
 /// What is on the other end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
@@ -37,7 +40,8 @@ impl Style {
     #[must_use]
     pub fn wanted(environment: &Environment) -> Self {
         let says = |name| environment.get(name).filter(|value| !value.is_empty());
-        if says("TERM").is_some_and(|term| term == "dumb") {
+        if says("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term.eq_ignore_ascii_case(dumb)))
+        {
             Self::Dumb
         } else if says("NO_COLOR").is_some() {
             Self::Plain
@@ -53,10 +57,10 @@ impl Device {
         if !stream.is_terminal() {
             return Self::Other;
         }
-        // All streams that are terminals are the same one.
-        let size = terminal_size::terminal_size();
-        let width = size.map_or(WIDTH, |(width, _)| usize::from(width.0));
-        Self::Terminal { width, style }
+        Self::Terminal {
+            width: columns(),
+            style,
+        }
     }
 
     /// Whether a person is there.
@@ -67,6 +71,12 @@ impl Device {
             Self::Other => false,
         }
     }
+}
+
+/// Columns of the terminal now. All streams that are terminals are the same one.
+pub(super) fn columns() -> usize {
+    let size = terminal_size::terminal_size();
+    size.map_or(WIDTH, |(width, _)| usize::from(width.0))
 }
 
 #[cfg(test)]
@@ -88,6 +98,12 @@ mod tests {
                 Style::Plain,
             ),
             ("dumb", [("TERM", "dumb"), ("NO_COLOR", "1")], Style::Dumb),
+            ("Emacs", [("TERM", "emacs"), ("NO_COLOR", "")], Style::Dumb),
+            (
+                "cons25",
+                [("TERM", "cons25"), ("NO_COLOR", "")],
+                Style::Dumb,
+            ),
         ] {
             assert_eq!(Style::wanted(&environment.into()), style, "{name}");
         }

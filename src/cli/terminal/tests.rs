@@ -11,7 +11,7 @@ const PERSON: Device = Device::Terminal {
 fn written(device: Device) -> [String; 2] {
     let (mut terminal, recording) = Recording::terminal("", device);
     terminal.prompt("> ");
-    terminal.status("searching");
+    terminal.status("search…ng");
     terminal.status("asking");
     terminal.write("an ").unwrap();
     terminal.line("answer").unwrap();
@@ -25,11 +25,11 @@ fn written(device: Device) -> [String; 2] {
 fn prompts_and_status_lines_are_for_people() {
     let style = |style| Device::Terminal { width: 8, style };
     let (first, second) = (
-        "\r\x1b[Ksearchi\r\x1b[Kasking\r\x1b[K",
+        "\r\x1b[Ksearch…\r\x1b[Kasking\r\x1b[K",
         "\r\x1b[Kasking\r\x1b[K",
     );
     let dimmed = |text: &str| {
-        let text = text.replace("searchi", "\x1b[2msearchi\x1b[0m");
+        let text = text.replace("search…", "\x1b[2msearch…\x1b[0m");
         text.replace("asking", "\x1b[2masking\x1b[0m")
     };
     for (name, device, err) in [
@@ -54,7 +54,7 @@ fn prompts_and_status_lines_are_for_people() {
 /// Texts of models and servers reach standard error in notes, status lines and errors.
 #[test]
 fn nothing_on_standard_error_commands_the_terminal() {
-    const HOSTILE: &str = "a\x1b]52;c;cm0=\x07b\r\u{9b}2J\nc";
+    const HOSTILE: &str = "a\x1b]52;c;cm0=\x07b\r\u{9b}2J\u{202e}\u{2066}\nc";
     let device = |width| Device::Terminal {
         width,
         style: Style::Plain,
@@ -64,17 +64,17 @@ fn nothing_on_standard_error_commands_the_terminal() {
         (
             "a note",
             |terminal| terminal.note(HOSTILE),
-            "a\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\nc\n",
+            "a\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\u{fffd}\u{fffd}\nc\n",
         ),
         (
             "an error",
             |terminal| terminal.err.say(HOSTILE),
-            "oracle: a\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\nc\n",
+            "oracle: a\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\u{fffd}\u{fffd}\nc\n",
         ),
         (
             "a status line",
             |terminal| terminal.status(HOSTILE),
-            "\r\x1b[Ka\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J c",
+            "\r\x1b[Ka\u{fffd}]52;c;cm0=\u{fffd}b\u{fffd}\u{fffd}2J\u{fffd}\u{fffd} c",
         ),
     ];
     for device in [Device::Other, device(80)] {
@@ -84,6 +84,14 @@ fn nothing_on_standard_error_commands_the_terminal() {
             let shown = device.is_terminal() || name != "a status line";
             assert_eq!(recording.err(), if shown { said } else { "" }, "{name}");
         }
+    }
+}
+
+#[test]
+fn lines_are_as_long_as_they_need_to_be_where_nobody_reads_them() {
+    for (device, columns) in [(PERSON, 8), (Device::Other, usize::MAX)] {
+        let (terminal, _) = Recording::terminal("", device);
+        assert_eq!(terminal.columns(), columns);
     }
 }
 

@@ -191,7 +191,9 @@ impl Query {
                 match answered.verdict {
                     ApprovalVerdict::Approved => self.set(&answered.call, CallState::Waiting),
                     // A result follows in the same decision.
-                    ApprovalVerdict::Denied | ApprovalVerdict::Withdrawn => {}
+                    ApprovalVerdict::Denied
+                    | ApprovalVerdict::Unattended
+                    | ApprovalVerdict::Withdrawn => {}
                 }
             }
         }

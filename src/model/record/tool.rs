@@ -87,6 +87,8 @@ pub enum ApprovalVerdict {
     Approved,
     /// No.
     Denied,
+    /// No, for nobody is there who could be asked.
+    Unattended,
     /// Nobody answered: the query ended first.
     Withdrawn,
 }

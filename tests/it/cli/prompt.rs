@@ -29,8 +29,8 @@ fn a_prompt_is_composed_for_a_type_or_a_query() {
             prompt("prompt --type documentation --json"),
             prompt("prompt --type action --json --max-turns 5"),
             prompt("prompt --query ok --json"),
-            prompt("prompt --type research").env("ORACLE_PROMPT__TOKEN_BUDGET", "18"),
-            prompt("prompt --type research --json").env("ORACLE_PROMPT__TOKEN_BUDGET", "18"),
+            prompt("prompt --type research").env("ORACLE_PROMPT__TOKEN_BUDGET", "24"),
+            prompt("prompt --type research --json").env("ORACLE_PROMPT__TOKEN_BUDGET", "24"),
             prompt("prompt --type research").env("ORACLE_PROMPT__TOKEN_BUDGET", "8"),
         ]
     );
@@ -118,4 +118,43 @@ fn what_is_to_be_known_of_the_project_is_told() {
         "{missing}"
     );
     assert!(missing.ends_with("[exit 2]\n"), "{missing}");
+}
+
+#[test]
+fn notes_are_written_only_where_that_is_configured() {
+    let place = Place::new(&[("vault/a.md", "# A\n"), ("file", "")]);
+    let run = |pairs: &[(&str, &str)]| {
+        let run = place.oracle("prompt --type action");
+        let run = pairs
+            .iter()
+            .fold(run, |run, (name, value)| run.env(name, value));
+        run.transcript()
+    };
+    let dir = ("ORACLE_NOTES__DIR", "vault");
+    for (name, pairs, tools) in [
+        ("the project", &[][..], (true, false)),
+        ("a folder", &[dir][..], (true, false)),
+        (
+            "to write",
+            &[dir, ("ORACLE_NOTES__WRITE", "true")][..],
+            (true, true),
+        ),
+    ] {
+        let prompt = run(pairs);
+        let has = |tool: &str| prompt.contains(&format!("- `{tool}`: "));
+        assert_eq!(
+            (has("note_search") && has("note_read"), has("note_write")),
+            tools,
+            "{name}: {prompt}"
+        );
+    }
+    for (folder, why) in [("nowhere", "entity not found"), ("file", "not a directory")] {
+        let prompt = run(&[("ORACLE_NOTES__DIR", folder)]);
+        let says =
+            format!("the folder of notes `{folder}` cannot be used: {why}; check `notes.dir`");
+        assert!(
+            prompt.contains(&says) && prompt.ends_with("[exit 2]\n"),
+            "{prompt}"
+        );
+    }
 }

@@ -349,11 +349,13 @@ fn a_record_that_was_changed_is_named() {
     // Whatever still stands in the log goes over to the file.
     out(&place, "sessions delete a --yes");
     let mut bytes = fs::read(&path).unwrap();
-    let question = QUESTION.as_bytes();
+    // Searches put the question too; what was accepted has it as its text.
+    let accepted = format!("\"text\":\"{QUESTION}");
+    let question = accepted.as_bytes();
     let at = bytes
         .windows(question.len())
         .position(|part| part == question);
-    bytes[at.unwrap()] ^= 1;
+    bytes[at.unwrap() + question.len() - 1] ^= 1;
     fs::write(&path, bytes).unwrap();
     let output = place.oracle("journal verify").output();
     let found = String::from_utf8(output.stdout).unwrap();

@@ -1,0 +1,164 @@
+//! Editing a message on a terminal: by rustyline, on a thread of its own, because its reads cannot be
+//! cancelled.
+//!
+//! The terminal is in raw mode only while somebody is asked for a message: rustyline sees to that when a read
+//! ends, however, and [`AsItWas`](crate::cli::person::AsItWas) where the conversation ends with a read still
+//! waiting.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::mpsc::{SyncSender, sync_channel},
+    thread,
+};
+
+use rustyline::{
+    Behavior, Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, EventHandler,
+    ExternalPrinter, KeyCode, KeyEvent, Modifiers, error::ReadlineError,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    history::{self, History},
+    reader::{Typed, cleaned},
+};
+
+mod helper;
+
+use helper::{Continued, EnterKey, Helper, SuspendKey, Suspended};
+
+type Rustyline = rustyline::Editor<Helper, rustyline::history::FileHistory>;
+
+/// Asks for messages, one at a time.
+pub(super) struct Editor {
+    /// Asks for one, of which so much is typed already.
+    asks: SyncSender<String>,
+    /// What was typed, and what is wrong with the history, if that is new.
+    typed: mpsc::Receiver<(Typed, Option<String>)>,
+    /// Whether one is being typed.
+    waiting: bool,
+    /// What is typed already of the next one.
+    begun: String,
+    /// Shows something above what is being typed.
+    printer: Option<Box<dyn ExternalPrinter + Send>>,
+    complaint: Option<String>,
+}
+
+impl Editor {
+    /// Takes hold of the terminal. What was typed before is read from a file, where there is one, and what is
+    /// typed is added to it.
+    ///
+    /// # Errors
+    /// When there is no terminal that it can be done on.
+    pub(super) fn new(history: Option<PathBuf>) -> rustyline::Result<Self> {
+        let suspended = Suspended::default();
+        let mut editor = rustyline(&suspended)?;
+        let printer = editor.create_external_printer().ok();
+        // One ask, one answer: no more than one of each is ever under way.
+        let (asks, asked) = sync_channel(1);
+        let (types, typed) = mpsc::channel(1);
+        thread::Builder::new()
+            .name("editor".into())
+            .spawn(move || {
+                let mut history = History::open(history, editor.history_mut());
+                while let Ok(ahead) = asked.recv() {
+                    let begun = suspended.taken().unwrap_or((ahead, String::new()));
+                    let typed = read(&mut editor, &suspended, begun);
+                    if let Typed::Message(message) = &typed {
+                        history.add(editor.history_mut(), message);
+                    }
+                    if types.blocking_send((typed, history.complaint())).is_err() {
+                        return;
+                    }
+                }
+            })?;
+        Ok(Self {
+            asks,
+            typed,
+            waiting: false,
+            begun: String::new(),
+            printer: printer.map(|printer| Box::new(printer) as Box<_>),
+            complaint: None,
+        })
+    }
+
+    /// The next message. Can be given up and asked again without losing anything.
+    pub(super) async fn typed(&mut self) -> Typed {
+        // A thread that is gone has panicked; whoever types is not to be left waiting for it.
+        if !self.waiting {
+            let begun = std::mem::take(&mut self.begun);
+            if self.asks.try_send(begun).is_err() {
+                return Typed::End;
+            }
+        }
+        self.waiting = true;
+        let typed = self.typed.recv().await;
+        self.waiting = false;
+        let (typed, complaint) = typed.unwrap_or((Typed::End, None));
+        self.complaint = complaint;
+        typed
+    }
+
+    /// What is typed already of the next message.
+    pub(super) fn begin_with(&mut self, text: String) {
+        self.begun = text;
+    }
+
+    /// Shows a line above what is being typed.
+    pub(super) fn show(&mut self, line: &str) {
+        if let Some(printer) = &mut self.printer {
+            // Whoever cannot be told loses nothing by it.
+            let _ = printer.print(line.to_owned());
+        }
+    }
+
+    /// What is wrong with the history, once.
+    pub(super) const fn complaint(&mut self) -> Option<String> {
+        self.complaint.take()
+    }
+}
+
+fn rustyline(suspended: &Suspended) -> rustyline::Result<Rustyline> {
+    let config = Config::builder()
+        // Standard output may be a file.
+        .behavior(Behavior::PreferTerm)
+        // Nothing of ours has a colour, but only so are we asked what is to be drawn.
+        .color_mode(ColorMode::Forced)
+        .completion_type(CompletionType::List)
+        .bracketed_paste(true)
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .max_history_size(history::MOST)?
+        .build();
+    let mut editor = Rustyline::with_config(config)?;
+    let continued = Continued::default();
+    editor.set_helper(Some(Helper(continued.clone())));
+    let enter = |modifiers| KeyEvent(KeyCode::Enter, modifiers);
+    let key = |key: Box<dyn ConditionalEventHandler>| EventHandler::Conditional(key);
+    // Ctrl-J is what Enter is where nobody translates it.
+    for sends in [enter(Modifiers::NONE), KeyEvent::ctrl('J')] {
+        editor.bind_sequence(sends, key(Box::new(EnterKey(continued.clone()))));
+    }
+    editor.bind_sequence(enter(Modifiers::ALT), Cmd::Newline);
+    if cfg!(unix) {
+        let on_ctrl_z = key(Box::new(SuspendKey(suspended.clone())));
+        editor.bind_sequence(KeyEvent::ctrl('Z'), on_ctrl_z);
+    }
+    Ok(editor)
+}
+
+/// Asks for a message, of which so much is typed already; before the cursor and behind it.
+fn read(editor: &mut Rustyline, suspended: &Suspended, begun: (String, String)) -> Typed {
+    let (before, behind) = begun;
+    match editor.readline_with_initial("> ", (&before, &behind)) {
+        Ok(message) => Typed::Message(cleaned(&message)),
+        Err(ReadlineError::Interrupted) if suspended.is_some() => Typed::Suspended,
+        Err(ReadlineError::Interrupted) => Typed::Cleared,
+        Err(ReadlineError::Eof) => Typed::End,
+        Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            Typed::NotUtf8
+        }
+        Err(ReadlineError::Io(error)) => Typed::Failed(error),
+        Err(error) => Typed::Failed(io::Error::other(error)),
+    }
+}

@@ -1,0 +1,239 @@
+//! What was typed into chats before, in a file of the data directory.
+//!
+//! Rustyline keeps it: readable by its owner alone, under a lock where several chats add to it, the same
+//! message never twice in a row, and none that begins with a space. Ours are the bounds: of messages, of one
+//! message and of a file that somebody else may have written.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use rustyline::history::{FileHistory, History as _};
+
+/// Messages that are kept.
+pub(super) const MOST: usize = 1_000;
+/// Longest message that is kept, in bytes: what is longer was pasted, and is not looked for again here.
+const LONGEST: usize = 8 << 10;
+/// How often a file is tried that somebody has locked, and the pause in between.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(50);
+/// Longest file that is read.
+const LARGEST: u64 = 32 << 20;
+
+/// Where it is kept, and whether it can be.
+pub(super) struct History {
+    file: Option<PathBuf>,
+    complaint: Option<String>,
+}
+
+impl History {
+    /// Reads what there is. A file that cannot be read is left as it is, and nothing is added to it.
+    pub(super) fn open(file: Option<PathBuf>, kept: &mut FileHistory) -> Self {
+        let mut history = Self {
+            file,
+            complaint: None,
+        };
+        // Whoever puts that in its place wants nothing kept.
+        history.file.take_if(|file| is_null(file));
+        history.does(|file| match fs::metadata(file) {
+            Ok(is) if !is.is_file() => Err("it is no file".to_owned()),
+            Ok(is) if is.len() > LARGEST => Err(format!("it has more than {LARGEST} bytes")),
+            Ok(_) => {
+                is_free(file)?;
+                kept.load(file).map_err(|error| error.to_string())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.to_string()),
+        });
+        history
+    }
+
+    /// Adds a message.
+    pub(super) fn add(&mut self, kept: &mut FileHistory, message: &str) {
+        if message.trim().is_empty() || message.len() > LONGEST {
+            return;
+        }
+        let added = kept.add(message);
+        self.does(|file| match added {
+            Ok(true) => {
+                is_free(file)?;
+                kept.append(file).map_err(|error| error.to_string())
+            }
+            Ok(false) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        });
+    }
+
+    /// What is wrong with it, once.
+    pub(super) const fn complaint(&mut self) -> Option<String> {
+        self.complaint.take()
+    }
+
+    /// What goes wrong is not tried again.
+    fn does(&mut self, what: impl FnOnce(&Path) -> Result<(), String>) {
+        let Some(file) = &self.file else { return };
+        if let Err(problem) = what(file) {
+            let file = file.display();
+            self.complaint = Some(format!(
+                "what is typed here is not kept for the next time, because of `{file}`: {problem}"
+            ));
+            self.file = None;
+        }
+    }
+}
+
+/// Whether it swallows what is written to it.
+fn is_null(file: &Path) -> bool {
+    fs::canonicalize(file).is_ok_and(|file| file == Path::new("/dev/null"))
+}
+
+/// Whether it can be had soon: whoever types is not to wait for a program that keeps it to itself. Other chats
+/// have it for moments.
+fn is_free(file: &Path) -> Result<(), String> {
+    let mut tries = 1;
+    loop {
+        let opened = match File::open(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(|error| error.to_string())?,
+        };
+        match opened.try_lock_shared() {
+            Err(TryLockError::WouldBlock) if tries < TRIES => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => return Err("another program has locked it".to_owned()),
+            // Where there are no locks, there is nothing to wait for.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(()),
+        }
+        tries += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> FileHistory {
+        let mut kept = FileHistory::new();
+        kept.set_max_len(MOST).unwrap();
+        kept.ignore_dups(true).unwrap();
+        kept.ignore_space(true);
+        kept
+    }
+
+    fn all(kept: &FileHistory) -> Vec<&str> {
+        kept.iter().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn what_is_typed_is_there_the_next_time_and_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        let long = "a".repeat(LONGEST + 1);
+        for (typed, want) in [
+            (
+                vec![
+                    "one",
+                    "one",
+                    " secret",
+                    "",
+                    " \n",
+                    "two\nlines \\n é",
+                    &long,
+                ],
+                2,
+            ),
+            (vec!["one", "three"], 4),
+        ] {
+            let mut there = kept();
+            let mut history = History::open(Some(file.clone()), &mut there);
+            for message in typed {
+                history.add(&mut there, message);
+            }
+            assert_eq!(history.complaint(), None);
+            assert_eq!(there.len(), want);
+        }
+        let mut there = kept();
+        let mut history = History::open(Some(file.clone()), &mut there);
+        assert_eq!(all(&there), ["one", "two\nlines \\n é", "one", "three"]);
+        assert_eq!(history.complaint(), None);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(
+                fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_last_messages_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        let mut there = kept();
+        let mut history = History::open(Some(file.clone()), &mut there);
+        for number in 0..MOST + 3 {
+            history.add(&mut there, &number.to_string());
+        }
+        let mut there = kept();
+        History::open(Some(file), &mut there);
+        assert_eq!((there.len(), all(&there)[0]), (MOST, "3"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_left_alone_and_that_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let broken = folder.path().join("broken");
+        fs::write(&broken, b"#V2\n\xff\xfe\n").unwrap();
+        let cases = [
+            ("a folder", folder.path().to_owned(), "it is no file"),
+            ("not UTF-8", broken.clone(), "UTF-8"),
+        ];
+        for (name, file, why) in cases {
+            let mut there = kept();
+            let mut history = History::open(Some(file), &mut there);
+            let said = history.complaint().unwrap();
+            assert!(said.contains(why), "{name}: {said}");
+            history.add(&mut there, "hi");
+            assert_eq!(
+                (history.complaint(), all(&there)),
+                (None, vec!["hi"]),
+                "{name}"
+            );
+        }
+        assert_eq!(fs::read(&broken).unwrap(), b"#V2\n\xff\xfe\n");
+    }
+
+    #[test]
+    fn a_file_that_another_program_has_locked_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        fs::write(&file, "#V2\nbefore\n").unwrap();
+        let locked = File::open(&file).unwrap();
+        locked.lock().unwrap();
+        let mut there = kept();
+        let mut history = History::open(Some(file.clone()), &mut there);
+        let said = history.complaint().unwrap();
+        assert!(said.ends_with("another program has locked it"), "{said}");
+        history.add(&mut there, "hi");
+        assert_eq!((history.complaint(), all(&there)), (None, vec!["hi"]));
+        drop(locked);
+        let mut there = kept();
+        History::open(Some(file), &mut there);
+        assert_eq!(all(&there), ["before"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn whoever_wants_nothing_kept_hears_nothing_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        std::os::unix::fs::symlink("/dev/null", &file).unwrap();
+        let mut there = kept();
+        let mut history = History::open(Some(file), &mut there);
+        history.add(&mut there, "hi");
+        assert_eq!((history.complaint(), all(&there)), (None, vec!["hi"]));
+    }
+}

@@ -1,0 +1,203 @@
+//! What the commands of a chat do. What they say goes to standard error: answers alone are results.
+
+use uuid::Uuid;
+
+use super::{
+    Chat, Then,
+    command::{ALL, Command},
+    session,
+    why::{Rows, used, why},
+};
+use crate::{
+    actor::AskError,
+    cli::{Stop, sessions, text::cut},
+    journal::Known,
+    model::{
+        QueryId, Seq, SessionKey, SessionName,
+        record::{Fact, QueryFact, SessionFact},
+    },
+};
+
+/// Sessions that are listed: about a screen.
+const LISTED: usize = 15;
+/// Sessions that are looked at for that: those of sub-agents are not listed.
+const LOOKED_AT: usize = 100;
+/// Records of a session that are looked at for its first question.
+const BEGINNING: usize = 8;
+
+/// Keys that are worth knowing.
+const KEYS: [(&str, &str); 6] = [
+    (
+        "Ctrl-C",
+        "takes the running question back, or clears what is typed",
+    ),
+    ("Ctrl-D", "leaves"),
+    (
+        "Alt-Enter",
+        "begins a new line; so does a `\\` at the end, or an open ``` fence",
+    ),
+    ("Up, Down", "what was typed before; Ctrl-R looks for it"),
+    ("Tab", "completes commands"),
+    ("//…", "asks what begins with a slash"),
+];
+
+impl Chat<'_> {
+    pub(super) async fn perform(&mut self, command: Command) -> Result<Then, Stop> {
+        let done = match command {
+            Command::Quit => return Ok(Then::Ends),
+            Command::Help => {
+                self.help();
+                Ok(())
+            }
+            Command::Why(query) => self.why(query).await,
+            Command::Usage => self.usage().await,
+            Command::Sessions => self.sessions().await,
+            Command::Resume(name) => self.resume(name).await,
+            Command::New => {
+                self.turn_to(&SessionName::from_uuid(Uuid::now_v7()), None)
+                    .await
+            }
+        };
+        match done {
+            Err(Stop::Refused(error)) if !matches!(error, AskError::Stopped) => {
+                self.terminal.note(&format!("oracle: {error}"));
+                Ok(Then::GoesOn)
+            }
+            done => done.map(|()| Then::GoesOn),
+        }
+    }
+
+    fn help(&mut self) {
+        let mut rows = Rows::default();
+        for known in ALL {
+            let name = format!("{} {}", known.name, known.argument);
+            rows.push(0, name.trim_end(), known.about);
+        }
+        for (key, does) in KEYS {
+            rows.push(0, key, does);
+        }
+        self.tell(&rows);
+    }
+
+    async fn why(&mut self, query: Option<QueryId>) -> Result<(), Stop> {
+        let last = self.session.last_query().await?;
+        let (Some(query), Some(last)) = (query.or(last), last) else {
+            self.nothing_asked();
+            return Ok(());
+        };
+        let records = self.session.records_of(query).await?;
+        if records.is_empty() {
+            let problem = format!(
+                "there is no question {query} in this session: the last one is question {last}"
+            );
+            self.terminal.note(&format!("oracle: {problem}"));
+            return Ok(());
+        }
+        self.tell(&why(&records));
+        Ok(())
+    }
+
+    async fn usage(&mut self) -> Result<(), Stop> {
+        let Some(last) = self.session.last_query().await? else {
+            self.nothing_asked();
+            return Ok(());
+        };
+        let mut rows = Rows::default();
+        let view = self.session.view().await?;
+        rows.push(0, "session", used(&view.usage));
+        if let Some(account) = self.session.account(last).await? {
+            rows.push(0, &format!("question {last}"), used(&account.usage));
+        }
+        self.tell(&rows);
+        Ok(())
+    }
+
+    async fn sessions(&mut self) -> Result<(), Stop> {
+        let (newest, _) = sessions::newest(self.journal, LOOKED_AT).await?;
+        let width = self.terminal.columns();
+        let mut listed = 0;
+        for known in &newest {
+            if listed == LISTED {
+                break;
+            }
+            if let Some(question) = self.first_question(known).await {
+                listed += 1;
+                let here = known.key == *self.session.key();
+                self.terminal.note(&line(known, &question, here, width));
+            }
+        }
+        if listed == 0 {
+            self.terminal
+                .note("no sessions are kept in this data directory yet");
+        }
+        Ok(())
+    }
+
+    /// The beginning of what was first asked in a session; none of those that are nobody's conversations, and of
+    /// those that cannot be read.
+    async fn first_question(&self, known: &Known) -> Option<String> {
+        let beginning = self.journal.read(known.sid, Seq(0), BEGINNING).await.ok()?;
+        if known.key.name.is_brief() {
+            return None;
+        }
+        let mut question = String::new();
+        for entry in &beginning {
+            if let Fact::Session(SessionFact::Opened(opened)) = &entry.record.fact
+                && opened.parent.is_some()
+            {
+                return None;
+            }
+            if let Fact::Query(QueryFact::Accepted(accepted)) = &entry.record.fact {
+                let words: Vec<&str> = accepted.text.split_whitespace().collect();
+                question = words.join(" ");
+                break;
+            }
+        }
+        Some(question)
+    }
+
+    async fn resume(&mut self, name: SessionName) -> Result<(), Stop> {
+        let found = self.journal.find(SessionKey::local(name.clone())).await?;
+        match found.filter(|_| !name.is_reserved()) {
+            Some(known) => self.turn_to(&name, Some(known)).await,
+            None => {
+                let problem =
+                    format!("there is no session `{name}`: `/sessions` lists those there are");
+                self.terminal.note(&format!("oracle: {problem}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Goes on in another session.
+    async fn turn_to(&mut self, name: &SessionName, known: Option<Known>) -> Result<(), Stop> {
+        if self.begun {
+            self.before = Some(self.session.key().name.clone());
+        }
+        self.session = session(self.oracle, &self.request, name);
+        self.begun = known.is_some();
+        self.greet(known.and_then(|known| known.at)).await
+    }
+
+    fn nothing_asked(&mut self) {
+        self.terminal.note("nothing was asked in this session yet");
+    }
+
+    fn tell(&mut self, rows: &Rows) {
+        let width = self.terminal.columns();
+        for line in rows.lines(width) {
+            self.terminal.note(&line);
+        }
+    }
+}
+
+/// A session of the list. Where columns are few, the question goes first.
+fn line(known: &Known, question: &str, here: bool, width: usize) -> String {
+    let name = &known.key.name;
+    let at = known.at.map_or_else(String::new, |at| at.to_string());
+    // To the minute.
+    let at = at.get(..16).unwrap_or_default().replace('T', " ");
+    let state = sessions::state(known.standing);
+    let mark = if here { "*" } else { " " };
+    cut(&format!("{mark} {name}  {at}  {state}  {question}"), width)
+}

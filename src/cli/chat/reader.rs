@@ -1,0 +1,204 @@
+//! Where messages come from: an editor where somebody types on a terminal that can be drawn on, else lines.
+
+use std::io;
+
+use super::{ChatRequest, editor::Editor};
+use crate::cli::{
+    ask::Format,
+    multiline::{Enter, enter},
+    person::{self, Keyboard, Person},
+    terminal::{Style, Terminal},
+};
+
+/// What came of waiting for a message.
+#[derive(Debug)]
+pub(super) enum Typed {
+    /// A message, as it was typed.
+    Message(String),
+    /// Ctrl-C in the editor: what was typed is thrown away.
+    Cleared,
+    /// Ctrl-Z in the editor: what was typed is there again the next time.
+    Suspended,
+    /// A line that is no text.
+    NotUtf8,
+    /// Ctrl-D, or nothing more to read.
+    End,
+    /// It cannot be read.
+    Failed(io::Error),
+}
+
+/// Where messages come from.
+pub(super) enum Reader {
+    /// A pipe, or a terminal that can do nothing but text.
+    Lines(Lines),
+    /// A terminal.
+    Editor(Editor),
+}
+
+impl Reader {
+    /// What fits this terminal.
+    pub(super) fn new(request: &ChatRequest, terminal: &mut Terminal) -> Self {
+        let person = terminal.input.is_terminal();
+        match terminal.input.style() {
+            // It draws on the terminal itself, wherever the other streams go.
+            Some(Style::Coloured | Style::Plain) => match Editor::new(request.history.clone()) {
+                Ok(editor) => Self::Editor(editor),
+                Err(error) => {
+                    let without = "messages are read without an editor";
+                    terminal.note(&format!("oracle: {without}: {error}"));
+                    Self::Lines(Lines::read(person))
+                }
+            },
+            Some(Style::Dumb) | None => Self::Lines(Lines::read(person)),
+        }
+    }
+
+    /// Asks for a message. The editor does that by itself.
+    pub(super) fn prompt(&self, terminal: &mut Terminal) {
+        match self {
+            Self::Lines(_) => terminal.prompt("> "),
+            Self::Editor(_) => {}
+        }
+    }
+
+    /// Ctrl-C was pressed where nothing runs. The editor has its own, which clears what is typed; what is heard
+    /// here while it is open came from elsewhere, or just before.
+    pub(super) fn pressed(&mut self, terminal: &mut Terminal) {
+        const NOTHING: &str = "nothing is running; Ctrl-D leaves";
+        match self {
+            Self::Lines(lines) => {
+                lines.begun.clear();
+                terminal.note("");
+                terminal.note(NOTHING);
+            }
+            Self::Editor(editor) => editor.show(&format!("{NOTHING}\n")),
+        }
+    }
+
+    /// Whoever types, while a query runs; nobody where questions cannot be seen or answers cannot be typed.
+    pub(super) fn person(&mut self, format: Format, terminal: &Terminal) -> Person<'_> {
+        let asks = format == Format::Text && terminal.err_is_terminal();
+        match self {
+            Self::Lines(lines) if asks && lines.person => Person::Lines(&mut lines.lines),
+            Self::Lines(_) => Person::Nobody,
+            Self::Editor(_) => Keyboard::taking_all(asks).map_or(Person::Nobody, Person::Keys),
+        }
+    }
+
+    /// What was typed in the meantime stands at the next prompt.
+    pub(super) fn begin_with(&mut self, text: String) {
+        match self {
+            Self::Lines(_) => {}
+            Self::Editor(editor) => editor.begin_with(text),
+        }
+    }
+
+    /// The next message. Can be given up and asked again without losing anything.
+    pub(super) async fn typed(&mut self) -> Typed {
+        match self {
+            Self::Lines(lines) => lines.typed().await,
+            Self::Editor(editor) => editor.typed().await,
+        }
+    }
+
+    /// What is wrong with what is kept of messages, once.
+    pub(super) const fn complaint(&mut self) -> Option<String> {
+        match self {
+            Self::Lines(_) => None,
+            Self::Editor(editor) => editor.complaint(),
+        }
+    }
+}
+
+/// Messages in lines of standard input.
+pub(super) struct Lines {
+    lines: person::Lines,
+    /// Whether messages may have several lines.
+    person: bool,
+    /// The lines of a message that goes on.
+    begun: String,
+}
+
+impl Lines {
+    const fn new(lines: person::Lines, person: bool) -> Self {
+        Self {
+            lines,
+            person,
+            begun: String::new(),
+        }
+    }
+
+    fn read(person: bool) -> Self {
+        Self::new(person::Lines::read(), person)
+    }
+
+    async fn typed(&mut self) -> Typed {
+        loop {
+            let line = match self.lines.next().await {
+                // What was begun is all that there is.
+                None if !self.begun.is_empty() => return self.whole(),
+                None => return Typed::End,
+                Some(Err(error)) => return Typed::Failed(error),
+                Some(Ok(line)) => line,
+            };
+            let Ok(line) = String::from_utf8(line) else {
+                return Typed::NotUtf8;
+            };
+            if !self.person {
+                return Typed::Message(line);
+            }
+            self.begun.push_str(line.trim_end_matches('\r'));
+            match enter(&self.begun) {
+                Enter::Sends => return self.whole(),
+                Enter::ReplacesTheBackslash => drop(self.begun.pop()),
+                Enter::GoesOn => {}
+            }
+            self.begun.push('\n');
+        }
+    }
+
+    fn whole(&mut self) -> Typed {
+        Typed::Message(cleaned(&std::mem::take(&mut self.begun)))
+    }
+}
+
+/// A message without what is no text: a paste may have brought it.
+pub(super) fn cleaned(message: &str) -> String {
+    let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    message.chars().filter(is_text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The messages in these lines.
+    async fn messages(person: bool, lines: &[&str]) -> Vec<String> {
+        let mut lines = Lines::new(person::Lines::given(lines), person);
+        let mut messages = Vec::new();
+        loop {
+            match lines.typed().await {
+                Typed::Message(message) => messages.push(message),
+                Typed::End => return messages,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_person_may_go_on_in_the_next_line_and_a_pipe_has_a_message_a_line() {
+        let lines = [
+            "one\\",
+            "two",
+            "```",
+            "code",
+            "",
+            "```",
+            "\x07a\tb\u{9b}",
+            "open\\",
+        ];
+        let want = ["one\ntwo", "```\ncode\n\n```", "a\tb", "open\n"];
+        assert_eq!(messages(true, &lines).await, want);
+        assert_eq!(messages(false, &lines).await, lines);
+    }
+}

@@ -1,0 +1,309 @@
+//! What people read about a question, from all kinds of records.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::model::{
+    Attempt, CallId, Fault, Limits, Message, NanoUsd, Outcome, QueryId, QueryType, Role, Seq,
+    Signal, SignalFields, StopReason, ToolCall, ToolResult, ToolStatus, Turn, Usage,
+    access::By,
+    command::Author,
+    record::{
+        Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
+        Failed, FallbackAction, FallbackCause, FallbackTriggered, IterationWarning, LlmFact,
+        LoopDetected, LoopKind, RefusedWhy, Replied, RestartCause, Restarted, Retried, SignalFact,
+        SignalPresence, Steered, ToolFact, ToolFinished, ToolRefused, ToolRequested, TurnFact,
+        TurnMode, TurnRestartCause, TurnRestarted, TurnStarted,
+    },
+    signal::NeedTurn,
+};
+
+/// Records, a second after one another, of a turn each.
+fn entries(facts: Vec<(Option<u32>, Fact)>) -> Vec<Entry> {
+    let entry = |(seq, (turn, fact)): (u64, (Option<u32>, Fact))| Entry {
+        seq: Seq(seq),
+        record: Arc::new(Record {
+            at: Timestamp::from_millis(1_000 * i64::try_from(seq).unwrap()),
+            query: Some(QueryId(3)),
+            turn: turn.map(Turn),
+            fact,
+        }),
+    };
+    (1..).zip(facts).map(entry).collect()
+}
+
+fn accepted() -> Fact {
+    let accepted = Accepted {
+        text: "where is\nthe parser?".to_owned(),
+        limits: Limits {
+            max_turns: 5,
+            max_tokens: Some(20_000),
+            max_cost: Some(NanoUsd(1_500_000_000)),
+        },
+        idempotency_key: None,
+        continues: Some(QueryId(2)),
+        place: crate::model::record::Place::Back,
+    };
+    QueryFact::Accepted(accepted).into()
+}
+
+fn classified(second_opinion: Option<SecondOpinion>) -> Fact {
+    let keywords = ["where", "parser"].map(str::to_owned).into();
+    let classified = Classified {
+        classification: QueryClassification::new(QueryType::Code, 0.934, keywords),
+        prompt: PromptSummary {
+            hash: "0".repeat(64),
+            segments_included: ["base", "signals", "tools", "code"]
+                .map(str::to_owned)
+                .into(),
+            token_estimate: 1_843,
+            warnings: vec!["the tool list was cut".to_owned()],
+        },
+        second_opinion: second_opinion.map(Box::new),
+    };
+    QueryFact::Classified(classified).into()
+}
+
+fn usage(sent: u64) -> Usage {
+    Usage {
+        input_tokens: sent,
+        cached_tokens: 1_000,
+        output_tokens: 50,
+        cost: NanoUsd(2_000_000),
+        ..Usage::default()
+    }
+}
+
+fn started(mode: TurnMode, guidance: &[&str]) -> Fact {
+    let started = TurnStarted {
+        attempt: Attempt(1),
+        mode,
+        model: "p/m".to_owned(),
+        guidance: guidance.iter().map(|&text| text.to_owned()).collect(),
+        token_estimate: None,
+    };
+    TurnFact::Started(started).into()
+}
+
+fn replied(signal: SignalPresence) -> Fact {
+    let replied = Replied {
+        attempt: Attempt(1),
+        message: Arc::new(Message::text(Role::Assistant, "x")),
+        text: "x".into(),
+        signal,
+        stop: StopReason::ToolCalls,
+        usage: usage(1_900),
+        estimated: signal == SignalPresence::Absent,
+        model: "p/m".to_owned(),
+    };
+    TurnFact::Replied(replied).into()
+}
+
+fn call(id: &str, name: &str) -> Arc<ToolCall> {
+    Arc::new(ToolCall {
+        id: CallId::new(id),
+        name: name.to_owned(),
+        arguments: "{\"query\": \"parser\"}".to_owned(),
+    })
+}
+
+fn requested(id: &str, name: &str) -> Fact {
+    let call = call(id, name);
+    ToolFact::Requested(ToolRequested { call }).into()
+}
+
+fn running(id: &str, name: &str) -> CallStarted {
+    CallStarted {
+        call: CallId::new(id),
+        name: name.to_owned(),
+    }
+}
+
+fn done(id: &str, name: &str, status: ToolStatus) -> Fact {
+    let result = Arc::new(ToolResult {
+        call: CallId::new(id),
+        status,
+        content: "what the model reads".to_owned(),
+    });
+    let name = name.to_owned();
+    ToolFact::Finished(ToolFinished { name, result }).into()
+}
+
+fn signal() -> Fact {
+    let fields = SignalFields::NeedTurn(NeedTurn {
+        reason: "have to read the file".to_owned(),
+        expected_turns: None,
+        extra: std::collections::BTreeMap::new(),
+    });
+    let signal = Signal {
+        fields,
+        confidence: 0.85,
+        raw_xml: String::new(),
+        timestamp: Timestamp::default(),
+    };
+    SignalFact::Emitted(Arc::new(signal)).into()
+}
+
+fn finished(outcome: Outcome) -> Fact {
+    let finished = Finished {
+        outcome,
+        answer: String::new(),
+        turns: 2,
+        usage: usage(3_800),
+    };
+    QueryFact::Finished(finished).into()
+}
+
+fn shown(facts: Vec<(Option<u32>, Fact)>) -> String {
+    why(&entries(facts)).lines(80).join("\n")
+}
+
+#[test]
+fn a_question_is_told_from_its_acceptance_to_its_end() {
+    let fallback = FallbackTriggered {
+        cause: FallbackCause::LowConfidence,
+        reason: "3 of 4 tool results failed".to_owned(),
+        turns_without_signal: 1,
+        last_signal_type: None,
+        last_signal_confidence: None,
+        action: FallbackAction::RetryWithHint,
+        confidence: 0.6,
+        hint: Some("try another tool than code_search".to_owned()),
+        applied: true,
+    };
+    let (first, second) = (Some(0), Some(1));
+    let facts = vec![
+        (None, accepted()),
+        (None, classified(None)),
+        (first, started(TurnMode::Normal, &[])),
+        (first, replied(SignalPresence::Valid)),
+        (first, signal()),
+        (first, requested("1", "code_search")),
+        (first, requested("2", "file_read")),
+        (first, ToolFact::Started(running("1", "code_search")).into()),
+        (first, done("1", "code_search", ToolStatus::Ok)),
+        (first, done("2", "file_read", ToolStatus::Failed)),
+        (first, AgentFact::FallbackTriggered(fallback).into()),
+        (
+            second,
+            started(
+                TurnMode::Final,
+                &["Please provide your final response now."],
+            ),
+        ),
+        (second, replied(SignalPresence::Absent)),
+        (second, finished(Outcome::Answered)),
+    ];
+    insta::assert_snapshot!("why_answered", shown(facts));
+}
+
+#[test]
+fn trouble_is_told_in_its_order() {
+    let fault = || Fault::retryable("overloaded", "come back later");
+    let retried = Retried {
+        attempt: Attempt(1),
+        fault: fault(),
+        not_before: Timestamp::default(),
+        usage: Usage::default(),
+    };
+    let again = TurnRestarted {
+        attempt: Attempt(2),
+        model: "p/m".to_owned(),
+        cause: TurnRestartCause::Recovery,
+    };
+    let restarted = Restarted {
+        cause: RestartCause::ProcessDeath,
+        count: 1,
+        detail: "the process ended".to_owned(),
+    };
+    let failed = Failed {
+        attempt: Attempt(2),
+        model: "p/m".to_owned(),
+        fault: fault(),
+        usage: Usage::default(),
+    };
+    let refused = ToolRefused {
+        call: call("3", "shell"),
+        why: RefusedWhy::UnknownTool,
+        content: "there is no such tool".to_owned(),
+    };
+    let denied = ApprovalAnswered {
+        call: CallId::new("4"),
+        verdict: ApprovalVerdict::Denied,
+    };
+    let steered = Steered {
+        text: "look at the tests".to_owned(),
+        author: Author::Operator,
+        by: By::new("ann"),
+        idempotency_key: None,
+    };
+    let warning = IterationWarning {
+        turn: 4,
+        max_turns: 5,
+        percentage: 80.0,
+        remaining: 1,
+    };
+    let found = LoopDetected {
+        kind: LoopKind::Tool,
+        detail: "shell".to_owned(),
+    };
+    let opinion = SecondOpinion {
+        model: "p/judge".to_owned(),
+        outcome: OpinionOutcome::Changed {
+            from: QueryType::Research,
+        },
+        usage: Usage::default(),
+    };
+    let spent = AmountBudget {
+        used: 20_001,
+        limit: 20_000,
+    };
+    let first = Some(0);
+    let facts = vec![
+        (None, accepted()),
+        (None, classified(Some(opinion))),
+        (first, started(TurnMode::Normal, &[])),
+        (first, LlmFact::Retried(retried).into()),
+        (first, SupervisorFact::Restarted(restarted).into()),
+        (first, TurnFact::Restarted(again).into()),
+        (first, replied(SignalPresence::Valid)),
+        (first, ToolFact::Refused(refused).into()),
+        (first, requested("4", "deploy")),
+        (
+            first,
+            ApprovalFact::Requested(running("4", "deploy")).into(),
+        ),
+        (first, ApprovalFact::Answered(denied).into()),
+        (first, done("4", "deploy", ToolStatus::Denied)),
+        (first, ControlFact::Steered(steered).into()),
+        (first, BudgetFact::IterationWarning(warning).into()),
+        (first, BudgetFact::TokensExceeded(spent).into()),
+        (first, AgentFact::LoopDetected(found).into()),
+        (first, LlmFact::Failed(failed).into()),
+        (first, ControlFact::Cancelled(Act::from(By::local())).into()),
+        (None, finished(Outcome::Cancelled)),
+    ];
+    insta::assert_snapshot!("why_trouble", shown(facts));
+}
+
+#[test]
+fn what_has_not_ended_is_open() {
+    let first = Some(0);
+    let facts = vec![
+        (None, accepted()),
+        (first, started(TurnMode::Normal, &[])),
+        (first, replied(SignalPresence::Valid)),
+        (first, requested("1", "code_search")),
+        (first, requested("2", "file_read")),
+        (first, ToolFact::Started(running("1", "code_search")).into()),
+    ];
+    let shown = shown(facts);
+    for row in [
+        "  tool        code_search {\"query\": \"parser\"}: has not ended",
+        "  tool        file_read {\"query\": \"parser\"}: has not begun",
+        "ended         not yet",
+    ] {
+        assert!(shown.lines().any(|line| line == row), "{row}: {shown}");
+    }
+    assert_eq!(why(&[]).lines(80), Vec::<String>::new());
+}

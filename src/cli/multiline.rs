@@ -1,0 +1,74 @@
+//! When a message goes on behind the line that was just typed.
+
+/// What Enter does at the end of what was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Enter {
+    /// It is all: it is sent.
+    Sends,
+    /// The backslash at the end becomes a new line.
+    ReplacesTheBackslash,
+    /// A code fence is open: a new line.
+    GoesOn,
+}
+
+/// What is meant by Enter behind this text. Two empty lines at its end send it even within an open fence.
+pub(super) fn enter(text: &str) -> Enter {
+    if is_continued(text) {
+        return Enter::ReplacesTheBackslash;
+    }
+    if open_fence(text) && !text.ends_with("\n\n") {
+        return Enter::GoesOn;
+    }
+    Enter::Sends
+}
+
+/// Whether a backslash at the end is to become a new line: an even number of them is no sign of ours.
+pub(super) fn is_continued(text: &str) -> bool {
+    (text.len() - text.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// Whether a fence of backticks is open at the end: it ends with as many at least, and nothing behind them.
+fn open_fence(text: &str) -> bool {
+    const FENCE: usize = 3;
+    let mut open = 0;
+    for line in text.lines() {
+        let line = line.trim();
+        let behind = line.trim_start_matches('`');
+        let ticks = line.len() - behind.len();
+        if open == 0 && ticks >= FENCE && !behind.contains('`') {
+            open = ticks;
+        } else if open > 0 && ticks >= open && behind.is_empty() {
+            open = 0;
+        }
+    }
+    open > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enter_sends_what_is_whole() {
+        for (text, does) in [
+            ("", Enter::Sends),
+            ("where is it?", Enter::Sends),
+            ("where\\", Enter::ReplacesTheBackslash),
+            ("a\\\nb\\", Enter::ReplacesTheBackslash),
+            ("a\\\nb", Enter::Sends),
+            (r"C:\\", Enter::Sends),
+            ("why does this fail?\n```", Enter::GoesOn),
+            ("```rust\nfn f() {}", Enter::GoesOn),
+            ("```rust\nfn f() {}\n", Enter::GoesOn),
+            ("```rust\nfn f() {}\n\n", Enter::Sends),
+            ("```rust\nfn f() {}\n```", Enter::Sends),
+            ("```\na\n```\nand\n  ```\nb", Enter::GoesOn),
+            ("````\n```\na\n```", Enter::GoesOn),
+            ("````\n```\n````", Enter::Sends),
+            ("```inline``` is code", Enter::Sends),
+            ("a ``` in the middle", Enter::Sends),
+        ] {
+            assert_eq!(enter(text), does, "{text:?}");
+        }
+    }
+}

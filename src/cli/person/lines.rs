@@ -1,0 +1,111 @@
+//! Lines of standard input, read ahead: a read of them cannot be given up.
+
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead as _, stdin},
+    thread,
+};
+
+use tokio::sync::mpsc;
+
+use super::Heard;
+
+/// Lines that may wait.
+const MOST: usize = 64;
+
+/// A line without its end, as it was read.
+type Line = io::Result<Vec<u8>>;
+
+/// Lines of standard input.
+pub(in crate::cli) struct Lines {
+    lines: mpsc::Receiver<Line>,
+    /// Those that came before somebody was asked something.
+    before: VecDeque<Line>,
+    asks: bool,
+}
+
+impl Lines {
+    /// They are read by a thread of their own.
+    pub(in crate::cli) fn read() -> Self {
+        let (sender, lines) = mpsc::channel(MOST);
+        thread::spawn(move || {
+            for line in stdin().lock().split(b'\n') {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self::of(lines)
+    }
+
+    fn of(lines: mpsc::Receiver<Line>) -> Self {
+        Self {
+            lines,
+            before: VecDeque::new(),
+            asks: false,
+        }
+    }
+
+    /// These.
+    #[cfg(test)]
+    pub(in crate::cli) fn given(lines: &[&str]) -> Self {
+        let (sender, receiver) = mpsc::channel(MOST);
+        for line in lines {
+            sender.try_send(Ok(line.as_bytes().to_vec())).unwrap();
+        }
+        Self::of(receiver)
+    }
+
+    /// The next one; none after the last. Can be given up and asked again without losing anything.
+    pub(in crate::cli) async fn next(&mut self) -> Option<Line> {
+        match self.before.pop_front() {
+            Some(line) => Some(line),
+            None => self.lines.recv().await,
+        }
+    }
+
+    pub(super) fn ask(&mut self) {
+        while self.before.len() < MOST
+            && let Ok(line) = self.lines.try_recv()
+        {
+            self.before.push_back(line);
+        }
+        self.asks = true;
+    }
+
+    pub(super) const fn asked(&mut self) {
+        self.asks = false;
+    }
+
+    /// The answer.
+    pub(super) async fn heard(&mut self) -> Heard {
+        if !self.asks {
+            std::future::pending::<()>().await;
+        }
+        match self.lines.recv().await {
+            Some(Ok(line)) => Heard::Said(String::from_utf8_lossy(&line).into_owned()),
+            Some(Err(_)) | None => Heard::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_came_before_a_question_is_no_answer_to_it() {
+        let (sender, receiver) = mpsc::channel(MOST);
+        let say = async |line: &str| sender.send(Ok(line.as_bytes().to_vec())).await.unwrap();
+        let mut lines = Lines::of(receiver);
+        say("y").await;
+        lines.ask();
+        say("no").await;
+        assert_eq!(lines.heard().await, Heard::Said("no".to_owned()));
+        lines.asked();
+        say("what?").await;
+        for line in ["y", "what?"] {
+            assert_eq!(lines.next().await.unwrap().unwrap(), line.as_bytes());
+        }
+    }
+}

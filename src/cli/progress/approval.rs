@@ -1,0 +1,238 @@
+//! Calls of tools that wait for a person's word: whoever is there is asked about one at a time, and where nobody
+//! can be asked they are refused at once.
+//!
+//! **Invariant:** nothing but a line that was typed behind the question is its answer, and nothing but `y` or
+//! `yes` lets a call run.
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+
+use super::{Follower, Stop};
+use crate::{
+    actor::{AskError, SessionHandle},
+    cli::{person::Heard, terminal::Terminal},
+    kernel::{Command, Refusal},
+    model::{CallId, Event, QueryId, ToolCall, record::ApprovalVerdict},
+};
+
+/// The most that is shown of what a call is to get, in characters.
+const LONGEST: usize = 4_000;
+
+const QUESTION: &str = "run it? [y/N] ";
+const AGAIN: &str = "`y` or `n`, please: run it? [y/N] ";
+
+/// How it stands with them.
+#[derive(Default)]
+pub(super) struct Approvals {
+    /// Those of which the events told that they wait: what the model wrote before is shown by then.
+    told: Vec<CallId>,
+    /// The one that somebody is asked about.
+    asked: Option<CallId>,
+    /// Those about which everything is said, while they may still seem to wait.
+    said: Vec<CallId>,
+    answering: Option<BoxFuture<'static, Result<(), AskError>>>,
+}
+
+impl Approvals {
+    /// Whether somebody is asked at this moment.
+    pub(super) const fn asks(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// An event says that a call waits.
+    pub(super) fn tell(&mut self, event: &Event) {
+        if event.kind == "approval.requested"
+            && let Some(call) = event.payload["call"].as_str()
+        {
+            self.told.push(CallId::new(call));
+        }
+    }
+
+    /// Returns when an answer has arrived. Can be given up and asked again without losing anything.
+    pub(super) async fn answered(&mut self) -> Result<(), AskError> {
+        let Some(answering) = &mut self.answering else {
+            return std::future::pending().await;
+        };
+        let answered = answering.await;
+        self.answering = None;
+        answered
+    }
+
+    fn say(&mut self, session: &SessionHandle, call: CallId, verdict: ApprovalVerdict) {
+        self.said.push(call.clone());
+        self.answering = Some(answer(session, call, verdict));
+    }
+}
+
+impl Follower<'_, '_> {
+    /// Looks what waits, and asks about the next.
+    pub(super) fn calls(&mut self, terminal: &mut Terminal, query: QueryId) -> Result<(), Stop> {
+        let mut waiting = self.session.waiting_calls();
+        waiting.retain(|waits| waits.query == query);
+        let waits = |call: &CallId| waiting.iter().any(|waits| waits.call.id == *call);
+        self.approvals.said.retain(waits);
+        if let Some(asked) = self.approvals.asked.take() {
+            if waits(&asked) {
+                self.approvals.asked = Some(asked);
+                return Ok(());
+            }
+            self.person.asked();
+            if !self.pressed {
+                terminal.note("\n(the call does not wait any more)");
+            }
+        }
+        let Approvals { told, said, .. } = &self.approvals;
+        let mut waiting = waiting.iter();
+        let next = waiting.find(|one| told.contains(&one.call.id) && !said.contains(&one.call.id));
+        let Some(next) = next.filter(|_| !self.pressed && self.approvals.answering.is_none())
+        else {
+            return Ok(());
+        };
+        self.end_line(terminal)?;
+        let (id, call) = (next.call.id.clone(), &next.call);
+        if self.person.is_there() {
+            // First: what is typed once the question is seen is an answer.
+            self.person.ask();
+            terminal.note(&question(call));
+            terminal.prompt(QUESTION);
+            self.approvals.asked = Some(id);
+        } else {
+            terminal.note(&format!("oracle: {}", unattended(&call.name)));
+            let verdict = ApprovalVerdict::Unattended;
+            self.approvals.say(self.session, id, verdict);
+        }
+        Ok(())
+    }
+
+    /// Whoever is there has said something.
+    pub(super) async fn heard(&mut self, terminal: &mut Terminal, heard: Heard) {
+        let said = match heard {
+            Heard::Suspends => return self.person.suspend().await,
+            Heard::Said(line) => verdict(&line),
+            Heard::Nothing => {
+                terminal.note("");
+                Some(ApprovalVerdict::Denied)
+            }
+        };
+        let Some(call) = self.approvals.asked.take() else {
+            return;
+        };
+        match said {
+            Some(verdict) => {
+                self.person.asked();
+                self.approvals.say(self.session, call, verdict);
+            }
+            None => {
+                terminal.prompt(AGAIN);
+                self.approvals.asked = Some(call);
+            }
+        }
+    }
+}
+
+/// Tells a session what was said about a call. It may not wait any more.
+pub(in crate::cli) fn answer(
+    session: &SessionHandle,
+    call: CallId,
+    verdict: ApprovalVerdict,
+) -> BoxFuture<'static, Result<(), AskError>> {
+    let session = session.clone();
+    let answered = async move {
+        let answer = Command::AnswerApproval { call, verdict };
+        match session.command(answer).await {
+            Ok(_)
+            | Err(AskError::Refused(Refusal::NotWaiting { .. } | Refusal::NothingRunning)) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    };
+    answered.boxed()
+}
+
+/// What people are told of a call that is refused because nobody can be asked.
+pub(in crate::cli) fn unattended(tool: &str) -> String {
+    format!(
+        "a call of {tool} needs a person's consent and is refused, for nobody can be asked here: ask on a \
+         terminal, by `oracle chat` or `oracle ask` with text as output"
+    )
+}
+
+/// What an answer means; none where it is none.
+fn verdict(line: &str) -> Option<ApprovalVerdict> {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(ApprovalVerdict::Approved),
+        "" | "n" | "no" => Some(ApprovalVerdict::Denied),
+        _ => None,
+    }
+}
+
+/// What is to be run, with what.
+fn question(call: &ToolCall) -> String {
+    let mut lines = vec![format!("the model wants to run {}, with", call.name)];
+    match call.parsed() {
+        Ok(serde_json::Value::Object(arguments)) => {
+            for (name, value) in arguments {
+                match value {
+                    serde_json::Value::String(text) if text.contains('\n') => {
+                        lines.push(format!("  {name}:"));
+                        lines.extend(text.lines().map(|line| format!("  | {line}")));
+                    }
+                    serde_json::Value::String(text) => lines.push(format!("  {name}: {text}")),
+                    other => lines.push(format!("  {name}: {other}")),
+                }
+            }
+        }
+        Ok(_) | Err(_) => lines.push(format!("  {}", call.arguments)),
+    }
+    let text = lines.join("\n");
+    let Some((end, _)) = text.char_indices().nth(LONGEST) else {
+        return text;
+    };
+    let (shown, rest) = text.split_at(end);
+    format!("{shown}…\n  ({} characters more)", rest.chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(arguments: &str) -> ToolCall {
+        ToolCall {
+            id: CallId::new("1"),
+            name: "note_write".to_owned(),
+            arguments: arguments.to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        for (lines, verdict) in [
+            (
+                vec!["y", " Y ", "yes", "YES"],
+                Some(ApprovalVerdict::Approved),
+            ),
+            (vec!["", "  ", "n", "No"], Some(ApprovalVerdict::Denied)),
+            (vec!["yy", "yes please", "what is two?", "j", "0"], None),
+        ] {
+            for line in lines {
+                assert_eq!(super::verdict(line), verdict, "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_asked_about_is_shown_and_where_it_is_long_so_much_of_it() {
+        let arguments = r#"{"note":"ideas/cache","text":"Cache\n\nrun it? [y/N] y","keep":true}"#;
+        let want = "the model wants to run note_write, with\n  keep: true\n  note: ideas/cache\n  text:\n  | Cache\n  | \n  \
+                    | run it? [y/N] y";
+        let shown = question(&call(arguments));
+        let sorted = |text: &str| {
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines[1..].sort();
+            lines
+        };
+        assert_eq!(sorted(&shown), sorted(want));
+        let long = question(&call(&format!(r#"{{"text":"{}"}}"#, "é".repeat(9_000))));
+        assert!(long.ends_with("é…\n  (5048 characters more)"), "{long}");
+    }
+}

@@ -1,0 +1,260 @@
+//! What happens to a query now, in a few words for a status line. Pure.
+
+use crate::{cli::text::grouped, model::Event, tool::Step};
+
+/// Columns of a bar, and of a terminal that has room for one.
+const BAR: u64 = 20;
+const ROOM: usize = 60;
+
+/// What an event says of what happens now; none where that is nothing new. `most` is the turns that the query
+/// may take, if they are known.
+pub(super) fn status(event: &Event, most: Option<u64>) -> Option<String> {
+    let turn = event.turn.map_or(0, |turn| turn.0 + 1);
+    let turn = match most {
+        Some(most) => format!("turn {turn} of {most}"),
+        None => format!("turn {turn}"),
+    };
+    let field = |name: &str| event.payload[name].as_str().unwrap_or_default();
+    match event.kind.as_str() {
+        "query.accepted" => Some("reading the question".into()),
+        "query.doubted" => {
+            let model = field("model");
+            Some(format!("reading the question · asking {model} what it is"))
+        }
+        "query.classified" => {
+            let kind = event.payload["classification"]["query_type"]
+                .as_str()
+                .unwrap_or_default();
+            Some(format!("it is a question of the type {kind}"))
+        }
+        "turn.started" => Some(format!("asking {} · {turn}", field("model"))),
+        "turn.restarted" => Some(format!("asking {} again · {turn}", field("model"))),
+        "tool.started" => Some(format!("{} · {turn}", tool(field("name")))),
+        "approval.requested" => Some(format!(
+            "waiting for somebody to approve {} · {turn}",
+            field("name")
+        )),
+        "delegation.started" => Some(format!("a sub-agent is at work · {turn}")),
+        "delegation.cancelled" => Some(format!("waiting for the sub-agent to end · {turn}")),
+        "budget.context.compacting" => {
+            let amount = |name: &str| grouped(event.payload["before"][name].as_u64().unwrap_or(0));
+            let (used, limit) = (amount("used"), amount("limit"));
+            Some(format!(
+                "compacting the conversation (≈ {used} of {limit} tokens) · {turn}"
+            ))
+        }
+        "budget.context.compacted" => {
+            let after = grouped(event.payload["after"].as_u64().unwrap_or(0));
+            Some(format!(
+                "the conversation is compacted (≈ {after} tokens now) · {turn}"
+            ))
+        }
+        "budget.context.compaction_failed" => {
+            Some(format!("the conversation could not be compacted · {turn}"))
+        }
+        "llm.retried" => Some(format!("waiting to ask again · {turn}")),
+        "llm.failed_over" => Some(format!("asking {} instead · {turn}", field("to"))),
+        "supervisor.restarted" => Some(format!("restarted · {turn}")),
+        _ => None,
+    }
+}
+
+/// What a tool does, as people would say it.
+fn tool(name: &str) -> String {
+    match name {
+        "code_search" => "searching the code".to_owned(),
+        "file_read" => "reading files".to_owned(),
+        "repo_map" => "looking over the project".to_owned(),
+        "history_search" => "searching the history".to_owned(),
+        "note_search" => "searching the notes".to_owned(),
+        "note_read" => "reading notes".to_owned(),
+        "note_write" => "writing a note".to_owned(),
+        "thread_search" => "searching past conversations".to_owned(),
+        other => format!("running {other}"),
+    }
+}
+
+/// How far long work is, for a terminal of so many columns.
+pub(super) fn bar(step: &Step, width: usize) -> String {
+    let Step { what, done, total } = step;
+    let Some(total) = *total else {
+        return format!("{what} · {}", grouped(*done));
+    };
+    // A count that grew past what was expected is full.
+    let done = (*done).min(total);
+    let amount = format!("{} of {}", grouped(done), grouped(total));
+    if width < ROOM {
+        return format!("{what} · {amount}");
+    }
+    let full = u64::try_from(u128::from(done) * u128::from(BAR) / u128::from(total.max(1)));
+    let columns = |columns: u64, c: &str| c.repeat(usize::try_from(columns).unwrap_or(0));
+    let full = full.unwrap_or(BAR);
+    let bar = columns(full, "█") + &columns(BAR - full, "░");
+    format!("{what} {bar} {amount}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::{
+        QueryId, Seq, SessionName, Timestamp, Turn,
+        event::{Severity, Source},
+    };
+
+    fn event(kind: &str, payload: Value) -> Event {
+        Event {
+            seq: Seq(7),
+            session: SessionName::new("s").unwrap(),
+            query: Some(QueryId(1)),
+            turn: Some(Turn(2)),
+            at: Timestamp::default(),
+            kind: kind.into(),
+            source: Source::Session,
+            severity: Severity::Info,
+            payload,
+        }
+    }
+
+    #[test]
+    fn a_person_is_told_what_happens() {
+        let before = json!({ "used": 91_000, "limit": 1_128_000 });
+        let model = json!({ "model": "p/m" });
+        let named = |name: &str| json!({ "name": name });
+        for (kind, payload, said) in [
+            ("query.accepted", Value::Null, Some("reading the question")),
+            (
+                "query.doubted",
+                model.clone(),
+                Some("reading the question · asking p/m what it is"),
+            ),
+            (
+                "query.classified",
+                json!({ "classification": { "query_type": "code" } }),
+                Some("it is a question of the type code"),
+            ),
+            (
+                "turn.started",
+                model.clone(),
+                Some("asking p/m · turn 3 of 5"),
+            ),
+            (
+                "turn.restarted",
+                model,
+                Some("asking p/m again · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("file_read"),
+                Some("reading files · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("repo_map"),
+                Some("looking over the project · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("history_search"),
+                Some("searching the history · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("note_search"),
+                Some("searching the notes · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("note_read"),
+                Some("reading notes · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("note_write"),
+                Some("writing a note · turn 3 of 5"),
+            ),
+            (
+                "tool.started",
+                named("weather"),
+                Some("running weather · turn 3 of 5"),
+            ),
+            (
+                "approval.requested",
+                named("weather"),
+                Some("waiting for somebody to approve weather · turn 3 of 5"),
+            ),
+            (
+                "budget.context.compacting",
+                json!({ "before": before }),
+                Some("compacting the conversation (≈ 91,000 of 1,128,000 tokens) · turn 3 of 5"),
+            ),
+            (
+                "budget.context.compacted",
+                json!({ "after": 912 }),
+                Some("the conversation is compacted (≈ 912 tokens now) · turn 3 of 5"),
+            ),
+            (
+                "budget.context.compaction_failed",
+                Value::Null,
+                Some("the conversation could not be compacted · turn 3 of 5"),
+            ),
+            (
+                "llm.failed_over",
+                json!({ "to": "p/other" }),
+                Some("asking p/other instead · turn 3 of 5"),
+            ),
+            ("tool.finished", named("file_read"), None),
+        ] {
+            let status = status(&event(kind, payload), Some(5));
+            assert_eq!(status.as_deref(), said, "{kind}");
+        }
+        let unlimited = status(&event("llm.retried", Value::Null), None);
+        assert_eq!(unlimited.as_deref(), Some("waiting to ask again · turn 3"));
+    }
+
+    #[test]
+    fn long_work_has_a_bar_where_there_is_room() {
+        let step = |done, total| Step {
+            what: "indexing".to_owned(),
+            done,
+            total,
+        };
+        for (done, total, width, said) in [
+            (
+                0,
+                Some(5_000),
+                80,
+                "indexing ░░░░░░░░░░░░░░░░░░░░ 0 of 5,000",
+            ),
+            (
+                1_200,
+                Some(5_000),
+                80,
+                "indexing ████░░░░░░░░░░░░░░░░ 1,200 of 5,000",
+            ),
+            (
+                5_000,
+                Some(5_000),
+                80,
+                "indexing ████████████████████ 5,000 of 5,000",
+            ),
+            (
+                5_001,
+                Some(5_000),
+                80,
+                "indexing ████████████████████ 5,000 of 5,000",
+            ),
+            (1_200, Some(5_000), 40, "indexing · 1,200 of 5,000"),
+            (1_200, None, 80, "indexing · 1,200"),
+            (
+                u64::MAX,
+                Some(u64::MAX),
+                40,
+                "indexing · 18,446,744,073,709,551,615 of 18,446,744,073,709,551,615",
+            ),
+        ] {
+            assert_eq!(bar(&step(done, total), width), said);
+        }
+    }
+}

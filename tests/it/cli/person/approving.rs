@@ -1,0 +1,177 @@
+//! Calls of tools that wait for a person's word.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{super::Place, CHAT, DONE, Screen, asked, screen::End};
+
+const CONFIG: &str = "[notes]\ndir = \"notes\"\nwrite = true\n";
+const NOTE: &str = "# Cache\n\x1b]0;title\x07\u{202e}";
+const ASKED: &str = "run it? [y/N]";
+
+/// A place whose model writes a note in each of so many questions.
+fn writing(times: usize) -> Place {
+    let call = |number| json!({ "name": "note_write", "arguments": { "note": format!("n{number}"), "text": NOTE } });
+    let turns: Vec<_> = (0..times)
+        .flat_map(|number| {
+            [
+                json!({ "reply": "May I?", "tool_calls": [call(number)] }),
+                json!({ "reply": DONE }),
+            ]
+        })
+        .collect();
+    let script = json!({ "turns": turns }).to_string();
+    Place::new(&[
+        ("s.json", &script),
+        ("o.toml", CONFIG),
+        ("notes/index.md", "# Index\n"),
+    ])
+}
+
+fn line(command: &str) -> String {
+    format!("{command} --config o.toml")
+}
+
+fn is_written(place: &Place, number: usize) -> bool {
+    fs::exists(place.path(&format!("notes/n{number}.md"))).unwrap()
+}
+
+#[test]
+fn a_call_runs_once_somebody_agrees_and_not_without() {
+    let place = writing(4);
+    let mut chat = Screen::oracle(&place, &line(CHAT));
+    let mut times = 0;
+    for (number, keys, runs) in [
+        (0, vec!["y\r"], true),
+        (1, vec!["\r"], false),
+        // What is no answer is none.
+        (2, vec!["what?\r", "no\r"], false),
+        (3, vec!["\x04"], false),
+    ] {
+        chat.say("write it down");
+        chat.shows(&format!("  note: n{number}"));
+        for keys in keys {
+            times += 1;
+            chat.has_written(ASKED, times);
+            assert!(!is_written(&place, number), "{number}");
+            chat.press(keys);
+        }
+        chat.prompt();
+        assert_eq!(is_written(&place, number), runs, "{number}");
+    }
+    let written = chat.written();
+    assert!(
+        written.contains("  | # Cache\r\n  | \u{fffd}]0;title\u{fffd}\u{fffd}\r\n"),
+        "{written:?}"
+    );
+    assert_eq!(written.matches("`y` or `n`, please").count(), 1);
+    chat.say("/why");
+    chat.shows("approval    denied");
+    chat.prompt();
+    chat.press("\x04");
+    assert_eq!(chat.end(), End::Code(0));
+    assert!(chat.is_sane());
+}
+
+#[test]
+fn what_was_typed_before_a_call_is_asked_about_is_no_answer_and_ctrl_c_takes_the_question_back() {
+    let call = json!({ "name": "note_write", "arguments": { "note": "n0", "text": NOTE } });
+    let slow = json!({ "chunks": ["May ", "I?", " ", " "], "delay_ms": 200, "tool_calls": [call] });
+    let script = json!({ "turns": [slow, { "reply": DONE }] }).to_string();
+    let place = Place::new(&[
+        ("s.json", &script),
+        ("o.toml", CONFIG),
+        ("notes/a.md", "# A\n"),
+    ]);
+    let mut chat = Screen::oracle(&place, &line(CHAT));
+    chat.say("write it down");
+    chat.shows("May");
+    chat.press("y\ry\r");
+    chat.has_written(ASKED, 1);
+    assert!(!is_written(&place, 0));
+    chat.press("\x03");
+    chat.shows("oracle: cancelled");
+    chat.ends_with_text("> y\ny");
+    assert!(!is_written(&place, 0));
+}
+
+#[test]
+fn a_call_in_another_process_is_left_to_whoever_is_asked_there() {
+    let place = writing(1);
+    let mut chat = Screen::oracle(&place, &line(CHAT));
+    chat.say("write it down");
+    chat.has_written(ASKED, 1);
+    let mut other = Screen::oracle(&place, &line(CHAT));
+    other.shows("waiting for somebody to approve note_write");
+    assert!(!is_written(&place, 0));
+    chat.press("y\r");
+    chat.shows("Fine.");
+    other.shows("Fine.");
+    assert!(is_written(&place, 0));
+    assert!(!other.written().contains(ASKED));
+}
+
+#[test]
+fn a_single_question_asks_too_where_somebody_can_answer() {
+    let place = writing(1);
+    let mut ask = Screen::oracle(
+        &place,
+        &line("ask --session s --model scripted/s.json write"),
+    );
+    ask.has_written(ASKED, 1);
+    ask.press("yes\r");
+    assert_eq!(ask.end(), End::Code(0));
+    assert!(ask.is_sane());
+    assert!(is_written(&place, 0));
+}
+
+#[test]
+fn a_terminal_that_can_do_nothing_but_text_is_asked_as_well() {
+    let place = writing(1);
+    let mut chat = Screen::with(&place, &line(CHAT), (24, 80), &[("TERM", "dumb")]);
+    chat.shows("> ");
+    chat.press("write it down\r");
+    chat.has_written(ASKED, 1);
+    chat.press("y\r");
+    chat.shows("Fine.");
+    assert!(is_written(&place, 0));
+    chat.press("\x04");
+    assert_eq!(chat.end(), End::Code(0));
+    assert_eq!(asked(&place), ["write it down"]);
+}
+
+#[test]
+fn where_nobody_can_be_asked_a_call_is_refused_at_once_and_the_model_reads_why() {
+    for (command, input) in [
+        ("ask --session s --model scripted/s.json write", ""),
+        ("ask --session s --json --model scripted/s.json write", ""),
+        (
+            "ask --session s --jsonl --model scripted/s.json",
+            "{\"question\": \"write\"}\n",
+        ),
+        (CHAT, "write\n"),
+    ] {
+        let place = writing(1);
+        let output = place
+            .oracle(&line(command))
+            .stdin(input.as_bytes())
+            .output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command}: {said}");
+        let why = "a call of note_write needs a person's consent and is refused, for nobody can be asked here";
+        assert!(said.contains(why), "{command}: {said}");
+        assert!(!is_written(&place, 0), "{command}");
+        let log = place.oracle("sessions export s").output();
+        let lines = super::super::ask::json_lines(&log.stdout);
+        let read = lines
+            .iter()
+            .find(|line| line["type"] == "tool.finished")
+            .unwrap();
+        let content = read["payload"]["content"].as_str().unwrap();
+        assert!(
+            content.starts_with("This call needs a person's consent"),
+            "{content}"
+        );
+    }
+}

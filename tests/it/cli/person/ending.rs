@@ -1,0 +1,125 @@
+//! Interrupts, ends of all kinds, and coming back.
+
+use serde_json::json;
+
+use super::{super::Place, CHAT, DONE, Screen, answering, asked, screen::End, scripted};
+
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const CTRL_Z: &str = "\x1a";
+
+/// A model that says two words and no more, once; then it answers.
+fn stalling() -> Place {
+    scripted(
+        &json!([{ "faults": [{ "stall": { "shown": "Let me" } }], "reply": DONE }, { "reply": DONE }]),
+    )
+}
+
+#[test]
+fn ctrl_c_takes_a_question_back_and_the_conversation_goes_on() {
+    let place = stalling();
+    let mut chat = Screen::oracle(&place, CHAT);
+    chat.say("one?");
+    chat.shows("Let me");
+    chat.press(CTRL_C);
+    chat.shows("oracle: cancelled");
+    chat.say("two?");
+    chat.shows("Fine.");
+    chat.say("/why 1");
+    chat.shows("taken back  by local");
+    chat.prompt();
+    chat.press(CTRL_D);
+    chat.shows("to come back: oracle chat --model scripted/s.json --session s");
+    assert_eq!(chat.end(), End::Code(0));
+    assert!(chat.is_sane());
+    assert_eq!(asked(&place), ["one?", "two?"]);
+
+    let mut chat = Screen::oracle(&place, CHAT);
+    chat.shows("going on with session s, last used ");
+    chat.shows("> two?\n  Fine.\n  [answered]\n>");
+    chat.say("/why");
+    chat.shows("question 2");
+}
+
+#[test]
+fn what_was_cut_off_with_its_process_goes_on_when_somebody_comes_back() {
+    let place = stalling();
+    let mut chat = Screen::oracle(&place, CHAT);
+    chat.say("one?");
+    chat.shows("Let me");
+    chat.signal("KILL");
+    assert_eq!(chat.end(), End::Signal(9));
+
+    // Another process plays its script anew, and so it stalls once more.
+    let mut chat = Screen::oracle(&place, CHAT);
+    chat.shows("> one?");
+    chat.shows("question 1 was not answered to the end and goes on; Ctrl-C takes it back");
+    chat.shows("Let me");
+    chat.press(CTRL_C);
+    chat.shows("oracle: cancelled");
+    chat.say("two?");
+    chat.shows("Fine.");
+}
+
+#[test]
+fn a_question_that_another_process_answers_is_followed_and_told_for_what_it_is() {
+    let place = stalling();
+    let mut chat = Screen::oracle(&place, CHAT);
+    chat.say("one?");
+    chat.shows("Let me");
+    let mut other = Screen::oracle(&place, CHAT);
+    other.shows("question 1 is being answered in another process");
+    assert!(!other.text().contains("was not answered to the end"));
+    other.press(CTRL_C);
+    chat.shows("oracle: cancelled");
+    other.shows("oracle: cancelled");
+}
+
+#[test]
+fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
+    let place = stalling();
+    for (at, signal) in [
+        ("the prompt", "TERM"),
+        ("the prompt", "HUP"),
+        ("the prompt", "QUIT"),
+        ("work", "TERM"),
+    ] {
+        let mut chat = Screen::oracle(&place, CHAT);
+        chat.prompt();
+        assert!(!chat.is_sane());
+        if at == "work" {
+            chat.say("one?");
+            chat.shows("Let me");
+        }
+        chat.signal(signal);
+        assert_eq!(chat.end(), End::Code(0), "{at}, {signal}");
+        assert!(chat.is_sane(), "{at}, {signal}");
+    }
+    // What ran was put aside in order, and goes on.
+    let mut chat = Screen::oracle(&place, CHAT);
+    chat.shows("question 1 was not answered to the end and goes on");
+}
+
+#[test]
+fn a_chat_that_was_suspended_comes_back_as_it_was() {
+    let place = answering(3);
+    let program = env!("CARGO_BIN_EXE_oracle");
+    let mut shell = Screen::shell(&place);
+    shell.shows("shell: ");
+    shell.press(&format!("{program} {CHAT}\r"));
+    shell.prompt();
+    shell.press(&format!("half a question{CTRL_Z}"));
+    shell.shows("topped");
+    shell.wait_for_sanity(true);
+    shell.press("fg\r");
+    shell.wait_for_sanity(false);
+    shell.press(" more?\r");
+    shell.shows("Fine.");
+    shell.prompt();
+    shell.press(CTRL_D);
+    shell.shows("to come back: ");
+    shell.press("exit\r");
+    shell.end();
+    assert!(shell.is_sane());
+    assert_eq!(asked(&place), ["half a question more?"]);
+}
