@@ -1,81 +1,195 @@
-//! How long `code_search` takes over 5,000 files of 4 KB, as the tool is called. Prints figures and
-//! asserts nothing about them.
+//! How long `code_search` takes over 5,000 and over 50,000 files, as the tool is called: the first plain
+//! question, which makes the index, and what memory that takes; warm ones; until it is seen that files
+//! changed, or did not; and literals and patterns, which go through the files. Prints figures and asserts
+//! nothing about them. With a number behind it, over a tree of so many files; with the path of a
+//! folder, over what is in there.
 #![expect(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should stop where it failed"
 )]
+#![expect(clippy::disallowed_methods, reason = "real time is what is measured")]
+#![expect(clippy::print_stdout, reason = "a measurement shows its figures")]
 
-use std::{fmt::Write as _, fs};
+use std::{
+    fs,
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
-use divan::Bencher;
 use oracle_agent::model::{CallId, QueryId, SessionKey, SessionName};
 use oracle_agent::tool::{CodeSearch, CodeSearchSettings, ProjectRoot, Tool as _, ToolContext};
 use serde_json::json;
-use tempfile::TempDir;
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-const FILES: usize = 5_000;
-const FILES_PER_FOLDER: usize = 50;
-const LINES: usize = 100;
+#[path = "common/tree.rs"]
+mod tree;
 
-fn main() {
-    divan::main();
-}
+const SIZES: [usize; 2] = [5_000, 50_000];
+/// Rounds of the warm questions.
+const ROUNDS: usize = 30;
+/// How often the index is made.
+const TIMES: usize = 3;
+/// Longer than what was seen of the files of a small project holds.
+const LATER: Duration = Duration::from_millis(1_100);
 
-fn project() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for file in 0..FILES {
-        let inner = folder
-            .path()
-            .join(format!("src/part{}", file / FILES_PER_FOLDER));
-        fs::create_dir_all(&inner).unwrap();
-        let mut text = String::new();
-        for line in 0..LINES {
-            writeln!(text, "    let value_{line} = compute({file}, {line});").unwrap();
-        }
-        if file % 500 == 7 {
-            text.push_str("fn decide_what_the_session_budget_is() {}\n");
-        }
-        fs::write(inner.join(format!("file{file}.rs")), text).unwrap();
-    }
-    folder
-}
-
+/// Common words, rare ones, misspelt ones, ones of no file, a name, another language.
+const QUESTIONS: [&str; 6] = [
+    tree::QUESTION,
+    "which handler of the gateway reads a record from the journal window?",
+    "what is the zizizi of a ververlim?",
+    "hwo is the sesion bugdet of an actr sotred?",
+    "decide_what_the_session_budget_is",
+    "Wo wird das Budget einer Sitzung festgelegt?",
+];
 /// Name, query and mode.
-const QUERIES: [(&str, &str, &str); 5] = [
-    ("rare literal", "session_budget", "literal"),
-    ("no match", "nowhere_to_be_found", "literal"),
-    ("matches everywhere", "compute", "literal"),
-    ("pattern", r"fn \w+_budget", "regex"),
-    (
-        "question",
-        "where is the budget of a session decided?",
-        "words",
-    ),
+const LINES: [(&str, &str, &str); 4] = [
+    ("a rare literal", "session_budget", "literal"),
+    ("a literal without match", "nowhere_to_be_found", "literal"),
+    ("a literal that is everywhere", "value", "literal"),
+    ("a pattern", r"fn \w+_budget", "regex"),
 ];
 
-#[divan::bench(args = QUERIES.map(|(name, ..)| name), sample_count = 20)]
-fn five_thousand_files(bencher: Bencher, name: &str) {
-    let folder = project();
-    let root = ProjectRoot::open(folder.path()).unwrap();
-    let tool = CodeSearch::new(root, CodeSearchSettings::default());
+fn main() {
+    let wanted = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with("--"));
+    let sizes = match wanted.as_deref().map(str::parse) {
+        None => SIZES.to_vec(),
+        Some(Ok(files)) => vec![files],
+        Some(Err(_)) => {
+            return measure(Path::new(&wanted.unwrap_or_default()), "the folder", false);
+        }
+    };
+    for files in sizes {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = tree::write(folder.path(), files).unwrap();
+        let name = format!("{files} files, {} MB", bytes / 1_000_000);
+        measure(folder.path(), &name, true);
+    }
+}
+
+fn measure(folder: &Path, name: &str, is_ours: bool) {
+    println!("{name}");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .unwrap();
-    let (_, query, mode) = QUERIES
-        .into_iter()
-        .find(|(known, ..)| *known == name)
-        .unwrap();
-    bencher.bench_local(|| {
-        let context = ToolContext {
-            call: CallId::new("call"),
-            session: SessionKey::local(SessionName::new("bench").unwrap()),
-            query: QueryId(1),
-            cancelled: CancellationToken::new(),
-        };
-        runtime
-            .block_on(tool.call(json!({"query": query, "mode": mode}), context))
-            .unwrap()
-    });
+    let mut first = Times::default();
+    let (tool, before) = (search_in(folder), resident());
+    first.take(|| call(&runtime, &tool, tree::QUESTION, "words"));
+    let taken = resident().saturating_sub(before) / 1_000;
+    for _ in 1..TIMES {
+        let another = search_in(folder);
+        first.take(|| call(&runtime, &another, tree::QUESTION, "words"));
+    }
+    println!("  first question, which makes the index: {first}");
+    println!("  memory that this takes: about {taken} MB");
+
+    let mut warm = Times::default();
+    for question in QUESTIONS {
+        let mut one = Times::default();
+        for _ in 0..ROUNDS {
+            one.take(|| call(&runtime, &tool, question, "words"));
+        }
+        println!("  warm, {question:?}: {one}");
+        warm.0.extend(one.0);
+    }
+    println!("  warm, all of them: {warm}");
+
+    let mut later = Times::default();
+    for _ in 0..TIMES {
+        sleep(LATER);
+        later.take(|| call(&runtime, &tool, tree::QUESTION, "words"));
+    }
+    println!("  a second later, nothing changed: {later}");
+    if is_ours {
+        let mut seen = Times::default();
+        for time in 0..TIMES {
+            let word = ["quetzal", "ocelot", "axolotl"][time % 3];
+            fs::write(
+                folder.join("src/changed.rs"),
+                format!("fn find_the_{word}() {{}}\n"),
+            )
+            .unwrap();
+            sleep(LATER);
+            let question = format!("where is the {word} found?");
+            seen.take(|| until_seen(&runtime, &tool, &question));
+        }
+        println!("  a second later, one file changed, until that is seen: {seen}");
+    }
+    for (name, query, mode) in LINES {
+        let mut times = Times::default();
+        for _ in 0..TIMES {
+            times.take(|| call(&runtime, &tool, query, mode));
+        }
+        println!("  {name}: {times}");
+    }
+}
+
+fn until_seen(runtime: &Runtime, tool: &CodeSearch, question: &str) {
+    while !call(runtime, tool, question, "words").starts_with("src/changed.rs") {
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn search_in(folder: &Path) -> CodeSearch {
+    let root = ProjectRoot::open(folder).unwrap();
+    let settings = CodeSearchSettings {
+        deadline: Duration::from_secs(60),
+        ..CodeSearchSettings::default()
+    };
+    CodeSearch::new(root, settings)
+}
+
+fn call(runtime: &Runtime, tool: &CodeSearch, query: &str, mode: &str) -> String {
+    let context = ToolContext {
+        call: CallId::new("call"),
+        session: SessionKey::local(SessionName::new("bench").unwrap()),
+        query: QueryId(1),
+        cancelled: CancellationToken::new(),
+    };
+    runtime
+        .block_on(tool.call(json!({"query": query, "mode": mode}), context))
+        .unwrap()
+}
+
+/// Resident memory of this process in kB, where Linux tells it.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap_or("");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap_or_default()
+}
+
+#[derive(Default)]
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn take<T>(&mut self, work: impl FnOnce() -> T) {
+        let start = Instant::now();
+        let made = work();
+        self.0.push(start.elapsed());
+        drop(made);
+    }
+
+    fn at(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+        sorted.get(at).copied().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (middle, late) = (self.at(50), self.at(99));
+        write!(f, "p50 {middle:.1?}, p99 {late:.1?}")
+    }
 }

@@ -1,0 +1,351 @@
+//! How well the offline model answers the questions in `tests/data/questions` (its README says what
+//! counts): asked in process over the real projects. Prints the four numbers with their bars for
+//! each group, sums by project, kind and style, and for `tune` the rows that missed.
+//!
+//! `python3 tests/data/questions/fetch.py /tmp/questions`, then
+//! `cargo bench --bench questions -- /tmp/questions`; behind the folder `final` (sums only), or
+//! words that a row has to hold, to see those rows alone; `show` prints their answers.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a measurement that cannot run should stop where it failed"
+)]
+#![expect(clippy::disallowed_methods, reason = "real time is what is measured")]
+#![expect(clippy::print_stdout, reason = "a measurement shows its figures")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use oracle_agent::{
+    actor::Oracle,
+    model::{SessionName, Submission},
+};
+use regex::Regex;
+
+const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/questions");
+/// What was written at a time, each with bars of its own.
+const GROUPS: [(&str, &[&str]); 2] = [
+    ("first group", &["axum", "fastify", "sphinx"]),
+    ("second group", &["tokio", "eslint", "django", "rdkafka"]),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
+    let Some((folder, options)) = arguments.split_first() else {
+        println!("say where fetch.py put the projects: see the head of benches/questions.rs");
+        return;
+    };
+    let is_final = options.iter().any(|option| option == "final");
+    let show = options.iter().any(|option| option == "show");
+    let wanted: Vec<&String> = options
+        .iter()
+        .filter(|option| !["final", "show"].contains(&option.as_str()))
+        .collect();
+    let split = if is_final { "final" } else { "tune" };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for (group, projects) in GROUPS {
+        let mut scores = Vec::new();
+        for project in projects.iter().copied() {
+            let rows: Vec<Row> = rows(project)
+                .into_iter()
+                .filter(|row| row.split == split)
+                .filter(|row| wanted.iter().all(|word| row.line.contains(*word)))
+                .collect();
+            let root = Path::new(folder).join(project);
+            scores.extend(runtime.block_on(ask(root, rows, show && !is_final)));
+        }
+        if !is_final {
+            misses(&scores);
+        }
+        sums(&format!("{split}, {group}"), &scores);
+    }
+}
+
+struct Row {
+    line: String,
+    id: String,
+    project: &'static str,
+    split: String,
+    kind: String,
+    style: String,
+    question: String,
+    places: Vec<(String, u64, u64)>,
+}
+
+fn rows(project: &'static str) -> Vec<Row> {
+    let text = fs::read_to_string(format!("{QUESTIONS}/{project}.tsv")).unwrap();
+    let rows = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    rows.map(|line| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let places = fields
+            .get(5)
+            .into_iter()
+            .flat_map(|places| places.split(' '));
+        Row {
+            line: line.to_owned(),
+            id: fields[0].to_owned(),
+            project,
+            split: fields[1].to_owned(),
+            kind: fields[2].to_owned(),
+            style: fields[3].to_owned(),
+            question: fields[4].to_owned(),
+            places: places
+                .filter(|place| !place.is_empty())
+                .map(place)
+                .collect(),
+        }
+    })
+    .collect()
+}
+
+fn place(text: &str) -> (String, u64, u64) {
+    let (path, lines) = text.rsplit_once(':').unwrap();
+    let (first, last) = lines.split_once('-').unwrap();
+    (
+        path.to_owned(),
+        first.parse().unwrap(),
+        last.parse().unwrap(),
+    )
+}
+
+struct Score {
+    row: Row,
+    outcome: &'static str,
+    took: Duration,
+    /// Which of the files cited is the first right one, from 0.
+    rank: Option<usize>,
+    files: Vec<String>,
+    touches: bool,
+    cited: usize,
+    held: usize,
+}
+
+async fn ask(root: PathBuf, rows: Vec<Row>, show: bool) -> Vec<Score> {
+    let root = root.canonicalize().unwrap();
+    let system = Oracle::builder().project(&root).start().await.unwrap();
+    let mut scores = Vec::new();
+    // Its index is made with the first question, which is none of the rows.
+    let first = system.oracle().session(SessionName::new("first").unwrap());
+    let begun = first.ask(Submission::new("where does it begin?")).await;
+    begun.unwrap().answer().await.unwrap();
+    for row in rows {
+        let name = SessionName::new(&row.id).unwrap();
+        let session = system.oracle().session(name);
+        let start = Instant::now();
+        let run = session
+            .ask(Submission::new(row.question.clone()))
+            .await
+            .unwrap();
+        let answer = run.answer().await.unwrap();
+        let took = start.elapsed();
+        if show {
+            println!(
+                "── {} {}\n{}\n({})\n",
+                row.id,
+                row.question,
+                answer.text,
+                answer.outcome.name()
+            );
+        }
+        scores.push(score(&root, row, &answer.text, answer.outcome.name(), took));
+    }
+    system.shut_down(Duration::from_secs(1)).await;
+    scores
+}
+
+fn score(root: &Path, row: Row, text: &str, outcome: &'static str, took: Duration) -> Score {
+    let cited = cited(text);
+    let held = cited
+        .iter()
+        .filter(|(path, first, last)| holds(root, path, *first, *last))
+        .count();
+    let mut files: Vec<String> = Vec::new();
+    for (path, ..) in &cited {
+        if !files.contains(path) {
+            files.push(path.clone());
+        }
+    }
+    let right = |path: &String| row.places.iter().any(|place| place.0 == *path);
+    let touch = |(path, first, last): &(String, u64, u64)| {
+        row.places
+            .iter()
+            .any(|place| place.0 == *path && place.1 <= *last && *first <= place.2)
+    };
+    Score {
+        rank: files.iter().position(right),
+        touches: cited.iter().take(3).any(touch),
+        cited: cited.len(),
+        held,
+        outcome,
+        took,
+        files,
+        row,
+    }
+}
+
+/// What a text cites outside of its quotes: `path:line` and `path:first-last`.
+fn cited(text: &str) -> Vec<(String, u64, u64)> {
+    let pattern = Regex::new(r#"([^\s`"'()\[\]<>,;:“”]+):(\d{1,9})(?:[-–](\d{1,9}))?\b"#).unwrap();
+    let mut fence: Option<&str> = None;
+    let mut cited = Vec::new();
+    for line in text.lines() {
+        let ticks = &line[..line.len() - line.trim_start_matches('`').len()];
+        match fence {
+            Some(open) if ticks.len() >= open.len() && line.trim() == ticks => fence = None,
+            Some(_) => {}
+            None if ticks.len() >= 3 => fence = Some(ticks),
+            None => cited.extend(pattern.captures_iter(line).map(|place| {
+                let first = place[2].parse().unwrap();
+                let last = place
+                    .get(3)
+                    .map_or(first, |last| last.as_str().parse().unwrap());
+                (place[1].to_owned(), first, last)
+            })),
+        }
+    }
+    cited
+}
+
+fn holds(root: &Path, path: &str, first: u64, last: u64) -> bool {
+    let Ok(bytes) = fs::read(root.join(path)) else {
+        return false;
+    };
+    let ends = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let open = u64::from(bytes.last().is_some_and(|last| *last != b'\n'));
+    (1..=last).contains(&first) && last <= ends + open
+}
+
+fn gives_way(score: &Score) -> bool {
+    ["partial", "partial_answer", "stuck"].contains(&score.outcome)
+}
+
+fn misses(scores: &[Score]) {
+    for score in scores {
+        let row = &score.row;
+        let files = score.files.iter().take(5).cloned().collect::<Vec<_>>();
+        let took = score.took.as_millis();
+        let say = |what: &str| {
+            println!(
+                "{what:<9} {} {}/{} {took} ms {} | {}\n          cited {}",
+                row.id,
+                row.kind,
+                row.style,
+                score.outcome,
+                row.question,
+                files.join(" ")
+            );
+        };
+        match score.rank {
+            _ if row.kind == "none" => {
+                if !gives_way(score) {
+                    say("too sure");
+                }
+            }
+            Some(0) => {
+                if gives_way(score) {
+                    say("unsure");
+                }
+            }
+            Some(rank) => say(&format!("rank {}", rank + 1)),
+            None => say("missed"),
+        }
+        if score.held < score.cited {
+            say("no such");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Sum {
+    rows: usize,
+    first: usize,
+    three: usize,
+    touches: usize,
+    unsure: usize,
+    none: usize,
+    none_gives_way: usize,
+    cited: usize,
+    held: usize,
+}
+
+impl Sum {
+    fn add(&mut self, score: &Score) {
+        self.cited += score.cited;
+        self.held += score.held;
+        let unsure = usize::from(gives_way(score));
+        if score.row.kind == "none" {
+            self.none += 1;
+            self.none_gives_way += unsure;
+            return;
+        }
+        self.rows += 1;
+        self.first += usize::from(score.rank == Some(0));
+        self.three += usize::from(score.rank.is_some_and(|rank| rank < 3));
+        self.touches += usize::from(score.touches);
+        self.unsure += unsure;
+    }
+}
+
+fn sums(split: &str, scores: &[Score]) {
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    for score in scores {
+        let row = &score.row;
+        for of in [
+            format!("project {}", row.project),
+            format!("kind {}", row.kind),
+            format!("style {}", row.style),
+            "total".to_owned(),
+        ] {
+            sums.entry(of).or_default().add(score);
+        }
+    }
+    println!(
+        "\n{:<20} first  three  lines  unsure  of | none gives way",
+        split
+    );
+    for (of, sum) in &sums {
+        println!(
+            "{of:<20} {:>5}  {:>5}  {:>5}  {:>6}  {:>2} | {} of {}",
+            sum.first, sum.three, sum.touches, sum.unsure, sum.rows, sum.none_gives_way, sum.none
+        );
+    }
+    let Some(total) = sums.get("total") else {
+        return;
+    };
+    let bar = |name: &str, part: usize, of: usize, bar: usize| {
+        let percent = part as f64 * 100.0 / of.max(1) as f64;
+        let verdict = if part * 100 >= bar * of {
+            "holds"
+        } else {
+            "MISSED"
+        };
+        println!("{name:<28} {percent:>5.1} % ({part} of {of}), bar {bar} %: {verdict}");
+    };
+    println!();
+    bar("right file first", total.first, total.rows, 60);
+    bar("right file among three", total.three, total.rows, 80);
+    bar("citations hold", total.held, total.cited, 100);
+    bar(
+        "no answer: partial or stuck",
+        total.none_gives_way,
+        total.none,
+        80,
+    );
+    let mut times: Vec<Duration> = scores.iter().map(|score| score.took).collect();
+    times.sort_unstable();
+    if let (Some(middle), Some(longest)) = (times.get(times.len() / 2), times.last()) {
+        println!(
+            "time: median {} ms, longest {} ms",
+            middle.as_millis(),
+            longest.as_millis()
+        );
+    }
+}
