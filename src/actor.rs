@@ -56,9 +56,9 @@ pub use gateway::{
     BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
 };
 pub use handle::{
-    Answer, AskError, Detail, EventPage, Follow, Listed, Listing, Oracle, Progress, QueryAccount,
-    QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted, TenantPage,
-    Watch,
+    Answer, AskError, Detail, EventPage, Follow, GoesOn, Listed, Listing, Oracle, Progress,
+    QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted,
+    TenantPage, Watch,
 };
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
 pub use meter::{Count, Figures, Timing};

@@ -25,6 +25,7 @@ mod import;
 mod journals;
 mod listing;
 mod models;
+mod notes;
 mod opinions;
 mod outages;
 mod passivation;

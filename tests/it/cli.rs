@@ -43,6 +43,8 @@ mod mock_model;
 mod models;
 #[cfg(unix)]
 mod permissions;
+#[cfg(unix)]
+mod person;
 mod prompt;
 mod replay;
 mod script;

@@ -9,11 +9,12 @@ mod socket;
 mod ways;
 
 use oracle_agent::{
+    actor::{SessionFilter, SessionState},
     llm::{
         Scripted,
         scripted::{ScriptedReply, Try},
     },
-    model::Submission,
+    model::{Submission, TenantId},
     testkit::{TestOracle, TestSystem, TestTool},
 };
 use serde_json::json;
@@ -59,6 +60,21 @@ async fn system() -> TestSystem {
         let session = system.session(name).unwrap();
         session.submit(Submission::new("second")).await.unwrap();
         session.wait_for(kind).await.unwrap();
+    }
+    // The request is recorded before the session is seen to wait.
+    let filter = SessionFilter {
+        state: Some(SessionState::Waiting),
+        ..SessionFilter::default()
+    };
+    let waits = || async {
+        let found = system
+            .oracle()
+            .list(&TenantId::local(), &filter, None, 9)
+            .await;
+        !found.unwrap().sessions.is_empty()
+    };
+    while !waits().await {
+        tokio::task::yield_now().await;
     }
     system
 }

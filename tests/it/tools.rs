@@ -1,12 +1,13 @@
 //! The tools as a session meets them: by name, out of a registry, over a project (spec 11).
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, process::Command, sync::Arc};
 
 use oracle_agent::{
     model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
     tool::{
-        CodeSearch, CodeSearchSettings, FileRead, FileReadSettings, ProjectRoot, Registry, Tool,
-        ToolContext, ToolError,
+        CodeSearch, CodeSearchSettings, FileRead, FileReadSettings, HistorySearch,
+        HistorySearchSettings, NoteRead, NoteSearch, Notes, NotesSettings, ProjectRoot, Registry,
+        RepoMap, RepoMapSettings, Tool, ToolContext, ToolError,
         conformance::{self, Subject},
     },
 };
@@ -27,8 +28,19 @@ fn project(files: &[(&str, &str)]) -> TempDir {
 fn tools(folder: &Path) -> Registry {
     let root = ProjectRoot::open(folder).unwrap();
     let search = CodeSearch::new(root.clone(), CodeSearchSettings::default());
-    let read = FileRead::new(root, FileReadSettings::default());
-    Registry::new([Arc::new(search) as Arc<dyn Tool>, Arc::new(read)]).unwrap()
+    let read = FileRead::new(root.clone(), FileReadSettings::default());
+    let map = RepoMap::new(root.clone(), RepoMapSettings::default());
+    let history = HistorySearch::new(root.clone(), HistorySearchSettings::default());
+    let notes = Arc::new(Notes::of_project(root, NotesSettings::default()));
+    let tools: [Arc<dyn Tool>; 6] = [
+        Arc::new(search),
+        Arc::new(read),
+        Arc::new(map),
+        Arc::new(history),
+        Arc::new(NoteSearch::new(Arc::clone(&notes))),
+        Arc::new(NoteRead::new(notes)),
+    ];
+    Registry::new(tools).unwrap()
 }
 
 async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, ToolError> {
@@ -51,7 +63,8 @@ async fn every_built_in_tool_conforms() {
     let folder = project(&[
         ("src/lib.rs", "fn main() {}\n// session\n"),
         ("src/big.rs", &line.repeat(300)),
-        ("docs/notes.md", "# Session\n"),
+        ("docs/notes.md", &format!("# Session\n{}", line.repeat(300))),
+        ("docs/more.md", &format!("## session\n{line}").repeat(60)),
     ]);
     let canonical = folder.path().canonicalize().unwrap();
     let tools = tools(folder.path());
@@ -60,7 +73,18 @@ async fn every_built_in_tool_conforms() {
         .iter()
         .map(|spec| name(spec).to_owned())
         .collect();
-    assert_eq!(names, ["code_search", "file_read"]);
+    assert_eq!(
+        names,
+        [
+            "code_search",
+            "file_read",
+            "repo_map",
+            "history_search",
+            "note_search",
+            "note_read"
+        ]
+    );
+    repository(folder.path());
     let works = [
         (
             json!({"query": "session", "max_results": 100, "context": 5}),
@@ -71,6 +95,10 @@ async fn every_built_in_tool_conforms() {
             json!({"path": "src/big.rs", "start_line": 1, "end_line": 400}),
             60 * 1024,
         ),
+        (json!({"focus": "session", "max_tokens": 16_000}), 48 * 1024),
+        (json!({"query": "sessions", "max_results": 50}), 24 * 1024),
+        (json!({"query": "session", "max_results": 50}), 24 * 1024),
+        (json!({"note": "docs/notes.md"}), 24 * 1024),
     ];
     for (spec, (works, max_output)) in tools.specs().iter().zip(works) {
         let tool = tools.get(&spec.name).unwrap().as_ref();
@@ -82,6 +110,37 @@ async fn every_built_in_tool_conforms() {
             max_output,
         })
         .await;
+    }
+}
+
+/// Makes a repository of a folder, with a few large commits.
+fn repository(folder: &Path) {
+    let message = format!("About sessions\n\n{}", "A line of reasons.\n".repeat(500));
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"])
+            .args([
+                "-c",
+                "commit.gpgsign=false",
+                "-c",
+                "init.defaultBranch=main",
+            ])
+            .args(arguments)
+            .current_dir(folder)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_DATE", "2024-03-01T12:00:00Z")
+            .env("GIT_COMMITTER_DATE", "2024-03-01T12:00:00Z")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", &message]);
+    for number in 0..8 {
+        fs::write(folder.join("count"), number.to_string()).unwrap();
+        git(&["add", "count"]);
+        git(&["commit", "-q", "-m", &message]);
     }
 }
 
@@ -138,7 +197,7 @@ async fn unknown_arguments_are_refused_with_the_known_ones() {
         (
             "file_read",
             json!({"file": "a.rs"}),
-            "the argument `file`: unknown field `file`, expected one of `path`, `start_line`, `end_line`, `around`, `radius`",
+            "the argument `file`: unknown field `file`, expected one of `path`, `start_line`, `end_line`, `around`, `radius`, `symbol`",
         ),
     ] {
         let result = call(&tools, tool, arguments).await;

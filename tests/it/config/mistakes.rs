@@ -95,6 +95,11 @@ fn mistakes_are_told_in_one_line_each() {
             "oracle.toml:2: `supervisor.shards` is `65`, allowed is a whole number from 1 to 64",
         ),
         (
+            "files larger than any tool reads",
+            "[tools]\nmax_file_bytes = 1073741824",
+            "oracle.toml:2: `tools.max_file_bytes` is `1073741824`, allowed is a whole number from 1024 to 67108864",
+        ),
+        (
             "too deep",
             "[delegation]\nmax_depth = 4",
             "oracle.toml:2: `delegation.max_depth` is `4`, allowed is a whole number from 0 to 3",
@@ -132,7 +137,7 @@ fn mistakes_are_told_in_one_line_each() {
         (
             "a section like no other",
             "[colours]",
-            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, model, session, supervisor, actors, server, tenants, data, [[profiles]] and [[providers]]",
+            "oracle.toml:1: there is no section `[colours]`; the sections are oracle, budget, fallback, turn, delegation, prompt, query, tools, notes, model, session, supervisor, actors, server, tenants, data, [[profiles]] and [[providers]]",
         ),
         (
             "a value for a section",
@@ -153,6 +158,11 @@ fn mistakes_are_told_in_one_line_each() {
             "a deadline above the stall limit",
             "[tools]\ncall_deadline = '20m'",
             "oracle.toml:2: `tools.call_deadline` is `20m`, allowed is less than `supervisor.stall_limit`, which is 15m",
+        ),
+        (
+            "writing without a folder of notes",
+            "[notes]\nwrite = true",
+            "oracle.toml:2: `notes.write` is `true`, allowed is only false as long as `notes.dir` names no folder",
         ),
         (
             "not TOML",

@@ -12,6 +12,7 @@ use super::tokens::Gate;
 const FLOORS: &[(&str, u8)] = &[
     ("model", 0),
     ("signal", 1),
+    ("words", 1),
     ("query", 2),
     ("prompt", 2),
     ("kernel", 2),

@@ -9,7 +9,7 @@ use super::source::Source;
 use super::tokens::{Gate, Kind, Token};
 
 /// Rooms that do no I/O and know no runtime.
-const PURE: &[&str] = &["model", "signal", "query", "kernel"];
+const PURE: &[&str] = &["model", "signal", "words", "query", "kernel"];
 /// The room that besides has no clock and no randomness.
 const KERNEL: &str = "kernel";
 

@@ -148,18 +148,27 @@ fn calls_that_share_an_id_are_told_apart() {
 
 #[test]
 fn a_call_that_needs_a_person_waits_for_one() {
-    for (name, verdict, runs, status) in [
+    for (name, verdict, runs, status, read) in [
         (
             "approved",
             ApprovalVerdict::Approved,
             vec!["d"],
             ToolStatus::Ok,
+            "deployed",
         ),
         (
             "denied",
             ApprovalVerdict::Denied,
             vec![],
             ToolStatus::Denied,
+            "A person declined this call.",
+        ),
+        (
+            "unattended",
+            ApprovalVerdict::Unattended,
+            vec![],
+            ToolStatus::Denied,
+            "This call needs a person's consent, and nobody is here who could be asked",
         ),
     ] {
         let mut play = Play::asked(policy());
@@ -176,7 +185,9 @@ fn a_call_that_needs_a_person_waits_for_one() {
         if verdict == ApprovalVerdict::Approved {
             play.ok("d", "deployed");
         }
-        assert_eq!(play.results()[0].1, status, "{name}");
+        let (_, ended, content) = play.results().swap_remove(0);
+        assert_eq!(ended, status, "{name}");
+        assert!(content.starts_with(read), "{name}: {content}");
         assert_eq!(play.token().turn.0, 1, "{name}: the turn is over");
         let late = Err(Refusal::NotWaiting {
             call: CallId::new("d"),

@@ -1,0 +1,163 @@
+//! `note_search` and `note_read` in a real system: what a model asks of them and reads.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use oracle_agent::{
+    kernel::Command,
+    llm::Scripted,
+    model::{
+        CallId, Outcome, Part, SessionKey, SessionName, Submission, ToolStatus,
+        record::ApprovalVerdict,
+    },
+    testkit::TestOracle,
+    tool::{NoteRead, NoteSearch, NoteWrite, Notes, NotesSettings, ProjectRoot},
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::done;
+
+const ADR: &str = "# 3. Use SQLite\n\nDate: 2025-06-01\n\n## Status\n\nAccepted\n\n## Context\n\nRecords have to last.\n\n\
+                   ## Decision\n\nThe journal is kept in SQLite.\n";
+
+fn project() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let adr = folder.path().join("doc/adr");
+    fs::create_dir_all(&adr).unwrap();
+    fs::write(adr.join("0003-use-sqlite.md"), ADR).unwrap();
+    fs::write(
+        folder.path().join("guide.md"),
+        "# Guide\n\nThe journal, see [why](doc/adr/0003-use-sqlite.md).\n",
+    )
+    .unwrap();
+    folder
+}
+
+/// What the model reads of the calls in its script.
+async fn results(script: &Scripted) -> Vec<(ToolStatus, String)> {
+    let folder = project();
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let notes = Arc::new(Notes::of_project(root, NotesSettings::default()));
+    let oracle = TestOracle::new(script.clone())
+        .tool(NoteSearch::new(Arc::clone(&notes)))
+        .tool(NoteRead::new(notes));
+    let oracle = oracle.start().await.unwrap();
+    let key = SessionKey::local(SessionName::new("s").unwrap());
+    let session = oracle.oracle().session(key);
+    let answer = session
+        .answer(Submission::new("Why is the journal kept in SQLite?"))
+        .await
+        .unwrap();
+    assert_eq!(answer.outcome, Outcome::Answered);
+    oracle.shut_down(Duration::from_secs(1)).await;
+    let requests = script.requests();
+    let parts = requests
+        .last()
+        .unwrap()
+        .messages
+        .iter()
+        .flat_map(|message| &message.parts);
+    parts
+        .filter_map(|part| match part {
+            Part::ToolResult(result) => Some((result.status, result.content.clone())),
+            Part::Text { .. } | Part::ToolCall(_) | Part::Opaque { .. } => None,
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_finds_a_decision_and_reads_it() {
+    let script = Scripted::new()
+        .calls(
+            "Looking.",
+            [(
+                "note_search",
+                json!({"query": "Why is the journal kept in SQLite?"}),
+            )],
+        )
+        .calls(
+            "Reading.",
+            [(
+                "note_read",
+                json!({"note": "0003-use-sqlite", "section": "Decision"}),
+            )],
+        )
+        .reply(done("Because of it."));
+    let [found, read] = &results(&script).await[..] else {
+        panic!("two results");
+    };
+    assert_eq!((found.0, read.0), (ToolStatus::Ok, ToolStatus::Ok));
+    let first = "doc/adr/0003-use-sqlite.md:15: The journal is kept in SQLite.\n  \
+                 in \"3. Use SQLite › Decision\" · lines 13–15 · decision · accepted · 2025-06-01\n  \
+                 words found: journal, kept, SQLite\n  linked from: guide.md:3\n";
+    assert!(found.1.starts_with(first), "{}", found.1);
+    let want = "doc/adr/0003-use-sqlite.md (lines 13–15 of 15)\n13: ## Decision\n14: \n\
+                15: The journal is kept in SQLite.\n";
+    assert!(read.1.starts_with(want), "{}", read.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_is_told_what_is_wrong_with_its_calls() {
+    let script = Scripted::new()
+        .calls(
+            "Looking.",
+            [
+                ("note_search", json!({"query": ""})),
+                ("note_read", json!({"note": "doc/adr/0003-use-sqlit.md"})),
+            ],
+        )
+        .reply(done("Not found."));
+    let results = results(&script).await;
+    let told = [
+        "`query` has no words, and there is no filter: say what to look for",
+        "there is no note `doc/adr/0003-use-sqlit.md`: perhaps one of `doc/adr/0003-use-sqlite.md`",
+    ];
+    for ((status, content), says) in results.iter().zip(told) {
+        assert_eq!(*status, ToolStatus::Failed, "{content}");
+        assert!(content.starts_with(says), "{content}");
+    }
+    assert_eq!(results.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_is_written_once_a_person_agrees_and_not_before() {
+    for (verdict, written) in [
+        (ApprovalVerdict::Approved, true),
+        (ApprovalVerdict::Denied, false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = Notes::open_to_write(folder.path(), None, NotesSettings::default()).unwrap();
+        let note = folder.path().join("ideas/cache.md");
+        let script = Scripted::new()
+            .calls(
+                "May I?",
+                [(
+                    "note_write",
+                    json!({"note": "ideas/cache", "text": "# Cache"}),
+                )],
+            )
+            .reply(done("That is it."));
+        let oracle = TestOracle::new(script.clone()).tool(NoteWrite::new(notes.into()).unwrap());
+        let oracle = oracle.start().await.unwrap();
+        let session = oracle.session("s").unwrap();
+        session
+            .submit(Submission::new("Note that down, please"))
+            .await
+            .unwrap();
+        let waiting = session.wait_for("approval.requested").await.unwrap();
+        assert!(!note.exists(), "nobody has agreed yet");
+        let call = CallId::new(waiting.payload["call"].as_str().unwrap());
+        session
+            .command(Command::AnswerApproval { call, verdict })
+            .await
+            .unwrap();
+        session.wait_for("query.finished").await.unwrap();
+        let text = fs::read_to_string(&note).ok();
+        assert_eq!(
+            text.as_deref(),
+            written.then_some("# Cache\n"),
+            "{verdict:?}"
+        );
+        oracle.shut_down(Duration::from_secs(1)).await;
+    }
+}
