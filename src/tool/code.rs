@@ -5,7 +5,7 @@
 //! up to date before (`index`). All is bounded by a deadline and by caps on what is kept and shown.
 //!
 //! **Invariants:** the same tree and the same arguments give the same text, unless the deadline
-//! cut the search or the index was not ready, which the text then says; whatever is not shown is
+//! cut the search or the index was not ready or not new, which the text then says; whatever is not shown is
 //! counted in its last line.
 
 mod index;
@@ -184,9 +184,9 @@ fn search(
     let indexed = index.filter(|_| mode == Mode::Words);
     // Half of the time is kept for going through the files, should the index not be ready.
     let known = indexed.map(|index| index.ready(stop, settings.deadline / 2));
-    if let Some(Some(known)) = &known {
+    if let Some(Some(ready)) = &known {
         let most = wanted.max_results.map_or(PLACES, |most| most as usize);
-        let ranked = index::rank(known, root, &place, &wanted.query, settings, most);
+        let ranked = index::rank(&ready.known, root, &place, &wanted.query, settings, most);
         // What is hidden or ignored is in no index, but may be asked for by its name.
         if ranked.searched > 0 || wanted.path.is_none() {
             let caps = RankedCaps {
@@ -194,6 +194,7 @@ fn search(
                 line_chars: settings.max_line_chars,
                 context: wanted.context.unwrap_or(CONTEXT),
                 file_bytes: settings.max_file_bytes,
+                age: ready.age,
             };
             return Ok(ranking::report(&wanted.query, &place, &ranked, caps));
         }

@@ -1,7 +1,7 @@
 //! What the model reads of a ranked search: the best places by file, each with what it stands in,
 //! and a last line that hides nothing.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use super::{
     index::{Ranked, RankedFile, Shown},
@@ -25,6 +25,8 @@ pub(super) struct RankedCaps {
     pub(super) context: u64,
     /// For the words about what was skipped.
     pub(super) file_bytes: u64,
+    /// How long ago the files were looked at, if that is long.
+    pub(super) age: Option<Duration>,
 }
 
 /// Writes the result of a plain question.
@@ -135,6 +137,10 @@ fn last_line(
             judged.push_str(&format!(", not {}", lacking.join(", ")));
         }
         notes.push(judged);
+    }
+    if let Some(age) = caps.age {
+        let seconds = counted(age.as_secs().max(1), "second", "seconds");
+        notes.push(format!("as the files were {seconds} ago"));
     }
     if ranked.left_out > 0 {
         let left_out = counted(ranked.left_out, "file", "files");

@@ -9,7 +9,10 @@ use std::{
     fs::{self, File},
     io::Read as _,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -21,6 +24,9 @@ use crate::tool::guard::path::open_followed;
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Longest file of rules, in bytes: each line of it is compiled and kept.
 const LONGEST: u64 = 1024 * 1024;
+/// Most bytes of rules that one walk reads: no project of people has so many, and each line is looked at for
+/// each file below it.
+const MOST: u64 = 2 * 1024 * 1024;
 
 /// The rules of the folders of a walk.
 #[derive(Debug)]
@@ -29,6 +35,8 @@ pub(super) struct Rules {
     folders: RwLock<HashMap<PathBuf, Arc<Folder>>>,
     /// What holds where no folder is known.
     top: Arc<Folder>,
+    /// How many bytes of rules may still be read.
+    left: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +57,7 @@ pub(super) enum Verdict {
 impl Rules {
     /// Reads the rules of where a walk begins, and of what is above it.
     pub(super) fn of(place: &Place) -> Self {
+        let left = AtomicU64::new(MOST);
         let mut top = Arc::new(Folder::default());
         let above = place.folders_above();
         for folder in above
@@ -57,7 +66,7 @@ impl Rules {
             .map(PathBuf::as_path)
             .chain([place.start()])
         {
-            if let Ok(Some(own)) = read(folder) {
+            if let Ok(Some(own)) = read(folder, &left) {
                 top = Arc::new(Folder {
                     own: Some(own),
                     above: Some(top),
@@ -67,6 +76,7 @@ impl Rules {
         Self {
             folders: RwLock::default(),
             top,
+            left,
         }
     }
 
@@ -83,7 +93,7 @@ impl Rules {
             return Verdict::Ignored;
         }
         if is_dir {
-            let within = match read(path) {
+            let within = match read(path, &self.left) {
                 Ok(None) => around,
                 Ok(own) => Arc::new(Folder {
                     own,
@@ -123,17 +133,25 @@ fn is_odd(found: &fs::Metadata) -> bool {
     }
 }
 
-/// A file of rules is none.
+/// A file of rules is none, or there are too many.
 struct Odd;
 
-/// The rules that a folder has itself.
-fn read(folder: &Path) -> Result<Option<Gitignore>, Odd> {
+/// The rules that a folder has itself, from what may still be read of them.
+fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
     let mut builder: Option<GitignoreBuilder> = None;
     for name in RULES {
         let path = folder.join(name);
         let Some(text) = text_of(&path)? else {
             continue;
         };
+        let bytes = text.len() as u64;
+        let enough = |left: u64| left.checked_sub(bytes);
+        if left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, enough)
+            .is_err()
+        {
+            return Err(Odd);
+        }
         let builder = builder.get_or_insert_with(|| GitignoreBuilder::new(folder));
         for line in text.trim_start_matches('\u{feff}').lines() {
             // Of a file that is half broken, what can be understood holds.

@@ -57,6 +57,14 @@ pub(in crate::tool::code) struct Known {
     pub(super) passed: Passed,
 }
 
+/// The index, for somebody who searches in it.
+#[derive(Debug)]
+pub(in crate::tool::code) struct Ready<'a> {
+    pub(in crate::tool::code) known: RwLockReadGuard<'a, Known>,
+    /// How long ago the files were looked at, if that is too long for what it says to be relied on.
+    pub(in crate::tool::code) age: Option<Duration>,
+}
+
 #[derive(Debug, Default)]
 struct Turn {
     running: bool,
@@ -107,7 +115,7 @@ impl ProjectIndex {
         &self,
         stop: &CancellationToken,
         patience: Duration,
-    ) -> Option<RwLockReadGuard<'_, Known>> {
+    ) -> Option<Ready<'_>> {
         let until = now() + patience;
         let mut turn = self.shared.turn();
         let asked = now();
@@ -133,13 +141,14 @@ impl ProjectIndex {
             let waited = self.shared.ended.wait_timeout(turn, LOOK);
             turn = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let known = turn.seen.is_some();
+        let seen = turn.seen;
         drop(turn);
-        known.then(|| {
-            self.shared
-                .known
-                .read()
-                .unwrap_or_else(PoisonError::into_inner)
+        let seen = seen?;
+        let is_fresh = seen.at >= asked || seen.at.elapsed() < seen.holds;
+        let known = self.shared.known.read();
+        Some(Ready {
+            known: known.unwrap_or_else(PoisonError::into_inner),
+            age: (!is_fresh).then(|| seen.at.elapsed()),
         })
     }
 
@@ -153,6 +162,8 @@ impl ProjectIndex {
         let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
         let looking = move || {
             let ended = Ended(&shared);
+            // What changes while they are looked at may not be seen.
+            let at = now();
             let took = refresh(
                 &shared.root,
                 shared.limits,
@@ -164,7 +175,7 @@ impl ProjectIndex {
                 true => Duration::ZERO,
                 false => shared.fresh.max(SHARE * took).min(STALE / 2),
             };
-            let (at, files) = (now(), shared.files());
+            let files = shared.files();
             shared.turn().seen = Some(Seen { at, files, holds });
             drop(ended);
         };

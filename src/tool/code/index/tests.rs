@@ -402,6 +402,18 @@ fn a_call_that_cannot_wait_for_the_first_indexing_says_so() {
 }
 
 #[test]
+fn what_is_not_new_is_told() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    assert!(!tree.ask("the cookie").contains(" ago"));
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    tree.write("a.rs", b"fn biscuit() {}\n");
+    let wanted = json!({"query": "the cookie", "mode": "words"});
+    let text = tree.search(wanted, &stopped);
+    assert!(text.contains("; as the files were 1 second ago"), "{text}");
+}
+
+#[test]
 fn a_call_that_is_stopped_goes_without_the_index() {
     let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
     let stopped = CancellationToken::new();

@@ -132,3 +132,17 @@ fn files_that_change_while_they_are_read_are_known_as_they_end() {
     let question = "where is the cookie?";
     assert_eq!(tree.ask(question), calm.ask(question));
 }
+
+#[test]
+fn of_more_rules_than_people_write_no_folder_is_shown() {
+    let tree = Tree::of(&[]);
+    let rules = "# a comment, which is a rule all the same\n".repeat(20_000);
+    for folder in ["a", "b", "c"] {
+        tree.write(&format!("{folder}/.gitignore"), rules.as_bytes());
+        tree.write(&format!("{folder}/x.rs"), b"fn cookie() {}\n");
+    }
+    let text = tree.ask("the cookie");
+    let shown = ["a", "b", "c"].map(|folder| text.contains(&format!("{folder}/x.rs:1")));
+    assert_eq!(shown.iter().filter(|shown| **shown).count(), 2, "{text}");
+    assert!(text.contains("skipped: 1 unreadable"), "{text}");
+}
