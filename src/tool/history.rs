@@ -7,7 +7,7 @@
 //! It is there in every project, so that the list of tools is stable and a profile may name it
 //! anywhere; where there is no repository, or no git, the call says so.
 //!
-//! **Invariants:** what a model writes is never an option, a pattern or a command ([`git`]); only what
+//! **Invariants:** what a model writes is never an option, a pattern or a command; only what
 //! concerns the project folder is shown, also where the repository is larger; a call ends with its
 //! deadline or its cancellation, and its process with it; the size of a result is bounded.
 
