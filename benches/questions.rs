@@ -27,9 +27,10 @@ use regex::Regex;
 
 const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/questions");
 /// What was written at a time, each with bars of its own.
-const GROUPS: [(&str, &[&str]); 2] = [
+const GROUPS: [(&str, &[&str]); 3] = [
     ("first group", &["axum", "fastify", "sphinx"]),
     ("second group", &["tokio", "eslint", "django", "rdkafka"]),
+    ("third group", &["diesel", "rxjs", "scrapy", "libgit2"]),
 ];
 
 fn main() {

@@ -59,6 +59,26 @@ PINNED = {
         None,
         "9475b4c75a5a1e5e6ed92f1a4f5c0ee352d30693d12a7e4c43ade054ea7cda8a",
     ),
+    "diesel": (
+        "2.3.14",
+        None,
+        "02f425ae1ec22af6b8ec1d171d3f023ab16e40065fa9f771c01dddbe0c8464cd",
+    ),
+    "rxjs": (
+        "7.8.2",
+        "2312f8ffd9726ffd7bd53ea12c5f13663d09a3dc3326f448c70b88f5ef6fac82",
+        "a83a616a3e7a02caf72c6ac92c899c80183bc288535fa9cf1dcb886d365490d4",
+    ),
+    "scrapy": (
+        "2.19.0",
+        "34130726582b64c91531162ab277c4053e558876d49ba219cb43679e71d80a87",
+        "2a26de1894a43a91a58592a8a0ac791322e40008badb35323594f3720c83a142",
+    ),
+    "libgit2": (
+        "0.18.8+1.9.7",
+        None,
+        "0b8ccc13b0c0224384685f56e7ee00f3f9ef0806e07213da6c31fb9ea86a2063",
+    ),
 }
 
 
@@ -100,7 +120,7 @@ def cargo_source(crate, workspace, version, options):
     return None
 
 
-def from_cargo(crate, version, scratch):
+def from_cargo(crate, version, _archive_sum, scratch):
     """The sources that the build uses; of crates and versions that it doesn't, cargo gets them."""
     try:
         found = cargo_source(crate, ROOT, version, ["--locked"])
@@ -133,34 +153,6 @@ def from_pip(package, version, archive_sum, scratch):
     return unpack(scratch / f"{package}-{version}.tar.gz", archive_sum, scratch)
 
 
-def axum(version, _archive_sum, scratch):
-    return from_cargo("axum", version, scratch)
-
-
-def fastify(version, archive_sum, scratch):
-    return from_npm("fastify", version, archive_sum, scratch)
-
-
-def sphinx(version, archive_sum, scratch):
-    return from_pip("sphinx", version, archive_sum, scratch)
-
-
-def tokio(version, _archive_sum, scratch):
-    return from_cargo("tokio", version, scratch)
-
-
-def eslint(version, archive_sum, scratch):
-    return from_npm("eslint", version, archive_sum, scratch)
-
-
-def django(version, archive_sum, scratch):
-    return from_pip("django", version, archive_sum, scratch)
-
-
-def rdkafka(version, _archive_sum, scratch):
-    return from_cargo("rdkafka-sys", version, scratch)
-
-
 def unpack(archive, archive_sum, scratch):
     if digest(archive.read_bytes()) != archive_sum:
         raise Failed(f"{archive.name} is not the archive that was pinned")
@@ -173,6 +165,22 @@ def unpack(archive, archive_sum, scratch):
     return folder
 
 
+# Where each comes from, and its name there.
+SOURCES = {
+    "axum": (from_cargo, "axum"),
+    "fastify": (from_npm, "fastify"),
+    "sphinx": (from_pip, "sphinx"),
+    "tokio": (from_cargo, "tokio"),
+    "eslint": (from_npm, "eslint"),
+    "django": (from_pip, "django"),
+    "rdkafka": (from_cargo, "rdkafka-sys"),
+    "diesel": (from_cargo, "diesel"),
+    "rxjs": (from_npm, "rxjs"),
+    "scrapy": (from_pip, "scrapy"),
+    "libgit2": (from_cargo, "libgit2-sys"),
+}
+
+
 def fetch(name, into):
     version, archive_sum, files_sum = PINNED[name]
     place = into / name
@@ -181,7 +189,8 @@ def fetch(name, into):
             raise Failed(f"{place} holds something else; remove it and run this again")
         return f"{name} {version}: there already"
     with tempfile.TemporaryDirectory(dir=into) as scratch:
-        folder = globals()[name](version, archive_sum, pathlib.Path(scratch))
+        come_from, package = SOURCES[name]
+        folder = come_from(package, version, archive_sum, pathlib.Path(scratch))
         if tree_digest(folder) != files_sum:
             raise Failed("the files are not those that were pinned")
         folder.rename(place)
