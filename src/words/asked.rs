@@ -2,7 +2,7 @@
 
 use super::{
     common::{Language, is_common, is_hollow, is_misspelt_common, is_weak, language_of},
-    cut::{Run, parts, words},
+    cut::{Run, beginning, parts, words},
     drift::Drift,
     lexicon::{synonyms, translations},
     stem::stem,
@@ -52,7 +52,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn read(question: &str) -> Self {
-        let question = &question[..question.floor_char_boundary(LONGEST)];
+        let question = beginning(question, LONGEST);
         let runs: Vec<Run<'_>> = words(question).collect();
         let run: Vec<String> = runs
             .iter()
@@ -145,7 +145,10 @@ fn concepts_of(language: Language, run: Run<'_>, lower: &str, before: &str) -> V
             lower.starts_with('v') || VERSIONS.contains(&before),
         )];
     }
+    // "How long" asks for a time, and not for what is long.
+    let of_measure = before == "how" && MEASURES.contains(&lower);
     let common = is_common(language, lower)
+        || of_measure
         || is_misspelt_common(language, lower)
         // A name of a project or a tool stays English in any language.
         || (language != Language::English && lower.len() < 3);
@@ -185,6 +188,11 @@ fn number(word: &str, digits: &str, of_version: bool) -> Concept {
         forms,
     }
 }
+
+/// What is asked for behind "how".
+const MEASURES: [&str; 12] = [
+    "big", "deep", "far", "fast", "high", "large", "late", "long", "old", "often", "slow", "small",
+];
 
 const VERSIONS: [&str; 5] = ["version", "versions", "release", "versión", "v"];
 
@@ -328,6 +336,16 @@ mod tests {
             asked.concepts.first().map(|concept| concept.sort),
             Some(Sort::Word)
         );
+    }
+
+    #[test]
+    fn what_a_long_question_is_cut_to_has_no_part_of_a_word() {
+        let long = "word ".repeat(LONGEST / 5 - 2) + "cache gateway";
+        let shown = |asked: Asked| -> Vec<String> {
+            let concepts = asked.concepts.into_iter();
+            concepts.map(|concept| concept.shown).collect()
+        };
+        assert_eq!(shown(Asked::read(&long)), ["word", "cache"]);
     }
 
     #[test]

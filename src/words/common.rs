@@ -29,29 +29,83 @@ const ENGLISH: &str = "\
     your wheres hows whats";
 
 const GERMAN: &str = "\
-    aber alle als am an auch auf aus bei beim bin bis da damit dann das dass dem den denn der des \
-    die dies diese dieser dieses doch durch ein eine einem einen einer eines er es für gegen gibt \
-    haben hat ich ihr im in ins ist ja kann kein keine können man mein mich mir mit muss nach \
-    nicht noch nur oder ob ohne pro sehr sein seine sich sie sind so soll über um und unter vom \
-    von vor wann war warum was welche welchem welchen welcher welches wenn wer werde werden wie \
-    wieso wir wird wo wofür woher wohin womit wurde wurden zu zum zur zwischen mache macht bedeutet \
-    geschieht passiert gehört stehen steht";
+    aber alle allem allen aller allerdings alles als am an andere anderem anderen anderer anderes \
+    anfangs ans auch auf aufs aus ausser außer außerdem bedeuten bedeutet bedeutung bei beide beiden \
+    beim beispielsweise bezüglich bin bis bisher bleiben bleibt blieb bloß brauche brauchen braucht \
+    bräuchte da dabei dafuer dafür dagegen daher damals damit danach dann daran darauf daraus darf \
+    darfst darin darum darüber das dass dasselbe davon dazu dein deine deinem deinen deiner dem \
+    demselben den denen denn denselben der deren derselbe des deshalb dessen deswegen dich die dies \
+    diese dieselbe diesem diesen dieser dieses doch dort drin durch dürfen dürfte eben eigentlich \
+    ein eine einem einen einer eines einfach einige einigen einiger einmal er erst erste ersten \
+    erster es etwa etwas euch euer eure existieren existiert falls finde findet folgende folgenden \
+    fuer funktionieren funktioniert funktionierte fälle fällen für fürs ganz ganze ganzen gar geben \
+    gegeben gegen gegenüber gehe gehen geht gehört gemacht gemäß genau genommen gerade gern gerne \
+    gesagt geschieht gibt gibts ging gut habe haben habt hat hatte hatten hier hierbei hierfür hin \
+    hinter hätte ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in innerhalb ins insbesondere \
+    irgendein irgendeine irgendetwas irgendwas irgendwelche irgendwer irgendwie irgendwo ist ja jede \
+    jedem jeden jeder jedes jedoch jemals jemand jene jener jenes jetzt jeweils kann kannst kein \
+    keine keinem keinen keiner keines klappen klappt klappte koennen kommen kommt konnte können \
+    könnt könnte könnten laesst lass lasse lassen letzte letzten letztlich liegen liegt lässt läßt \
+    mache machen machst macht man manche manchmal mehr mein meine meinem meinen meiner meines meist \
+    meistens mich mir mit moechte moechten muessen muss musst musste mussten muß möchte möchten \
+    mögen möglich möglicherweise müssen müsste nach natürlich neben nehmen nicht nichts nie niemals \
+    niemand niemanden nimmt nirgends noch nun nur nutze nächste nächsten nämlich ob obwohl oder \
+    offenbar oft ohne passiert pro schon sehr sein seine selber selbst sich sie sind so sobald \
+    sodass sogar solange solch solche solchem solchen solcher soll sollen sollte sollten somit \
+    sondern sonst soviel sowie sowohl stehen steht stelle stellen tatsächlich trotz trotzdem ueber \
+    ueberhaupt um ums und uns unser unsere unseren unter verhalten verhält verwende viel viele \
+    vielen vielleicht vom von vor völlig waere wann war warum was wegen weil weiss weiter weitere \
+    weiterhin weiß welche welchem welchen welcher welches wem wen wenig wenige weniger wenn wer werd \
+    werde werden weshalb wessen weswegen wie wieder wieso wieviel wieviele willst wir wird wirklich \
+    wirst wo wobei wodurch wofuer wofür woher wohin womit womöglich wonach woran worauf woraus worin \
+    worum worüber wovon wovor wozu wuerde wurd wurde wurden wäre wären würde würden ziemlich zu \
+    zudem zuerst zuletzt zum zumindest zur zustaendig zuständig zwar zweck zwei zwischen über \
+    überall überhaupt";
 
 const FRENCH: &str = "\
-    a ai alors au aucun aussi aux avec avoir c ce cela celui ces cet cette chaque comme comment d \
-    dans de des deux dois doit donc du elle elles en est et eu eux faire fait faut il ils j je l la \
-    le les leur leurs lors m ma mais mes moi mon n ne ni nos notre nous on ont ou où par pas peut \
-    peux plus pour pourquoi puis qu quand que quel quelle quelles quels qui quoi s sa se sera ses \
-    si son sont sous sur t ta te toi ton tout toute toutes trop tu un une va vers veut veux vos \
-    votre vous y à être était étant était";
+    a afin ai aient ainsi ait aller allons alors apres assez au aucun aucune auprès auquel aura \
+    auraient aurait aussi autre autres aux auxquelles auxquels avaient avais avait avec avez avoir \
+    avons ayant beaucoup bien bon c ce ceci cela celle celles celui cependant certaine certaines \
+    certains ces cet cette ceux chacun chacune chaque chez combien comme comment compris concernant \
+    concerne d dans de dedans dernière derrière des desquels deux devant devoir devraient devrait \
+    dois doit doivent donc dont du duquel dès elle elles en encore endroit enfin ensuite est et \
+    etaient etait ete etes eu eut eux exactement existe existent facon faire fais faisait fait \
+    faites fasse faut façon fera fois fonctionne fonctionnement fonctionnent fonctionner fut grace \
+    grâce ici il ils intérieur j jamais je jusqu jusque justement l la laquelle le lequel les \
+    lesquelles lesquels leur leurs lors lorsqu lorsque lui là m ma maintenant mais malgré maniere \
+    manière marche marcher mes mettent mieux moi mon n ne ni non nos notamment notre nous nôtre on \
+    ont ou ouais oui où par parce parfois parmi partie partout pas peu peut peuvent peux plus pour \
+    pourquoi pourra pourraient pourrais pourrait pourtant pouvoir premier première prend prendre \
+    presque pris près puis puisque qu quand que quel quelconque quelle quelles quelqu quelque \
+    quelques quels qui quoi quoique rien s sa sait savoir se selon sera seraient serait seront sert \
+    servent ses seulement si sien signification signifie simplement sinon situe situé située soi \
+    soient soit sommes son sont sorte sous suis sur surtout t ta tant te tel telle tellement telles \
+    tels tenir tes tient toi ton toujours tous tout toute toutefois toutes tres trop trouve trouvent \
+    très tu un une unes va venir vers veulent veut veux viennent vient voici voilà voir voire vos \
+    votre voudrais vouloir voulu vous vraiment y à étaient étais était étant été êtes être";
 
 const SPANISH: &str = "\
-    a al algo como con cual cuál cuáles cuando cuándo cuánto cómo de debe debo del desde donde \
-    dónde dos e el ella ellos en entre era es esa ese eso esta estas este esto estos está están fue \
-    ha hace hacer haciendo hago han hasta hay la las le les lo los me mi mis mucho muy más ni no \
-    nos o os otra otro para pero poco por porque pasa puede puedo que quien quién qué se sea ser si sin \
-    sobre solo son su sus también te tiene tienen toda todo todos tras tu tus un una uno unos y ya \
-    yo él sí";
+    a acerca actualmente además ahora ahí al algo alguien algun alguna algunas alguno algunos algún \
+    allí ambas ambos aquel aquella aquellos aquí asi así aun aunque aún bajo bastante bien cada casi \
+    caso casos cierta ciertas cierto como comporta comportamiento con concreto conmigo conseguir \
+    consigo contigo cosa cosas cual cuales cualquier cualquiera cuando cuanta cuantas cuanto cuantos \
+    cuya cuyo cuál cuáles cuándo cuánta cuántas cuánto cuántos cómo da dado dar de debe deben \
+    deberia debería debido debo debía decir del demasiado dentro desde dicha dicho dio donde dos \
+    dónde e el ella ellas ellos en encargada encargado encuentra encuentran entonces entre era eran \
+    eres es esa esas ese eso esos esta estaba estaban estar estas este esto estos estoy está están \
+    exactamente excepto existe existen existir finalmente forma fue fueron funciona funcionamiento \
+    funcionan funcionar gracias ha haber habia habrá había hace hacer haciendo haga hagan hago han \
+    hasta hay haz hecho hicieron hizo hola incluso jamás justo la lado las le les lo los luego me \
+    mediante mejor menos mi mis mitad momento mucho muy más mía mío nada nadie necesito ni ningun \
+    ninguna ninguno ningún no nos nosotros nuestra nuestro nuestros nunca o ocurre ocurren os otra \
+    otras otro otros para parece parte pasa pero poco podemos poder podria podría podrían pone ponen \
+    poner por porque porqué posible primera primero pueda puedan puede pueden puedes puedo pues \
+    puesto que quien quienes quiere quieren quiero quién quiénes qué realmente respecto responsable \
+    sabe saber salvo se sea segun según ser seria será sería si sido siempre siendo significa \
+    significado sin sino sirve sobre sois solo somos son soy su suele suelen sus sí tal tales \
+    también tampoco tanto te tenemos tener tenga tengan tengo tenía tiene tienen toda todas todavia \
+    todavía todo todos tras través tu tus tuvo un una unas uno unos usted ustedes va vamos veces \
+    viene vienen volver vosotros vuelve vuelven y ya yo él éste última último";
 
 fn list(language: Language) -> &'static str {
     match language {
@@ -109,18 +163,18 @@ pub(super) fn is_misspelt_common(language: Language, word: &str) -> bool {
 
 /// Words that help to choose between places but that nobody misses.
 const WEAK: &str = "\
-    add added api apply applied behave behavior behaviour call called calls case cause caused causes change changed \
+    add added already api apply again away applied behave behavior behaviour call called calls case cause caused causes change changed \
     check checked checks class classes code codebase come comes compare contain contains correct cover covers \
     create created decide decides declared default define defined defines definition describe \
     described detail details difference different directory documentation documented entry exist \
     exists explain fail fails feature field fields file files first fix folder function functions \
     handle handled handles happen happening happens implement implementation implemented \
-    implements inside keep keeps kind kinds line lines lives located logic main make makes \
+    implements inside keep keeps kept kind kinds line lines lives located logic main make makes \
     making meaning method methods module modules name named names new next number option options \
-    part parts point possible print printed prints program project properly purpose put raise raised raises reason repo repository \
+    part parts place places point possible print printed prints program project properly purpose put raise raised raises reason repo repository \
     responsible return returns role run runs section set sets setting settings sort source start \
     starts step steps stuff struct support supported supports summarise summarize summary switch take taken takes throw thrown time turn \
-    turned turns type types understand value values variable versus work working works write written wrong";
+    turned turns two three four five six seven eight nine ten type types understand value values variable versus work working works write written wrong";
 
 /// Words that only say that something is asked about, and would be found by themselves in names.
 const HOLLOW: &str = "\

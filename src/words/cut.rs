@@ -33,6 +33,20 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Run<'_>> {
     })
 }
 
+/// What a text begins with, up to this byte, without a part of a word at its end.
+pub(crate) fn beginning(text: &str, most: usize) -> &str {
+    let (kept, rest) = text.split_at(text.floor_char_boundary(most));
+    let goes_on = |c: char| !c.is_whitespace() && !is_spaceless(c);
+    if !rest.starts_with(goes_on) {
+        return kept;
+    }
+    match kept.trim_end_matches(goes_on) {
+        // Nothing but one long word.
+        "" => kept,
+        whole => whole,
+    }
+}
+
 fn is_letter(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || (!c.is_ascii() && c.is_alphanumeric())
 }
@@ -108,6 +122,24 @@ mod tests {
                 })
                 .collect();
             assert_eq!(got.join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_beginning_ends_where_a_word_does() {
+        for (text, most, expected) in [
+            ("where is it", 11, "where is it"),
+            ("where is it", 90, "where is it"),
+            ("where is it", 8, "where is"),
+            ("where is it", 7, "where "),
+            ("what is src/a.rs", 14, "what is "),
+            ("é ü", 4, "é "),
+            ("un café", 7, "un "),
+            // Scripts without spaces have no such ends.
+            ("解释函数", 7, "解释"),
+            ("some_long_name", 4, "some"),
+        ] {
+            assert_eq!(beginning(text, most), expected, "{text} {most}");
         }
     }
 

@@ -107,7 +107,14 @@ const CHANGES: &[&str] = &[
     "qué cambió",
     "hat sich in",
     "renamed to",
-    "deprecat",
+    "what is new",
+    "what's new",
+    "new in",
+    "was ist neu",
+    "neu in",
+    "quoi de neuf",
+    "nouveautés",
+    "novedades",
 ];
 const SETTINGS: &[&str] = &[
     "default",
@@ -149,6 +156,9 @@ const ERRORS: &[&str] = &[
     "mean",
 ];
 
+/// How far behind "which" the release stands that it asks for: "in which axum-core release".
+const RELEASE_WITHIN: usize = 4;
+
 impl Drift {
     pub(super) fn of(question: &str, run: &[String], concepts: &[Concept]) -> Self {
         let lower = question.to_lowercase();
@@ -157,8 +167,15 @@ impl Drift {
             && says(&[
                 "version", "release", "versión", "change", "drop", "remov", " v",
             ]);
+        let which = run
+            .iter()
+            .position(|word| word == "which" || word == "what");
+        let of_release = which.is_some_and(|at| {
+            let mut next = run.iter().skip(at + 1).take(RELEASE_WITHIN);
+            next.any(|word| ["release", "releases", "version"].contains(&word.as_str()))
+        });
         Self {
-            change: says(CHANGES) || versioned,
+            change: says(CHANGES) || versioned || of_release,
             guide: says(GUIDES),
             code: says(CODE),
             setting: says(SETTINGS),

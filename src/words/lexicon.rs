@@ -18,27 +18,42 @@ const ALSO_TRANSLATED: f32 = 0.6;
 /// The shortest word that a compound is taken apart into, in characters.
 const SHORTEST_PART: usize = 4;
 
-struct Lexicon(HashMap<(Language, String), Vec<(String, f32)>>);
+/// By the stems of words; those of other languages also as they stand, since `Fehler` and `fehlen` have one
+/// stem and mean two things.
+#[derive(Default)]
+struct Lexicon {
+    stems: Meanings,
+    words: Meanings,
+}
+
+type Meanings = HashMap<(Language, String), Vec<(String, f32)>>;
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(ENTRIES));
 
 impl Lexicon {
     fn read(entries: &str) -> Self {
-        let mut lexicon = Self(HashMap::new());
+        let mut lexicon = Self::default();
         for line in entries.lines().filter(|line| !line.starts_with('#')) {
             let mut columns = line.split('|').map(str::split_whitespace);
             let english: Vec<String> = columns.next().into_iter().flatten().map(stem).collect();
             for word in &english {
                 for other in english.iter().filter(|other| *other != word) {
-                    lexicon.enter(Language::English, word, other, SYNONYM);
+                    enter(
+                        &mut lexicon.stems,
+                        (Language::English, word),
+                        other,
+                        SYNONYM,
+                    );
                 }
             }
             for (language, words) in OTHERS.into_iter().zip(columns) {
                 for word in words {
-                    let word = stem_of(language, &word.to_lowercase());
+                    let word = word.to_lowercase();
+                    let stem = stem_of(language, &word);
                     for (at, meaning) in english.iter().enumerate() {
                         let near = if at == 0 { TRANSLATED } else { ALSO_TRANSLATED };
-                        lexicon.enter(language, &word, meaning, near);
+                        enter(&mut lexicon.stems, (language, &stem), meaning, near);
+                        enter(&mut lexicon.words, (language, &word), meaning, near);
                     }
                 }
             }
@@ -46,28 +61,35 @@ impl Lexicon {
         lexicon
     }
 
-    fn enter(&mut self, language: Language, word: &str, meaning: &str, near: f32) {
-        let known = self.0.entry((language, word.to_owned())).or_default();
-        match known.iter_mut().find(|(other, _)| other == meaning) {
-            Some((_, before)) => *before = before.max(near),
-            None => known.push((meaning.to_owned(), near)),
-        }
+    fn of_stem(&self, language: Language, stem: String) -> &[(String, f32)] {
+        self.stems.get(&(language, stem)).map_or(&[], Vec::as_slice)
     }
 
-    fn look_up(&self, language: Language, stem: String) -> &[(String, f32)] {
-        self.0.get(&(language, stem)).map_or(&[], Vec::as_slice)
+    fn of_word(&self, language: Language, word: &str) -> &[(String, f32)] {
+        match self.words.get(&(language, word.to_owned())) {
+            Some(known) => known,
+            None => self.of_stem(language, stem_of(language, word)),
+        }
+    }
+}
+
+fn enter(meanings: &mut Meanings, (language, word): (Language, &str), meaning: &str, near: f32) {
+    let known = meanings.entry((language, word.to_owned())).or_default();
+    match known.iter_mut().find(|(other, _)| other == meaning) {
+        Some((_, before)) => *before = before.max(near),
+        None => known.push((meaning.to_owned(), near)),
     }
 }
 
 /// Other English stems for an English stem, and how near they come to it.
 pub(super) fn synonyms(stem: &str) -> &'static [(String, f32)] {
-    LEXICON.look_up(Language::English, stem.to_owned())
+    LEXICON.of_stem(Language::English, stem.to_owned())
 }
 
 /// What a lower-cased word of another language is in English: what has to be looked for together,
 /// each with the stems it may have. A compound that is not known is taken apart.
 pub(super) fn translations(language: Language, word: &str) -> Vec<Vec<(String, f32)>> {
-    let whole = LEXICON.look_up(language, stem_of(language, word));
+    let whole = LEXICON.of_word(language, word);
     if !whole.is_empty() {
         return vec![whole.to_vec()];
     }
@@ -82,7 +104,7 @@ fn compound(word: &str) -> Vec<Vec<(String, f32)>> {
     let known = |part: &str| {
         let part = part.trim_end_matches('-');
         let long = part.chars().count() >= SHORTEST_PART;
-        let found = LEXICON.look_up(Language::German, stem_of(Language::German, part));
+        let found = LEXICON.of_word(Language::German, part);
         (long && !found.is_empty()).then(|| found.to_vec())
     };
     let cuts = word.char_indices().map(|(at, _)| at).skip(SHORTEST_PART);
@@ -114,6 +136,9 @@ mod tests {
             (Language::German, "dateien", "file"),
             (Language::French, "réponse", "respons"),
             (Language::Spanish, "contraseña", "password"),
+            // The same stem.
+            (Language::German, "fehler", "error"),
+            (Language::German, "fehlen", "miss"),
         ] {
             let found = translations(language, word);
             let first = found.first().and_then(|forms| forms.first());
