@@ -70,12 +70,14 @@ fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
             } else {
                 Notes::open
             };
-            open(folder, Some(project), settings).map_err(|error| BuildError::NotesFolder {
-                path: folder.to_path_buf(),
-                reason: match error {
+            open(folder, Some(project), settings).map_err(|error| {
+                let path = folder.to_path_buf();
+                let reason = match error {
                     RootError::Unreadable { reason, .. } => reason,
                     RootError::NotAFolder { .. } => io::ErrorKind::NotADirectory,
-                },
+                    RootError::HoldsProject { .. } => return BuildError::NotesInProject { path },
+                };
+                BuildError::NotesFolder { path, reason }
             })
         }
     }

@@ -200,6 +200,7 @@ impl From<BuildError> for Stop {
             BuildError::Start(_) => Self::failed(error),
             BuildError::Project(_)
             | BuildError::NotesFolder { .. }
+            | BuildError::NotesInProject { .. }
             | BuildError::Prompt(_)
             | BuildError::LexiconFile { .. }
             | BuildError::WeightsFile { .. }

@@ -27,6 +27,16 @@ pub enum BuildError {
         /// Why.
         reason: io::ErrorKind,
     },
+    /// Notes would be written to all of the project.
+    #[error(
+        "the folder of notes `{path}` is the project, or holds it, and with `notes.write` all of the project \
+         could be written to; set `notes.dir` to a folder for notes alone, in the project or elsewhere, or \
+         `notes.write` to false"
+    )]
+    NotesInProject {
+        /// Which.
+        path: PathBuf,
+    },
     /// The prompts are not in order.
     #[error(transparent)]
     Prompt(#[from] prompt::Error),

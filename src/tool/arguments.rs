@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, value::MapDeserializer};
 use serde_json::Value;
 
 use super::{ToolError, text};
+use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 
 /// Longest complaint, in characters: serde repeats what it was given, and that can be anything.
 const MAX_COMPLAINT: usize = 400;
@@ -41,6 +42,23 @@ pub fn arguments<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> 
             None => format!("the arguments: {complaint}{tail}"),
         })
     })
+}
+
+/// What a tool declares that takes `T` and only reads: it may be repeated, and nobody has to approve of it.
+pub(super) fn reading<T: JsonSchema>(
+    name: &str,
+    description: String,
+    serves: ToolNeed,
+) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description,
+        schema: schema_of::<T>(),
+        serves,
+        effect: ToolEffect::ReadOnly,
+        repeat: ToolRepeat::Safe,
+        approval: ToolApproval::NotNeeded,
+    }
 }
 
 /// The JSON schema of the arguments `T`: one object, without references, which not every provider

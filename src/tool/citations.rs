@@ -1,15 +1,30 @@
 //! Citations in an answer: places in files of the project, each checked to exist (spec 14).
+//!
+//! **Invariant:** memory is bounded by the text, and so is what is read for it ([`MOST_FILES`],
+//! [`MOST_OF_ONE`], [`MOST_OF_ALL`]), whatever files it names; each is read once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader, ErrorKind},
     ops::Range,
     sync::LazyLock,
 };
 
+use memchr::{memchr, memchr_iter};
 use regex::Regex;
 
 use super::{ProjectRoot, notes::OUTSIDE};
+
+/// Most paths that are looked up for one text; words before a number count too.
+const MOST_FILES: usize = 2_000;
+/// How much of a file is looked at, in bytes. What lies beyond is no citation.
+const MOST_OF_ONE: u64 = 64 * 1024 * 1024;
+/// The same for all files of a text.
+const MOST_OF_ALL: u64 = 4 * MOST_OF_ONE;
+/// How much is read at a time, in bytes.
+const CHUNK: usize = 64 * 1024;
+/// A file with a NUL this early is binary and has no lines, as for `file_read`.
+const BINARY_LOOK: usize = 8_000;
 
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -22,23 +37,24 @@ pub struct Citation {
     pub end: u64,
 }
 
-/// `path:line` or `path:first-last`, alone on a line or among words.
-static PLACES: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {
+/// `path:line` or `path:first-last`, alone on a line, in code marks or among words.
+static PLACES: LazyLock<Option<[Regex; 3]>> = LazyLock::new(|| {
     let alone = Regex::new(r"(?m)^[\s`*-]*([^\n`]+?):(\d{1,9})(?:[-–](\d{1,9}))?[`:\s]*$").ok()?;
+    let marked = Regex::new(r"`([^\n`]+?):(\d{1,9})(?:[-–](\d{1,9}))?`").ok()?;
     let among = Regex::new(r#"([^\s`"'()\[\]<>,;:]+):(\d{1,9})(?:[-–](\d{1,9}))?\b"#).ok()?;
-    Some([alone, among])
+    Some([alone, marked, among])
 });
 
 /// The citations of a text that are real: the file is in the project and has these lines. In the
 /// order in which they appear, each once. Places in notes that lie outside of the project (`notes:a.md:1`)
-/// are none.
+/// are none, nor are those in binary files, and beyond the first 64 MiB of a file.
 #[must_use]
 pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
     let mut found: Vec<(usize, Citation)> = Vec::new();
     // Where lines are that are one place each: what stands in them is no other one.
     let mut whole: Vec<Range<usize>> = Vec::new();
-    let mut known = BTreeMap::new();
-    for (pattern, is_alone) in PLACES.iter().flatten().zip([true, false]) {
+    let mut files = Files::new(root);
+    for (pattern, is_whole) in PLACES.iter().flatten().zip([true, true, false]) {
         for place in pattern.captures_iter(text) {
             let number = |group| {
                 place
@@ -60,14 +76,10 @@ pub fn citations(root: &ProjectRoot, text: &str) -> Vec<Citation> {
             let is_note =
                 before.ends_with(OUTSIDE) || is_outside(begun) || is_outside(path.as_str());
             let within = whole.iter().any(|line| line.contains(&path.start()));
-            let mut is_real = || {
-                let is = known.entry(citation.clone());
-                *is.or_insert_with_key(|citation| exists(root, citation))
-            };
-            if within || (!is_note && !is_real()) {
+            if within || (!is_note && !files.have(&citation)) {
                 continue;
             }
-            if is_alone {
+            if is_whole {
                 whole.push(path.range());
             }
             if !is_note {
@@ -88,25 +100,86 @@ fn is_outside(path: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(char::is_whitespace) && !rest.contains(':'))
 }
 
-/// Reads no further than the last line cited.
-fn exists(root: &ProjectRoot, citation: &Citation) -> bool {
-    let Citation { path, start, end } = citation;
-    if *start == 0 || end < start {
-        return false;
+/// What is known of the files that a text names.
+struct Files<'a> {
+    root: &'a ProjectRoot,
+    /// How many lines each has.
+    lines: BTreeMap<String, u64>,
+    /// How much may still be read.
+    left: u64,
+}
+
+impl<'a> Files<'a> {
+    const fn new(root: &'a ProjectRoot) -> Self {
+        Self {
+            root,
+            lines: BTreeMap::new(),
+            left: MOST_OF_ALL,
+        }
     }
-    let Ok(opened) = root.open_file(path) else {
-        return false;
-    };
-    let lines = BufReader::new(opened.file)
-        .split(b'\n')
-        .take_while(Result::is_ok);
-    let wanted = usize::try_from(*end).unwrap_or(usize::MAX);
-    lines.take(wanted).count() == wanted
+
+    /// Whether these lines are there.
+    fn have(&mut self, citation: &Citation) -> bool {
+        let Citation { path, start, end } = citation;
+        *start > 0 && start <= end && *end <= self.lines_of(path)
+    }
+
+    fn lines_of(&mut self, path: &str) -> u64 {
+        if let Some(lines) = self.lines.get(path) {
+            return *lines;
+        }
+        if self.lines.len() >= MOST_FILES {
+            return 0;
+        }
+        let lines = self.count(path);
+        self.lines.insert(path.to_owned(), lines);
+        lines
+    }
+
+    fn count(&mut self, path: &str) -> u64 {
+        let Ok(opened) = self.root.open_file(path) else {
+            return 0;
+        };
+        let mut reader = BufReader::with_capacity(CHUNK, opened.file);
+        let most = MOST_OF_ONE.min(self.left);
+        let (lines, read) = count(&mut reader, most);
+        self.left -= read;
+        // What cannot be read to its end has no lines to rely on.
+        lines.unwrap_or_default()
+    }
+}
+
+/// How many lines there are within so many bytes, and how many bytes were read. None in what is binary.
+fn count(reader: &mut impl BufRead, most: u64) -> (io::Result<u64>, u64) {
+    let (mut lines, mut read, mut is_ended) = (0, 0, true);
+    while read < most {
+        let chunk = match reader.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return (Err(error), read),
+        };
+        let room = usize::try_from(most - read).unwrap_or(usize::MAX);
+        let chunk = &chunk[..chunk.len().min(room)];
+        if chunk.is_empty() {
+            break;
+        }
+        let early = usize::try_from(read).unwrap_or(BINARY_LOOK);
+        let early = BINARY_LOOK.saturating_sub(early).min(chunk.len());
+        if memchr(0, &chunk[..early]).is_some() {
+            return (Ok(0), read);
+        }
+        lines += memchr_iter(b'\n', chunk).count() as u64;
+        is_ended = chunk.ends_with(b"\n");
+        let taken = chunk.len();
+        read += taken as u64;
+        reader.consume(taken);
+    }
+    (Ok(lines + u64::from(!is_ended)), read)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
 
     use super::*;
 
@@ -144,6 +217,11 @@ mod tests {
                 "a name with a space, alone",
                 "- my notes.md:1",
                 vec![place("my notes.md", 1, 1)],
+            ),
+            (
+                "a name with a space, in code marks",
+                "see `my notes.md:1`, `x` and `my a.md:1-1`",
+                vec![place("my notes.md", 1, 1), place("my a.md", 1, 1)],
             ),
             (
                 "twice is once",
@@ -188,5 +266,49 @@ mod tests {
         ] {
             assert_eq!(citations(&root, text), expected, "{name}");
         }
+    }
+    /// Counts what is read, and forbids that anything is read twice.
+    #[test]
+    fn what_is_read_for_a_text_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let root = ProjectRoot::open(folder.path()).unwrap();
+        let place = |path: &str, line| Citation {
+            path: path.into(),
+            start: line,
+            end: line,
+        };
+        // Without blocks of its own on the disk.
+        File::create(at("zeros.bin"))
+            .unwrap()
+            .set_len(20 * MOST_OF_ALL)
+            .unwrap();
+        fs::write(at("late.bin"), [&[b'\n'; 5_000][..], b"\0"].concat()).unwrap();
+        fs::write(at("text.txt"), "one\ntwo").unwrap();
+        let mut files = Files::new(&root);
+        for (name, path, line, is_real, bytes) in [
+            ("binary", "zeros.bin", 1, false, 0),
+            ("binary, seen later", "late.bin", 1, false, 0),
+            ("text", "text.txt", 1, true, 7),
+            ("read already", "text.txt", 2, true, 0),
+            ("beyond", "text.txt", 3, false, 0),
+            ("nothing there", "no.txt", 1, false, 0),
+        ] {
+            let left = files.left;
+            assert_eq!(files.have(&place(path, line)), is_real, "{name}");
+            assert_eq!(left - files.left, bytes, "{name}");
+        }
+        for name in 0..2 * MOST_FILES {
+            files.have(&place(&format!("{name}.txt"), 1));
+        }
+        assert_eq!(files.lines.len(), MOST_FILES);
+        // No file of this size is written for it.
+        let endless = || BufReader::with_capacity(CHUNK, io::repeat(b'a'));
+        let (lines, read) = count(&mut endless(), 1_000_003);
+        assert_eq!((lines.unwrap(), read), (1, 1_000_003));
+        let mut files = Files::new(&root);
+        files.left = 4;
+        assert!(!files.have(&place("text.txt", 2)) && files.have(&place("text.txt", 1)));
+        assert_eq!(files.left, 0);
     }
 }

@@ -16,6 +16,7 @@ mod report;
 mod rules;
 mod scan;
 mod settings;
+mod slices;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
@@ -30,10 +31,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Progress, ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking, schema_of,
-};
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use super::{Progress, ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking};
+use crate::model::tool::{ToolNeed, ToolSpec};
 
 use index::{Limits, ProjectIndex};
 use place::Place;
@@ -108,15 +107,7 @@ impl CodeSearch {
              names them.",
             settings.max_results
         );
-        let spec = ToolSpec {
-            name: "code_search".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Code,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let spec = arguments::reading::<Arguments>("code_search", description, ToolNeed::Code);
         let blocking = Blocking::new(settings.concurrent, settings.deadline);
         let limits = Limits {
             files: settings.index_files,
@@ -184,9 +175,11 @@ fn search(
     let indexed = index.filter(|_| mode == Mode::Words);
     // Half of the time is kept for going through the files, should the index not be ready.
     let known = indexed.map(|index| index.ready(stop, settings.deadline / 2));
-    if let Some(Some(ready)) = &known {
+    let unready = matches!(known, Some(None));
+    if let Some(Some(ready)) = known {
         let most = wanted.max_results.map_or(PLACES, |most| most as usize);
-        let ranked = index::rank(&ready.known, root, &place, &wanted.query, settings, most);
+        let age = ready.age;
+        let ranked = index::rank(ready, root, &place, &wanted.query, settings, most, stop);
         // What is hidden or ignored is in no index, but may be asked for by its name.
         if ranked.searched > 0 || wanted.path.is_none() {
             let caps = RankedCaps {
@@ -194,12 +187,11 @@ fn search(
                 line_chars: settings.max_line_chars,
                 context: wanted.context.unwrap_or(CONTEXT),
                 file_bytes: settings.max_file_bytes,
-                age: ready.age,
+                age,
             };
             return Ok(ranking::report(&wanted.query, &place, &ranked, caps));
         }
     }
-    let unready = matches!(known, Some(None));
     let file_caps = FileCaps {
         file_bytes: settings.max_file_bytes,
         matches: settings.max_per_file.min(results),

@@ -1,7 +1,8 @@
 //! `file_read`: a window of lines of one file of the project, or a symbol of it.
 //!
 //! Reads regular files inside the [`ProjectRoot`] only. It does not list folders (`code_search`
-//! finds files) and does not honour `.gitignore`: who names a file means it.
+//! finds files) and does not honour `.gitignore`: who names a file means it. Only what version control keeps
+//! for itself is never read.
 //!
 //! **Invariant:** memory is bounded by the caps, whatever the size of the file.
 
@@ -21,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking,
-    guard::path::OpenedFile, schema_of, text::counted,
+    guard::path::OpenedFile, text::counted,
 };
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::model::tool::{ToolNeed, ToolSpec};
 
 pub use settings::FileReadSettings;
 use window::{Caps, NoWindow, Span, Total, Window};
@@ -79,15 +80,7 @@ impl FileRead {
              {} lines a call. The answer says how to go on.",
             settings.default_lines, settings.max_lines
         );
-        let spec = ToolSpec {
-            name: "file_read".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Code,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let spec = arguments::reading::<Arguments>("file_read", description, ToolNeed::Code);
         let blocking = Blocking::new(settings.concurrent, settings.deadline);
         Self {
             spec,

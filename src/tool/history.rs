@@ -29,10 +29,9 @@ use tokio::{sync::Semaphore, time::sleep};
 use super::{
     ProjectRoot, Tool, ToolContext, ToolError, arguments,
     blocking::withdrawn,
-    schema_of,
     text::{clipped, quoted},
 };
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::model::tool::{ToolNeed, ToolSpec};
 
 use git::Git;
 pub use settings::HistorySearchSettings;
@@ -96,15 +95,7 @@ impl HistorySearch {
              Without arguments it gives the latest ones.",
             settings.max_results
         );
-        let spec = ToolSpec {
-            name: "history_search".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Code,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let spec = arguments::reading::<Arguments>("history_search", description, ToolNeed::Code);
         Self {
             spec,
             git: Arc::new(Git::new(root)),

@@ -34,9 +34,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking, code::place::Place,
-    schema_of,
 };
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::model::tool::{ToolNeed, ToolSpec};
 
 use focus::Focus;
 pub use settings::RepoMapSettings;
@@ -80,15 +79,7 @@ impl RepoMap {
              room. {} tokens unless max_tokens says otherwise. Read on with file_read.",
             settings.max_tokens
         );
-        let spec = ToolSpec {
-            name: "repo_map".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Code,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let spec = arguments::reading::<Arguments>("repo_map", description, ToolNeed::Code);
         let blocking = Blocking::new(settings.concurrent, settings.deadline);
         Self {
             spec,

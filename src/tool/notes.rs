@@ -22,6 +22,7 @@ mod question;
 mod rank;
 mod read;
 mod report;
+mod room;
 mod search;
 mod settings;
 mod status;

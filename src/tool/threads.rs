@@ -19,10 +19,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Tool, ToolContext, ToolError, arguments, blocking::withdrawn, schema_of};
+use super::{Tool, ToolContext, ToolError, arguments, blocking::withdrawn};
 use crate::model::{
     Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance,
-    tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
+    tool::{ToolNeed, ToolSpec},
 };
 
 use settings::MOST_PLACES;
@@ -120,15 +120,7 @@ impl ThreadSearch {
              or be out of date now.",
             settings.places
         );
-        ToolSpec {
-            name: "thread_search".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::General,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        }
+        arguments::reading::<Arguments>("thread_search", description, ToolNeed::General)
     }
 }
 

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `kind` | what a path says about a file |
+//! | `deal` | work on many things, on a few threads |
 //! | `define` | whether a line of code defines something |
 //! | `shape`, `pieces` | where the passages of a file begin and end |
 //! | `within` | the names of what a place stands in |
@@ -14,6 +15,7 @@
 //! | `weigh` | how close together they have it, and which of their lines do |
 //! | `ranked` | the best places, by file |
 
+mod deal;
 mod define;
 mod kind;
 mod own;

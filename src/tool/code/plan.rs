@@ -1,5 +1,6 @@
 //! What to look for: a query made into a matcher of lines and a rank of matches.
 
+use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -7,6 +8,7 @@ use serde::Deserialize;
 
 use super::{
     index::name_defined,
+    slices::parts,
     words::{Set, Words},
 };
 use crate::tool::{ToolError, text};
@@ -14,7 +16,15 @@ use crate::tool::{ToolError, text};
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
 /// Largest compiled pattern, in bytes.
-const MAX_COMPILED: usize = 4 * 1024 * 1024;
+const MAX_COMPILED: usize = 1024 * 1024;
+/// From this size on a pattern may take so long for each byte that nobody can wait until it is through with a
+/// long line: then it is looked for in parts of lines.
+const CHEAP: usize = 32 * 1024;
+/// How much is looked at at once, in bytes: of any text, and by such a pattern; and how much of the part
+/// before is in the next one, as a match may begin there.
+const SLICE: usize = 256 * 1024;
+const PART: usize = 8 * 1024;
+const AGAIN: usize = 2 * 1024;
 
 /// How a query is read. The variants have no doc comments: those would turn a plain `enum` of the
 /// schema into a `oneOf`, which not every provider takes.
@@ -35,6 +45,7 @@ pub(super) enum Mode {
 pub(super) struct Plan {
     matcher: RegexMatcher,
     aim: Aim,
+    is_costly: bool,
 }
 
 #[derive(Debug)]
@@ -79,18 +90,26 @@ impl Plan {
                     aim: Aim::Pattern {
                         locators: locators(&regex::escape(query)),
                     },
+                    is_costly: false,
                 })
             }
             Mode::Regex => {
                 builder.case_smart(true);
-                let matcher = builder
-                    .build(query)
-                    .map_err(|error| bad_pattern(query, &error))?;
+                let cheap = builder.size_limit(CHEAP).build(query).ok();
+                let is_costly = cheap.is_none();
+                let matcher = match cheap {
+                    Some(matcher) => matcher,
+                    None => builder
+                        .size_limit(MAX_COMPILED)
+                        .build(query)
+                        .map_err(|error| bad_pattern(query, &error))?,
+                };
                 Ok(Self {
                     matcher,
                     aim: Aim::Pattern {
                         locators: locators(query),
                     },
+                    is_costly,
                 })
             }
             Mode::Words => {
@@ -108,6 +127,7 @@ impl Plan {
                 Ok(Self {
                     matcher,
                     aim: Aim::Words(words),
+                    is_costly: false,
                 })
             }
         }
@@ -116,6 +136,36 @@ impl Plan {
     /// Finds the lines that may match.
     pub(super) fn matcher(&self) -> &RegexMatcher {
         &self.matcher
+    }
+
+    /// How much of a text is looked at at once: whole lines, or one that is longer.
+    pub(super) fn slice(&self) -> usize {
+        if self.is_costly { PART } else { SLICE }
+    }
+
+    /// Whether a line may match; none if it has to be looked at by the [`Self::matcher`]. `go_on` is asked from
+    /// time to time. Of a match longer than [`AGAIN`] a part may be looked at alone.
+    pub(super) fn in_long_line(&self, line: &[u8], go_on: impl Fn() -> bool) -> Option<bool> {
+        if !self.is_costly || line.len() <= PART {
+            return None;
+        }
+        let mut all = parts(line.len(), PART, AGAIN).take_while(|_| go_on());
+        Some(all.any(|(start, end)| {
+            // What stands before the part is seen, what stands behind it is not.
+            let found = self.matcher.find_at(&line[..end], start).ok().flatten();
+            found.is_some_and(|found| {
+                // A match that may only be one because the part ends is left to the next part.
+                found.end() < end || end == line.len() || found.start() < end - AGAIN
+            })
+        }))
+    }
+
+    /// As much of a line as is looked at to find a match that is there.
+    fn head<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        match self.is_costly {
+            true => &line[..line.len().min(PART)],
+            false => line,
+        }
     }
 
     /// What a candidate line or a path holds of the query; 0 is no match.
@@ -143,12 +193,14 @@ impl Plan {
             return false;
         };
         let in_name = |found: regex::bytes::Match<'_>| found.start() < end && found.end() > start;
+        let line = self.head(line);
         let mut found = locators.iter().flat_map(|regex| regex.find_iter(line));
         found.any(in_name)
     }
 
     /// Where in a matching line the match stands, in bytes.
     pub(super) fn locate(&self, line: &[u8]) -> usize {
+        let line = self.head(line);
         let found = match &self.aim {
             Aim::Pattern { locators } => locators
                 .iter()
@@ -175,6 +227,14 @@ fn locators(pattern: &str) -> Vec<Regex> {
 }
 
 fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
+    let built = RegexBuilder::new(query).size_limit(MAX_COMPILED).build();
+    if matches!(built, Err(regex::Error::CompiledTooBig(_))) {
+        return ToolError::Tell(format!(
+            "the pattern {} is too costly: repeat less often, such as `{{1,20}}`, or say `[a-z]` for `\\w` \
+             where that is enough",
+            text::quoted(query)
+        ));
+    }
     // The crate draws the pattern over several lines; what is wrong stands in the last one.
     let fault = error.to_string();
     let fault = fault
@@ -238,7 +298,7 @@ mod tests {
                 "too big",
                 "(a{1000}){1000}",
                 Mode::Regex,
-                "`(a{1000}){1000}` is no usable pattern: compiled regex exceeds size limit of 4194304; mend it, or use mode `literal`",
+                "the pattern `(a{1000}){1000}` is too costly: repeat less often, such as `{1,20}`, or say `[a-z]` for `\\w` where that is enough",
             ),
         ] {
             let error = Plan::new(query, mode).unwrap_err();
@@ -266,6 +326,49 @@ mod tests {
             let plan = Plan::new(query, mode).unwrap();
             assert_eq!(plan.defines(line.as_bytes()), want, "{query}: {line}");
         }
+    }
+
+    #[test]
+    fn what_takes_long_is_looked_for_in_parts_of_long_lines() {
+        let costly = |pattern: &str| format!("(?:[^\\x00]\\w{{20}}never|{pattern})");
+        let line = |at: usize, what: &str| {
+            let mut line = vec![b' '; 40_000];
+            line[at..at + what.len()].copy_from_slice(what.as_bytes());
+            line
+        };
+        let yes = || true;
+        for (name, pattern, at, what, want) in [
+            ("the beginning", "^foo", 0, "foo", true),
+            ("no beginning", "^foo", 6 * 1024, "foo", false),
+            ("the end", "foo$", 40_000 - 3, "foo", true),
+            ("no end", "foo$", 8 * 1024 - 3, "foo", false),
+            ("no end of a word", r"foo\b", 8 * 1024 - 3, "fools", false),
+            (
+                "where parts meet",
+                "foo +bar",
+                8 * 1024 - 3,
+                "foo   bar",
+                true,
+            ),
+            (
+                "long",
+                "foo.*bar",
+                7 * 1024,
+                &format!("foo{}bar", "x".repeat(2_000)),
+                true,
+            ),
+            ("nowhere", "foo", 5, "fo", false),
+        ] {
+            let plan = Plan::new(&costly(pattern), Mode::Regex).unwrap();
+            assert_eq!(plan.slice(), PART, "{name}");
+            let line = line(at, what);
+            assert_eq!(plan.in_long_line(&line, yes), Some(want), "{name}");
+            assert_eq!(plan.in_long_line(&line, || false), Some(false), "{name}");
+            assert_eq!(plan.in_long_line(b"short", yes), None, "{name}");
+        }
+        let cheap = Plan::new("foo.*bar", Mode::Regex).unwrap();
+        assert_eq!(cheap.slice(), SLICE);
+        assert_eq!(cheap.in_long_line(&line(0, "foo"), yes), None);
     }
 
     #[test]

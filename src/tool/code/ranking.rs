@@ -48,10 +48,13 @@ pub(super) fn report(query: &str, place: &Place, ranked: &Ranked, caps: RankedCa
 }
 
 fn block(file: &RankedFile, place: &Shown, caps: RankedCaps) -> String {
-    let mut block = format!(
-        "{} (lines {}–{} of {})",
-        file.path, place.first, place.last, file.lines
-    );
+    let mut block = match file.lines {
+        0 => format!("{} (empty file)", file.path),
+        all => format!(
+            "{} (lines {}–{} of {all})",
+            file.path, place.first, place.last
+        ),
+    };
     let skip = place.within.len().saturating_sub(NAMES);
     let names: Vec<&str> = place.within[skip..]
         .iter()
@@ -97,7 +100,7 @@ fn last_line(
 ) -> String {
     let searched = counted(ranked.searched, "file", "files");
     let words = place.words();
-    let mut notes = vec![match (shown, ranked.places > shown) {
+    let mut notes = vec![match (shown, ranked.places > shown || ranked.stopped) {
         (0, _) => format!(
             "nothing found for {}{words}; {searched} searched",
             quoted(query)
@@ -137,6 +140,9 @@ fn last_line(
             judged.push_str(&format!(", not {}", lacking.join(", ")));
         }
         notes.push(judged);
+    }
+    if ranked.stopped {
+        notes.push("stopped at the deadline: there may be better places".to_owned());
     }
     if let Some(age) = caps.age {
         let seconds = counted(age.as_secs().max(1), "second", "seconds");

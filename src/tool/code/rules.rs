@@ -1,4 +1,6 @@
-//! What `.gitignore` and `.ignore` files say about the entries of a walk.
+//! What `.gitignore` and `.ignore` files say about the entries of a walk. What version control keeps for
+//! itself is never entered, and a hidden name is let in only by a rule that names its dot: `!*/` and `!*.*`
+//! mean what people see.
 //!
 //! Each such file is opened once, without waiting for whoever may have put a FIFO in its place, and read
 //! within bounds. A walk meets a folder before what is in it, so the rules of a folder are found under its
@@ -6,8 +8,8 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
-    io::Read as _,
+    fs::{File, Metadata},
+    io::{ErrorKind, Read as _},
     path::{Path, PathBuf},
     sync::{
         Arc, PoisonError, RwLock,
@@ -15,17 +17,20 @@ use std::{
     },
 };
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::{
+    Match,
+    gitignore::{Gitignore, GitignoreBuilder, Glob},
+};
 
 use super::place::Place;
-use crate::tool::guard::path::open_followed;
+use crate::tool::guard::path::{is_of_version_control, open_followed};
 
 /// Files with rules on what to ignore; of one folder, the later is the stronger.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Longest file of rules, in bytes: each line of it is compiled and kept.
 const LONGEST: u64 = 1024 * 1024;
 /// Most bytes of rules that one walk reads: no project of people has so many, and each line is looked at for
-/// each file below it.
+/// each file below it. Beyond, which folders are left out depends on the threads of the walk.
 const MOST: u64 = 2 * 1024 * 1024;
 
 /// The rules of the folders of a walk.
@@ -33,8 +38,8 @@ const MOST: u64 = 2 * 1024 * 1024;
 pub(super) struct Rules {
     /// By folder: its rules and those above.
     folders: RwLock<HashMap<PathBuf, Arc<Folder>>>,
-    /// What holds where no folder is known.
-    top: Arc<Folder>,
+    /// What holds where no folder is known; none if that cannot be known.
+    top: Option<Arc<Folder>>,
     /// How many bytes of rules may still be read.
     left: AtomicU64,
 }
@@ -45,20 +50,32 @@ struct Folder {
     above: Option<Arc<Folder>>,
 }
 
+impl Folder {
+    const fn below(own: Option<Gitignore>, above: Arc<Self>) -> Self {
+        Self {
+            own,
+            above: Some(above),
+        }
+    }
+}
+
 /// What becomes of an entry of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wanted,
     Ignored,
-    /// A folder whose rules are no file that people write: who knows what they would forbid.
+    /// Its own rules cannot be known, be it that they are no file that people write, or that they cannot be
+    /// read or understood: who knows what they would forbid.
     Misruled,
+    /// So it is with where the walk begins, or with what is above it.
+    Unruled,
 }
 
 impl Rules {
     /// Reads the rules of where a walk begins, and of what is above it.
     pub(super) fn of(place: &Place) -> Self {
         let left = AtomicU64::new(MOST);
-        let mut top = Arc::new(Folder::default());
+        let mut top = Some(Arc::new(Folder::default()));
         let above = place.folders_above();
         for folder in above
             .iter()
@@ -66,11 +83,10 @@ impl Rules {
             .map(PathBuf::as_path)
             .chain([place.start()])
         {
-            if let Ok(Some(own)) = read(folder, &left) {
-                top = Arc::new(Folder {
-                    own: Some(own),
-                    above: Some(top),
-                });
+            match read(folder, &left) {
+                Ok(None) => {}
+                Ok(own) => top = top.map(|above| Arc::new(Folder::below(own, above))),
+                Err(Odd) => top = None,
             }
         }
         Self {
@@ -82,23 +98,29 @@ impl Rules {
 
     /// Judges an entry; a folder's own rules hold from then on.
     pub(super) fn judge(&self, path: &Path, is_dir: bool) -> Verdict {
+        let name = path.file_name().unwrap_or_default();
+        if is_of_version_control(name) {
+            return Verdict::Ignored;
+        }
         let around = path.parent().and_then(|folder| self.known(folder));
-        let around = around.unwrap_or_else(|| Arc::clone(&self.top));
+        let Some(around) = around.or_else(|| self.top.clone()) else {
+            return Verdict::Unruled;
+        };
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
         let mut folders = std::iter::successors(Some(&*around), |one| one.above.as_deref());
-        let said = folders.find_map(|folder| {
-            let said = folder.own.as_ref()?.matched(path, is_dir);
-            (!said.is_none()).then(|| said.is_ignore())
-        });
-        if said.unwrap_or_else(|| is_hidden(path)) {
+        let is_ignored =
+            folders.find_map(|folder| match folder.own.as_ref()?.matched(path, is_dir) {
+                Match::None => None,
+                Match::Ignore(_) => Some(true),
+                Match::Whitelist(rule) => Some(is_hidden && !names_a_dot(rule)),
+            });
+        if is_ignored.unwrap_or(is_hidden) {
             return Verdict::Ignored;
         }
         if is_dir {
             let within = match read(path, &self.left) {
                 Ok(None) => around,
-                Ok(own) => Arc::new(Folder {
-                    own,
-                    above: Some(around),
-                }),
+                Ok(own) => Arc::new(Folder::below(own, around)),
                 Err(Odd) => return Verdict::Misruled,
             };
             let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
@@ -113,27 +135,20 @@ impl Rules {
     }
 }
 
-fn is_hidden(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default();
-    name.as_encoded_bytes().starts_with(b".")
+/// Whether it is hidden names that a rule is about.
+fn names_a_dot(rule: &Glob) -> bool {
+    let last = rule.actual().rsplit('/').next();
+    last.is_some_and(|last| last.starts_with('.'))
 }
 
-/// Whether a file with rules on what to ignore is none, or is no file that people write.
-pub(in crate::tool) fn has_odd_rules(folder: &Path) -> bool {
-    RULES.iter().any(|name| {
-        let found = fs::metadata(folder.join(name));
-        found.is_ok_and(|found| is_odd(&found))
-    })
-}
-
-fn is_odd(found: &fs::Metadata) -> bool {
+fn is_odd(found: &Metadata) -> bool {
     match found.is_file() {
         true => found.len() > LONGEST,
         false => !found.is_dir(),
     }
 }
 
-/// A file of rules is none, or there are too many.
+/// A file of rules is none or cannot be read, or there are too many rules.
 struct Odd;
 
 /// The rules that a folder has itself, from what may still be read of them.
@@ -158,25 +173,36 @@ fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
             let _ = builder.add_line(Some(path.clone()), line);
         }
     }
-    let rules = builder.and_then(|builder| builder.build().ok());
-    Ok(rules.filter(|rules| !rules.is_empty()))
+    let Some(builder) = builder else {
+        return Ok(None);
+    };
+    let rules = builder.build().map_err(|_| Odd)?;
+    Ok(Some(rules).filter(|rules| !rules.is_empty()))
 }
 
 fn text_of(path: &Path) -> Result<Option<String>, Odd> {
-    let Ok(file) = open_followed(path) else {
-        return Ok(None);
+    let file = match open_followed(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let is_none = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            // Some systems open no folder.
+            return (is_none || path.is_dir()).then_some(None).ok_or(Odd);
+        }
     };
-    let found = file.metadata();
-    if found.as_ref().is_ok_and(is_odd) {
+    let found = file.metadata().map_err(|_| Odd)?;
+    if is_odd(&found) {
         return Err(Odd);
     }
-    let is_file = found.is_ok_and(|found| found.is_file());
-    Ok(is_file.then(|| lines_of(&file)))
+    found.is_file().then(|| lines_of(&file)).transpose()
 }
 
-fn lines_of(file: &File) -> String {
+/// All of a file: half of its rules may forbid less.
+fn lines_of(file: &File) -> Result<String, Odd> {
     let mut bytes = Vec::new();
-    // What was read before a fault holds.
-    let _ = file.take(LONGEST).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+    let read = file.take(LONGEST + 1).read_to_end(&mut bytes);
+    // A file may be longer than it says.
+    if read.is_err() || bytes.len() as u64 > LONGEST {
+        return Err(Odd);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -13,7 +13,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
-use super::{index::Kind, plan::Plan};
+use super::{index::Kind, plan::Plan, slices::slices};
 use crate::tool::{ProjectRoot, guard::path, text::clipped};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -117,17 +117,29 @@ impl<'a> Scanner<'a> {
             plan: self.plan,
             stop: self.stop,
             keep: self.caps.matches,
+            before: 0,
             lines: Vec::new(),
             total: 0,
             set: 0,
         };
         let text = self.buffer.strip_prefix(BOM).unwrap_or(&self.buffer);
-        if self
-            .searcher
-            .search_slice(self.plan.matcher(), text, &mut found)
-            .is_err()
-        {
-            return Scanned::Unreadable;
+        for slice in slices(text, self.plan.slice()) {
+            if self.stop.is_cancelled() {
+                break;
+            }
+            let go_on = || !self.stop.is_cancelled();
+            match self.plan.in_long_line(slice, go_on) {
+                Some(true) => found.take(slice, found.before + 1),
+                Some(false) => {}
+                None => {
+                    let matcher = self.plan.matcher();
+                    let searched = self.searcher.search_slice(matcher, slice, &mut found);
+                    if searched.is_err() {
+                        return Scanned::Unreadable;
+                    }
+                }
+            }
+            found.before += memchr_iter(b'\n', slice).count() as u64;
         }
         if found.lines.is_empty() {
             return Scanned::Nothing;
@@ -243,6 +255,8 @@ struct Found<'a> {
     stop: &'a CancellationToken,
     /// How many lines will be shown at most.
     keep: usize,
+    /// How many lines stand before the slice that is looked at.
+    before: u64,
     /// How many words each holds, one more if it defines what was looked for, and its number.
     lines: Vec<(u32, u64)>,
     /// How many there are.
@@ -257,21 +271,29 @@ impl Found<'_> {
         self.lines.sort_by_key(|&(count, _)| Reverse(count));
         self.lines.truncate(self.keep);
     }
+
+    /// Takes a line in, if it holds anything.
+    fn take(&mut self, line: &[u8], number: u64) {
+        let set = self.plan.holds(line);
+        if set == 0 {
+            return;
+        }
+        self.set |= set;
+        let defines = u32::from(self.plan.defines(line));
+        self.lines.push((set.count_ones() + defines, number));
+        self.total += 1;
+        if self.lines.len() >= MOST_LINES {
+            self.keep_best();
+        }
+    }
 }
 
 impl Sink for Found<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let set = self.plan.holds(found.bytes());
-        if let (1.., Some(number)) = (set, found.line_number()) {
-            self.set |= set;
-            let defines = u32::from(self.plan.defines(found.bytes()));
-            self.lines.push((set.count_ones() + defines, number));
-            self.total += 1;
-            if self.lines.len() >= MOST_LINES {
-                self.keep_best();
-            }
+        if let Some(number) = found.line_number() {
+            self.take(found.bytes(), self.before + number);
         }
         let look = self.total.is_multiple_of(MATCHES_PER_LOOK);
         Ok(!(look && self.stop.is_cancelled()))

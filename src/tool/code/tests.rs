@@ -15,6 +15,8 @@ use tempfile::TempDir;
 
 use super::*;
 
+mod rules;
+
 struct Tree {
     folder: TempDir,
     settings: CodeSearchSettings,
@@ -212,98 +214,6 @@ fn a_file_that_became_a_pipe_holds_nobody_up() {
 }
 
 #[test]
-fn what_git_ignores_is_left_out() {
-    let files = [
-        (".gitignore", "*.log\n/target/\n!keep.log\n"),
-        ("a.rs", "hit"),
-        ("x.log", "hit"),
-        ("keep.log", "hit"),
-        ("target/t.rs", "hit"),
-        ("sub/.gitignore", "only_here.rs\n"),
-        ("sub/only_here.rs", "hit"),
-        ("sub/target/t.rs", "hit"),
-        ("sub/y.log", "hit"),
-        ("only_here.rs", "hit"),
-        (".ignore", "noise/\n"),
-        ("noise/n.rs", "hit"),
-        (".hidden/h.rs", "hit"),
-        (".env", "hit"),
-    ];
-    let all = vec!["a.rs", "keep.log", "only_here.rs", "sub/target/t.rs"];
-    let tree = Tree::of(&files);
-    for (name, path, want) in [
-        ("the whole project", None, all.clone()),
-        (
-            "a folder: rules above it hold",
-            Some("sub"),
-            vec!["sub/target/t.rs"],
-        ),
-        (
-            "an ignored folder that was asked for",
-            Some("target"),
-            vec!["target/t.rs"],
-        ),
-        (
-            "a hidden folder that was asked for",
-            Some(".hidden"),
-            vec![".hidden/h.rs"],
-        ),
-        (
-            "one file",
-            Some("sub/only_here.rs"),
-            vec!["sub/only_here.rs"],
-        ),
-        (
-            "a glob does not lift the rules",
-            Some("**/*.log"),
-            vec!["keep.log"],
-        ),
-    ] {
-        let text = tree.search(json!({"query": "hit", "path": path}));
-        assert_eq!(found(&text), want, "{name}: {text}");
-    }
-    fs::create_dir(tree.path(".git")).unwrap();
-    assert_eq!(
-        found(&tree.search(json!({"query": "hit"}))),
-        all,
-        "in a repository"
-    );
-}
-
-#[test]
-fn what_nearer_rules_take_back_is_searched() {
-    let tree = Tree::of(&[
-        (".gitignore", "*.log\n"),
-        ("sub/.gitignore", "\u{feff}!keep.log\n!.shown\n[\n"),
-        ("sub/keep.log", "hit"),
-        ("sub/other.log", "hit"),
-        ("sub/.shown/a.rs", "hit"),
-        ("sub/deep/keep.log", "hit"),
-    ]);
-    let want = ["sub/.shown/a.rs", "sub/deep/keep.log", "sub/keep.log"];
-    for path in [".", "sub"] {
-        let text = tree.search(json!({"query": "hit", "path": path}));
-        assert_eq!(found(&text), want, "{path}: {text}");
-    }
-}
-
-#[test]
-fn a_project_inside_a_repository_obeys_its_rules_but_none_above() {
-    let tree = Tree::of(&[
-        (".gitignore", "*\n"),
-        ("repo/.git/HEAD", ""),
-        ("repo/.gitignore", "dist/\n"),
-        ("repo/web/a.ts", "hit"),
-        ("repo/web/dist/a.js", "hit"),
-    ]);
-    let stop = CancellationToken::new();
-    let text = tree
-        .try_search(tree.path("repo/web"), json!({"query": "hit"}), &stop)
-        .unwrap();
-    assert_eq!(found(&text), ["a.ts"], "{text}");
-}
-
-#[test]
 fn a_place_can_be_a_folder_a_file_or_a_glob() {
     let tree = Tree::of(&[
         ("a.rs", "hit"),
@@ -383,6 +293,26 @@ fn every_line_of_a_long_file_may_match() {
     let last =
         tree.search(json!({"query": "^x$", "mode": "regex", "max_results": 1, "context": 1}));
     assert!(last.starts_with("a:1: x\na-2- x\n\n"), "{last}");
+}
+
+#[test]
+fn what_takes_long_for_each_byte_finds_long_lines_too() {
+    let tree = Tree::of(&[]);
+    let long = format!(
+        "{}fn budget() {{}}{}",
+        "x ".repeat(20_000),
+        " y".repeat(20_000)
+    );
+    tree.write(
+        "a.js",
+        format!("{}{long}\nfn budget() {{}}\n", "x\n".repeat(9_000)).as_bytes(),
+    );
+    for pattern in ["fn bud.{0,400}et", "fn budget"] {
+        let text = tree.search(json!({"query": pattern, "mode": "regex"}));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("a.js:9001: "), "{text}");
+        assert_eq!(lines[1], "a.js:9002: fn budget() {}", "{text}");
+    }
 }
 
 #[test]

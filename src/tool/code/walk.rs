@@ -1,11 +1,13 @@
 //! The walk over the project: which files are scanned, on a few threads, with one result.
 //!
 //! Skipped: what `.gitignore` and `.ignore` files name (also without a repository, and also those
-//! between the top of the repository and the folder that is searched), hidden files, links, and
-//! what is no regular file. Files outside of the repository or the root have no say.
+//! between the top of the repository and the folder that is searched), hidden files (unless a rule names
+//! their dot), folders of version control, links, and what is no regular file. Files outside of the
+//! repository or the root have no say. Where rules cannot be read or understood, nothing is looked at.
 //!
-//! **Invariant:** a walk that was not stopped gives the same result each time: each thread keeps
-//! the best of what it saw, and the best of those are the best of all.
+//! **Invariant:** a walk that was not stopped, and in whose folders are no more rules than a walk reads,
+//! gives the same result each time: each thread keeps the best of what it saw, and the best of those are the
+//! best of all.
 
 use std::{
     cmp::Reverse,
@@ -28,8 +30,6 @@ use super::{
     rules::{Rules, Verdict},
     scan::{FileHits, Scanned, Scanner},
 };
-
-pub(in crate::tool) use super::rules::has_odd_rules;
 
 /// Most threads of one search: more than one search runs at a time, and a session has other work.
 pub(in crate::tool) const MAX_THREADS: usize = 4;
@@ -64,10 +64,6 @@ pub(super) fn walk<'a>(
     let builder = walker(place, &misruled);
     let (sender, receiver) = mpsc::channel();
     let mut tally = Tally::default();
-    if has_odd_rules(place.start()) {
-        tally.unreadable += 1;
-        return tally;
-    }
     let visitor = || Visitor {
         place,
         keep,
@@ -87,7 +83,7 @@ pub(super) fn walk<'a>(
 }
 
 /// A walk over what may be read of a place; it counts the folders that it leaves out because their rules
-/// are no files. Ask [`has_odd_rules`] of the start first.
+/// cannot be known; one, if so it is with where it begins.
 pub(in crate::tool) fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkBuilder {
     // Rather than by the crate's own switches for git, which read the rules of every folder up to `/`,
     // want a repository, and wait for a FIFO.
@@ -108,6 +104,10 @@ pub(in crate::tool) fn walker(place: &Place, misruled: &Arc<AtomicU64>) -> WalkB
                 Verdict::Ignored => false,
                 Verdict::Misruled => {
                     misruled.fetch_add(1, Ordering::Relaxed);
+                    false
+                }
+                Verdict::Unruled => {
+                    misruled.fetch_max(1, Ordering::Relaxed);
                     false
                 }
             }
@@ -137,10 +137,6 @@ pub(super) struct Listing {
 pub(super) fn list(place: &Place, most: usize, stop: &CancellationToken) -> Listing {
     let misruled = Arc::new(AtomicU64::new(0));
     let mut listing = Listing::default();
-    if has_odd_rules(place.start()) {
-        listing.unreadable += 1;
-        return listing;
-    }
     let (sender, receiver) = mpsc::channel();
     walker(place, &misruled).build_parallel().run(|| {
         let mut part = Part {

@@ -2,7 +2,8 @@
 //!
 //! Names come from a model, so from anybody. Refused are `..` beyond the root, absolute paths
 //! outside of it, links (the file itself or any folder on the way) that lead out of it, and what is
-//! neither file nor folder. An absolute path that lies inside the root is taken.
+//! neither file nor folder. An absolute path that lies inside the root is taken. What version control keeps
+//! for itself (`.git`) is never read, however it is named: addresses with tokens stand there.
 //!
 //! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
 //!
@@ -18,6 +19,7 @@ mod place;
 mod tests;
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
     path::{Component, Path, PathBuf},
@@ -52,6 +54,16 @@ pub enum RootError {
         path.display()
     )]
     NotAFolder {
+        /// As given.
+        path: PathBuf,
+    },
+    /// It would be written to, and the project is it or lies in it.
+    #[error(
+        "the folder `{}` is the project, or holds it, and a project as such is never written to: name a folder \
+         for notes alone, in the project or elsewhere",
+        path.display()
+    )]
+    HoldsProject {
         /// As given.
         path: PathBuf,
     },
@@ -111,10 +123,12 @@ impl ProjectRoot {
     /// Finds a file or folder by the path that a model gave, relative to the root.
     ///
     /// # Errors
-    /// [`ToolError::Tell`] when it does not exist, lies outside, or is neither file nor folder.
+    /// [`ToolError::Tell`] when it does not exist, lies outside, belongs to version control (`.git`), or is
+    /// neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
         let relative = self.lexical(relative)?;
         let found = match self.canonical.join(&relative).canonicalize() {
+            Ok(found) if self.keeps_back(&found) => return Err(kept_back(&shown_path(&relative))),
             Ok(found) if found.starts_with(&self.canonical) => found,
             Ok(_) => return Err(outside(&shown_path(&relative))),
             Err(error) => return Err(self.explain(&relative, &error)),
@@ -194,6 +208,12 @@ impl ProjectRoot {
         opened.is_file() && now.is_file() && same_file(&opened, &now) && unmoved && inside
     }
 
+    /// Whether what lies at a canonical path belongs to version control.
+    fn keeps_back(&self, path: &Path) -> bool {
+        let inside = path.strip_prefix(&self.canonical);
+        inside.is_ok_and(|inside| inside.iter().any(is_of_version_control))
+    }
+
     /// What can be refused without a look at the disk, so that nothing outside is even touched.
     fn lexical(&self, wanted: &str) -> Result<PathBuf, ToolError> {
         let text = wanted.trim();
@@ -249,6 +269,8 @@ impl ProjectRoot {
                 Ok(found) if !found.starts_with(&self.canonical) => {
                     return outside(&shown_path(relative));
                 }
+                // Not even which names there are.
+                Ok(found) if self.keeps_back(&found) => return kept_back(&shown_path(relative)),
                 Ok(found) => reached = found,
                 Err(_) if reached.is_file() => {
                     return ToolError::Tell(format!(
@@ -281,6 +303,19 @@ impl ProjectRoot {
         };
         ToolError::Tell(format!("there is no `{name}`: {hint}"))
     }
+}
+
+/// Whether a name is that of a folder (or of a file in its place) that version control keeps for itself.
+pub(in crate::tool) fn is_of_version_control(name: &OsStr) -> bool {
+    let names = [".git", ".hg", ".svn", ".jj"];
+    names.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
+fn kept_back(shown: &str) -> ToolError {
+    ToolError::Tell(format!(
+        "`{shown}` belongs to version control, which may keep secrets there: nothing in it is read; \
+         `history_search` tells what was changed"
+    ))
 }
 
 fn outside(wanted: &str) -> ToolError {

@@ -284,10 +284,14 @@ pub(super) fn arguments(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
             .map(|word| format!("--grep={word}").into()),
     );
     arguments.extend(wanted.text.iter().map(|text| format!("-S{text}").into()));
+    // The repository is larger than the project: what is told are paths of the project, as those that are
+    // asked for.
+    if !is_top {
+        arguments.push("--relative".into());
+    }
     arguments.extend(["HEAD", "--"].map(OsString::from));
     match &wanted.path {
         Some(path) => arguments.push(path.into()),
-        // The repository is larger than the project.
         None if !is_top => arguments.push(".".into()),
         None => {}
     }

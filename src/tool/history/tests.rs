@@ -203,6 +203,15 @@ async fn only_what_concerns_the_project_is_shown() {
     let folder = repository();
     let docs = folder.path().join("docs");
     assert_eq!(subjects(&docs, json!({})).await, ["Drop b"]);
+    // By paths that can be read there and asked for again; what else a commit changed is not told.
+    for arguments in [
+        json!({}),
+        json!({"path": "ä b.md"}),
+        json!({"text": "# Retry"}),
+    ] {
+        let found = search(&docs, arguments).await.unwrap();
+        assert!(found.contains("\n  changed: ä b.md\n"), "{found}");
+    }
     for path in ["../src/a.rs", "/etc/passwd", "a\0b"] {
         let error = search(&docs, json!({"path": path}))
             .await

@@ -50,10 +50,6 @@ pub(super) fn list(
 ) -> Listing {
     let misruled = Arc::new(AtomicU64::new(0));
     let mut listing = Listing::default();
-    if walk::has_odd_rules(place.start()) {
-        listing.unreadable += 1;
-        return listing;
-    }
     // A lock, because the walk's threads end with it; each takes it once a file.
     let found = Mutex::new(&mut listing);
     walk::walker(place, &misruled).build_parallel().run(|| {

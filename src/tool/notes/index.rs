@@ -36,6 +36,8 @@ pub(super) struct Passed {
     pub(super) special: u64,
     /// Beyond what an index may hold.
     pub(super) too_many: u64,
+    /// Notes of which only a part is searched.
+    pub(super) in_part: u64,
     /// Not yet looked at when the time was over.
     pub(super) late: u64,
     /// Whether not even all names were seen.
@@ -245,8 +247,9 @@ mod tests {
             changed: None,
             size: 0,
         };
-        let page =
-            |(path, text): &(&str, &str)| Arc::new(Page::read((*path).to_owned(), stamp, text));
+        let page = |(path, text): &(&str, &str)| {
+            Arc::new(Page::read((*path).to_owned(), stamp, text, |_| true))
+        };
         Index::new(files.iter().map(page).collect(), Passed::default())
     }
 

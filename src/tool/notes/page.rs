@@ -21,6 +21,8 @@ const IN_OUTER_HEADING: f32 = 1.5;
 const IN_TITLE: f32 = 2.0;
 const IN_TAG: f32 = 2.0;
 const IN_PATH: f32 = 1.5;
+/// Most different words of one unit: what has more is data.
+const MOST_WORDS: usize = 100_000;
 
 /// Which version of a file it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,15 @@ pub(super) struct Page {
     pub(super) date: Option<Date>,
     /// What is searched, in order: sections, long ones in pieces.
     pub(super) units: Vec<Unit>,
+    /// Whether that is all of it.
+    pub(super) is_whole: bool,
+    /// The words that all units share, of path, title, tags and aliases: kept once, as units may be very many.
+    shared: Words,
 }
+
+/// Words, sorted, and how much each counts.
+#[derive(Debug)]
+struct Words(Box<[(Key, f32)]>);
 
 /// A section or a piece of one, as it is searched.
 #[derive(Debug)]
@@ -63,16 +73,22 @@ pub(super) struct Unit {
     pub(super) last: u32,
     pub(super) kind: Kind,
     pub(super) date: Option<Date>,
-    /// Its words, sorted, and how much each counts.
-    words: Box<[(Key, f32)]>,
+    /// Its own words.
+    words: Words,
     pub(super) length: f32,
     /// Whether it is a heading without text.
     pub(super) bare: bool,
 }
 
 impl Page {
-    /// Reads a file.
-    pub(super) fn read(path: String, stamp: Stamp, text: &str) -> Self {
+    /// Reads a file. Who calls is told after each unit how much it takes ([`Self::weight`]), and says
+    /// whether there is room for more.
+    pub(super) fn read(
+        path: String,
+        stamp: Stamp,
+        text: &str,
+        mut has_room: impl FnMut(usize) -> bool,
+    ) -> Self {
         let note = if is_markdown(&path) {
             Note::read(text)
         } else {
@@ -88,23 +104,33 @@ impl Page {
             .or_else(|| status::dated(text))
             .or_else(|| date::first_in(&path));
         let lines: Vec<&str> = text.lines().collect();
-        let about = About::of(&path, &note);
-        let mut units = Vec::new();
-        for (at, section) in note.sections.iter().enumerate() {
+        let (mut units, mut is_whole) = (Vec::new(), true);
+        'all: for (at, section) in note.sections.iter().enumerate() {
             let day = section
                 .path
                 .iter()
                 .rev()
                 .find_map(|heading| date::first_in(heading));
             let known = (kind.of_section(section.heading()), day.or(date));
-            let unit = |piece| Unit::of((at, section), piece, &lines, known, &about);
-            units.extend(
-                piece::pieces(&lines, section.first, section.last)
-                    .into_iter()
-                    .map(unit),
-            );
+            for piece in piece::pieces(&lines, section.first, section.last) {
+                if piece.0 > section.first && is_blank(&lines, piece) {
+                    continue;
+                }
+                if units
+                    .last()
+                    .is_some_and(|last: &Unit| !has_room(last.weight()))
+                {
+                    is_whole = false;
+                    break 'all;
+                }
+                let unit = Unit::of((at, section), piece, &lines, known);
+                is_whole &= unit.words.0.len() < MOST_WORDS;
+                units.push(unit);
+            }
         }
         Self {
+            shared: shared(&path, &note),
+            is_whole,
             path,
             stamp,
             kind,
@@ -138,9 +164,7 @@ impl Page {
 
     /// How much memory it takes, about, in words of an index.
     pub(super) fn weight(&self) -> usize {
-        const WORD: usize = size_of::<(Key, f32)>();
-        let units = self.units.iter();
-        let units = units.map(|unit| size_of::<Unit>() / WORD + unit.words.len());
+        let units = self.units.iter().map(Unit::weight);
         // A heading is kept once, however many sections stand below it.
         let sections = self.note.sections.iter().map(|section| {
             let shared = size_of_val(&*section.path) + section.heading().map_or(0, str::len);
@@ -158,32 +182,61 @@ impl Page {
             .chain(&front.tags)
             .chain(&front.aliases);
         let texts = texts.map(|text| (size_of::<String>() + text.len()) / WORD);
-        let own = (size_of::<Self>() + self.path.len()) / WORD;
+        let own = (size_of::<Self>() + self.path.len()) / WORD + self.shared.0.len();
         own + units.sum::<usize>()
             + sections.sum::<usize>()
             + links.sum::<usize>()
             + texts.sum::<usize>()
     }
+
+    /// How much a word counts in each of its units, whatever stands there; nothing if it does not.
+    pub(super) fn shares(&self, word: Key) -> f32 {
+        self.shared.often(word)
+    }
 }
 
 /// The words that all sections of a note share.
-struct About(Vec<(Key, f32)>);
+fn shared(path: &str, note: &Note) -> Words {
+    let mut shared: HashMap<Key, f32> = HashMap::new();
+    let mut add = |text: &str, weight: f32| {
+        words::each(text, |word| {
+            *shared.entry(words::key(word)).or_default() += weight;
+        });
+    };
+    add(path, IN_PATH);
+    note.front
+        .aliases
+        .iter()
+        .for_each(|alias| add(alias, IN_TITLE));
+    note.tags.iter().for_each(|tag| add(tag, IN_TAG));
+    add(note.title.as_deref().unwrap_or_default(), IN_TITLE);
+    shared.into()
+}
 
-impl About {
-    fn of(path: &str, note: &Note) -> Self {
-        let mut shared = Vec::new();
-        let mut add =
-            |text: &str, weight| words::each(text, |word| shared.push((words::key(word), weight)));
-        add(path, IN_PATH);
-        note.front
-            .aliases
-            .iter()
-            .for_each(|alias| add(alias, IN_TITLE));
-        note.tags.iter().for_each(|tag| add(tag, IN_TAG));
-        add(note.title.as_deref().unwrap_or_default(), IN_TITLE);
-        Self(shared)
+fn is_blank(lines: &[&str], (first, last): (u32, u32)) -> bool {
+    let mut lines = lines.iter().take(last as usize).skip(first as usize - 1);
+    lines.all(|line| line.trim().is_empty())
+}
+
+impl From<HashMap<Key, f32>> for Words {
+    fn from(counts: HashMap<Key, f32>) -> Self {
+        let mut words: Vec<(Key, f32)> = counts.into_iter().collect();
+        words.sort_unstable_by_key(|(word, _)| *word);
+        Self(words.into())
     }
 }
+
+impl Words {
+    fn often(&self, word: Key) -> f32 {
+        let at = self.0.binary_search_by_key(&word, |(known, _)| *known);
+        at.ok()
+            .and_then(|at| self.0.get(at))
+            .map_or(0.0, |(_, often)| *often)
+    }
+}
+
+/// In what [`Page::weight`] counts.
+const WORD: usize = size_of::<(Key, f32)>();
 
 impl Unit {
     fn of(
@@ -191,14 +244,16 @@ impl Unit {
         (first, last): (u32, u32),
         lines: &[&str],
         (kind, date): (Kind, Option<Date>),
-        about: &About,
     ) -> Self {
         let own = section.heading();
         let mut counts: HashMap<Key, f32> = HashMap::new();
         let mut length = 0.0_f32;
         let mut add = |text: &str, weight: f32| {
             words::each(text, |word| {
-                *counts.entry(words::key(word)).or_default() += weight;
+                let word = words::key(word);
+                if counts.len() < MOST_WORDS || counts.contains_key(&word) {
+                    *counts.entry(word).or_default() += weight;
+                }
                 length += 1.0;
             });
         };
@@ -216,29 +271,25 @@ impl Unit {
         add(own.unwrap_or_default(), IN_HEADING - counted);
         let outer = section.path.iter().rev().skip(1);
         outer.for_each(|heading| add(heading, IN_OUTER_HEADING));
-        for (word, weight) in &about.0 {
-            *counts.entry(*word).or_default() += weight;
-        }
-        let mut words: Vec<(Key, f32)> = counts.into_iter().collect();
-        words.sort_unstable_by_key(|(word, _)| *word);
         Self {
             section: at,
             first,
             last,
             kind,
             date,
-            words: words.into(),
+            words: counts.into(),
             length,
             bare: own.is_some() && full <= 1 && first == section.first,
         }
     }
 
-    /// How much a word counts in it; nothing if it is not there.
+    /// How much a word counts in it beside what its page shares ([`Page::shares`]).
     pub(super) fn often(&self, word: Key) -> f32 {
-        let at = self.words.binary_search_by_key(&word, |(known, _)| *known);
-        at.ok()
-            .and_then(|at| self.words.get(at))
-            .map_or(0.0, |(_, often)| *often)
+        self.words.often(word)
+    }
+
+    fn weight(&self) -> usize {
+        size_of::<Self>() / WORD + self.words.0.len()
     }
 }
 
@@ -278,12 +329,14 @@ mod tests {
     };
 
     fn page(path: &str, text: &str) -> Page {
-        Page::read(path.to_owned(), STAMP, text)
+        Page::read(path.to_owned(), STAMP, text, |_| true)
     }
 
-    fn often(unit: &Unit, text: &str) -> f32 {
+    fn often(page: &Page, unit: &Unit, text: &str) -> f32 {
         let mut found = 0.0;
-        words::each(text, |word| found = unit.often(words::key(word)));
+        words::each(text, |word| {
+            found = page.shares(words::key(word)) + unit.often(words::key(word));
+        });
         found
     }
 
@@ -303,7 +356,7 @@ mod tests {
             ("absent", 0.0, 0.0),
         ] {
             assert_eq!(
-                (often(intro, word), often(sqlite, word)),
+                (often(&page, intro, word), often(&page, sqlite, word)),
                 (in_intro, in_sqlite),
                 "{word}"
             );
@@ -342,7 +395,50 @@ mod tests {
         assert_eq!(sections.len(), 1_905);
         assert!(Arc::ptr_eq(&sections[5].path[0], &sections[1_904].path[0]));
         let text = format!("# {long}\n").repeat(1_900);
-        assert!(self::page("a.md", &text).weight() * size_of::<(Key, f32)>() > text.len());
+        assert!(self::page("a.md", &text).weight() * WORD > text.len());
+    }
+
+    #[test]
+    fn what_units_share_is_kept_once_and_blank_lines_are_none() {
+        let tags: Vec<String> = (0..50)
+            .map(|tag| format!("{tag}aa/{tag}bb/{tag}cc"))
+            .collect();
+        let front = format!("---\ntags: [{}]\n---\n# A\n", tags.join(", "));
+        let short = page("a.md", &format!("{front}x\n"));
+        let long = page("a.md", &format!("{front}{}x\n", "x\n".repeat(2_400)));
+        let units = long.units.len() - short.units.len();
+        assert!(units >= 100, "{units}");
+        let each = (long.weight() - short.weight()) / units;
+        assert!(each < 20, "a unit takes as much as {each} words");
+        let blank = page("a.md", &format!("{front}{}x\n", "\n".repeat(2_400)));
+        let places: Vec<(u32, u32)> = blank
+            .units
+            .iter()
+            .map(|one| (one.first, one.last))
+            .collect();
+        assert_eq!(places.len(), 2, "{places:?}");
+        let last = blank.units.last().unwrap();
+        assert_eq!((last.last, often(&blank, last, "7bb")), (2_405, 2.0));
+    }
+
+    #[test]
+    fn a_file_is_read_as_far_as_there_is_room() {
+        let text = "# A\nword\n".repeat(1_000);
+        let read = |most: usize| {
+            let mut taken = 0;
+            let has_room = |more: usize| {
+                taken += more;
+                taken < most
+            };
+            let page = Page::read("a.md".to_owned(), STAMP, &text, has_room);
+            (page.units.len(), page.is_whole)
+        };
+        assert_eq!(read(usize::MAX), (1_000, true));
+        let (units, is_whole) = read(500);
+        assert!(!is_whole && (10..200).contains(&units), "{units}");
+        let words: String = (0..MOST_WORDS + 1).map(|at| format!("w{at} ")).collect();
+        let page = page("a.md", &words);
+        assert!(!page.is_whole && page.units[0].words.0.len() == MOST_WORDS);
     }
 
     #[test]

@@ -93,11 +93,12 @@ pub(super) fn rank(index: &Index, question: &Question, filter: &Filter) -> Ranke
     let mut with = vec![0_usize; question.words.len()];
     let mut found: Vec<(Hit, Vec<f32>)> = Vec::new();
     for (at, page) in index.pages.iter().enumerate() {
+        let words = || question.words.iter().map(|(_, key)| *key);
+        let shared: Vec<f32> = words().map(|word| page.shares(word)).collect();
         for (number, unit) in page.units.iter().enumerate() {
-            let often: Vec<f32> = question
-                .words
-                .iter()
-                .map(|(_, key)| unit.often(*key))
+            let often: Vec<f32> = words()
+                .zip(&shared)
+                .map(|(word, shared)| shared + unit.often(word))
                 .collect();
             let mut has = 0;
             for (bit, _) in often.iter().enumerate().filter(|(_, often)| **often > 0.0) {
@@ -187,8 +188,9 @@ mod tests {
             changed: None,
             size: 0,
         };
-        let page =
-            |(path, text): &(&str, &str)| Arc::new(Page::read((*path).to_owned(), stamp, text));
+        let page = |(path, text): &(&str, &str)| {
+            Arc::new(Page::read((*path).to_owned(), stamp, text, |_| true))
+        };
         Index::new(files.iter().map(page).collect(), Passed::default())
     }
 

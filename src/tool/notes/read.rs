@@ -15,11 +15,10 @@ use super::{
     kind::Kind,
     report, store, write,
 };
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
+use crate::model::tool::{ToolNeed, ToolSpec};
 use crate::tool::{
     Tool, ToolContext, ToolError, arguments,
     blocking::Blocking,
-    schema_of,
     text::{clipped, counted, on_one_line},
 };
 
@@ -57,15 +56,7 @@ impl NoteRead {
              that link to it.",
             settings.max_lines
         );
-        let spec = ToolSpec {
-            name: "note_read".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Vault,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let spec = arguments::reading::<Arguments>("note_read", description, ToolNeed::Vault);
         let blocking = Blocking::new(settings.concurrent, settings.deadline);
         Self {
             spec,

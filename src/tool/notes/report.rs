@@ -265,6 +265,7 @@ pub(super) fn passed(passed: &Passed) -> String {
         ),
         (passed.special, "not regular files"),
         (passed.too_many, "beyond the limit of notes"),
+        (passed.in_part, "in part, as too much stands in them"),
         (passed.late, "not read in time: search again"),
     ] {
         if count > 0 {

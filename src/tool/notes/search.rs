@@ -17,10 +17,8 @@ use super::{
     report,
     settings::MOST_RESULTS,
 };
-use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
-use crate::tool::{
-    Tool, ToolContext, ToolError, arguments, blocking::Blocking, schema_of, text::quoted,
-};
+use crate::model::tool::{ToolNeed, ToolSpec};
+use crate::tool::{Tool, ToolContext, ToolError, arguments, blocking::Blocking, text::quoted};
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
@@ -77,18 +75,11 @@ impl NoteSearch {
              {} at most unless max_results says otherwise. Knows decision records, change logs and \
              notes of meetings, with date and status. Each place comes as `path:line: text`, with its \
              headings, its date, the words found, and the notes that it links to and is linked from: \
-             read on with `note_read`.",
-            settings.max_results
+             read on with `note_read`.{}",
+            settings.max_results,
+            notes.whereabouts()
         );
-        let spec = ToolSpec {
-            name: "note_search".to_owned(),
-            description,
-            schema: schema_of::<Arguments>(),
-            serves: ToolNeed::Vault,
-            effect: ToolEffect::ReadOnly,
-            repeat: ToolRepeat::Safe,
-            approval: ToolApproval::NotNeeded,
-        };
+        let spec = arguments::reading::<Arguments>("note_search", description, ToolNeed::Vault);
         let blocking = Blocking::new(settings.concurrent, settings.deadline);
         Self {
             spec,

@@ -3,8 +3,8 @@
 //! Every call looks which files there are and reads those again whose size or time of change is
 //! another one. What does not fit is left out and counted.
 //!
-//! **Invariants:** memory is bounded by the settings and by [`MAX_WEIGHT`], whatever the files are; a
-//! file is opened only if it is a regular one inside of the folder.
+//! **Invariants:** memory is bounded by the settings and by `room`, which is asked after each section,
+//! whatever the files are; a file is opened only if it is a regular one inside of the folder.
 
 use std::{
     collections::HashSet,
@@ -25,6 +25,7 @@ use super::{
     NotesSettings,
     index::{Index, Passed},
     page::{Page, Stamp},
+    room::{Missed, Room},
     walk,
 };
 use crate::tool::{
@@ -36,9 +37,6 @@ use crate::tool::{
 /// What stands before the paths of notes that lie outside of the project: there, a file of the project
 /// may have the same path, and a citation would be taken for one of it.
 pub(in crate::tool) const OUTSIDE: &str = "notes:";
-/// Most words of an index, each section's counted for itself: about 200 MB.
-const MAX_WEIGHT: usize = 12_000_000;
-
 /// A folder of notes.
 #[derive(Debug)]
 pub struct Notes {
@@ -116,14 +114,20 @@ impl Notes {
     /// The same, and `note_write` may write into the folder; never into a project as such.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As [`Self::open`], and [`RootError::HoldsProject`] where the folder is the project or holds it.
     pub fn open_to_write(
         folder: &Path,
         project: Option<&ProjectRoot>,
         settings: NotesSettings,
     ) -> Result<Self, RootError> {
+        let own = ProjectRoot::open(&from_project(folder, project))?;
+        if project.is_some_and(|project| project.path().starts_with(own.path())) {
+            return Err(RootError::HoldsProject {
+                path: folder.to_owned(),
+            });
+        }
         Ok(Self {
-            writable: Some(ProjectRoot::open(&from_project(folder, project))?),
+            writable: Some(own),
             ..Self::open(folder, project, settings)?
         })
     }
@@ -132,6 +136,17 @@ impl Notes {
     #[must_use]
     pub fn showing(self, progress: Progress) -> Self {
         Self { progress, ..self }
+    }
+
+    /// Where they lie, for the description of a tool.
+    pub(super) fn whereabouts(&self) -> &'static str {
+        match self.prefix == OUTSIDE {
+            true => {
+                " The notes lie outside of the project, where no other search looks; their paths begin \
+                     with `notes:`."
+            }
+            false => "",
+        }
     }
 
     /// The index as the files are now. What could not be read by the time that `stop` fires is
@@ -193,9 +208,9 @@ impl Notes {
             pages.extend(unseen.cloned());
         }
         let kept = pages.len();
-        let weight = AtomicUsize::new(pages.iter().map(|page| page.weight()).sum());
+        let room = Room::beside(pages.iter().map(|page| page.weight()).sum());
         work.of(changed.len() as u64);
-        for read in self.read_all(&changed, &weight, &work, stop) {
+        for read in self.read_all(&changed, &room, &work, stop) {
             match read {
                 Read::Page(page) => pages.push(Arc::from(page)),
                 Read::TooBig => passed.too_big += 1,
@@ -205,6 +220,7 @@ impl Notes {
                 Read::Late => passed.late += 1,
             }
         }
+        passed.in_part = pages.iter().filter(|page| !page.is_whole).count() as u64;
         // Pages that are kept are those of before; as many as there were are all of them.
         let same = passed == old.passed && pages.len() == kept && kept == old.pages.len();
         (!same).then(|| Index::new(pages, passed).told_with(self.prefix))
@@ -226,7 +242,7 @@ impl Notes {
     fn read_all(
         &self,
         files: &[(String, PathBuf)],
-        weight: &AtomicUsize,
+        room: &Room,
         progress: &Work,
         stop: &CancellationToken,
     ) -> Vec<Read> {
@@ -234,7 +250,7 @@ impl Notes {
         let work = || {
             let mut read = Vec::new();
             while let Some((shown, path)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                read.push(self.read(shown, path, weight, stop));
+                read.push(self.read(shown, path, room, stop));
                 progress.add(1);
             }
             read
@@ -255,26 +271,21 @@ impl Notes {
         })
     }
 
-    fn read(
-        &self,
-        shown: &str,
-        path: &Path,
-        weight: &AtomicUsize,
-        stop: &CancellationToken,
-    ) -> Read {
+    fn read(&self, shown: &str, path: &Path, room: &Room, stop: &CancellationToken) -> Read {
         if stop.is_cancelled() {
             return Read::Late;
         }
-        if weight.load(Ordering::Relaxed) > MAX_WEIGHT {
+        if room.is_full() {
             return Read::TooMany;
         }
-        match self.text(path) {
-            Ok((text, stamp)) => {
-                let page = Page::read(shown.to_owned(), stamp, &text);
-                weight.fetch_add(page.weight(), Ordering::Relaxed);
-                Read::Page(Box::new(page))
-            }
-            Err(read) => read,
+        let (text, stamp) = match self.text(path) {
+            Ok(read) => read,
+            Err(read) => return read,
+        };
+        match room.page(shown, stamp, &text, stop) {
+            Ok(page) => Read::Page(Box::new(page)),
+            Err(Missed::NoRoom) => Read::TooMany,
+            Err(Missed::NoTime) => Read::Late,
         }
     }
 

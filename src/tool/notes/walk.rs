@@ -44,10 +44,6 @@ enum Seen {
 /// Lists the notes of a place, in no order.
 pub(super) fn list(place: &Place, stop: &CancellationToken) -> Listing {
     let mut listing = Listing::default();
-    if walk::has_odd_rules(place.start()) {
-        listing.unreadable += 1;
-        return listing;
-    }
     let misruled = Arc::new(AtomicU64::new(0));
     let (sender, receiver) = mpsc::channel();
     let names = AtomicUsize::new(0);

@@ -156,6 +156,8 @@ impl Python {
     /// Goes over a line for what is open after it.
     fn pass(&mut self, line: &str) {
         let bytes = line.as_bytes();
+        // Looked for once: a line may be full of backslashes, with blanks behind them.
+        let last = bytes.trim_ascii_end().len().checked_sub(1);
         let mut at = 0;
         self.goes_on = false;
         while at < bytes.len() {
@@ -182,7 +184,7 @@ impl Python {
                 b')' | b']' | b'}' => {
                     (self.brackets, at) = (self.brackets.saturating_sub(1), at + 1);
                 }
-                b'\\' if rest[1..].trim_ascii().is_empty() => {
+                b'\\' if last == Some(at) => {
                     self.goes_on = true;
                     return;
                 }

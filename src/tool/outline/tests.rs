@@ -251,6 +251,7 @@ fn what_has_no_end_on_its_line_is_looked_at_once() {
         ("Kotlin", "a.kt", "", "\\\"", ""),
         ("names of Kotlin", "a.kt", "", "\\`", ""),
         ("JSON", "a.json", "", "\\\"", ""),
+        ("lines that go on", "a.py", "", "\\", &" ".repeat(400_000)),
         (
             "comments above one line",
             "a.js",

@@ -123,6 +123,7 @@ impl Kind {
         let dense = || text.len() > HEAD && text.len() / text.lines().count().max(1) > DENSE;
         match self {
             Self::Code | Self::Data if says() || dense() => Self::Made,
+            Self::Code if is_bindings(text) => Self::Declared,
             kind => kind,
         }
     }
@@ -159,6 +160,24 @@ impl Kind {
     }
 }
 
+/// Whether Rust code only declares what stands in a library of another language.
+fn is_bindings(text: &str) -> bool {
+    if !text.contains("extern \"C\" {") {
+        return false;
+    }
+    let functions = || {
+        text.lines()
+            .filter(|line| line.trim_start().starts_with("pub fn "))
+    };
+    let with_body = functions()
+        .filter(|line| line.trim_end().ends_with('{'))
+        .count();
+    let all = functions().count();
+    all >= MANY_DECLARED && with_body * 4 < all
+}
+
+/// So many declarations make bindings.
+const MANY_DECLARED: usize = 20;
 /// Where a file says that it was made by a tool, in bytes from its beginning; and how long the lines
 /// of people are on the average, at most.
 const HEAD: usize = 1_000;
@@ -264,5 +283,10 @@ mod tests {
             assert_eq!(Kind::Code.with_text(text), kind);
         }
         assert_eq!(Kind::Docs.with_text("do not edit"), Kind::Docs);
+        let declared = "    pub fn git_add(a: i32) -> i32;\n".repeat(20);
+        let bindings = format!("extern \"C\" {{\n{declared}}}\n");
+        assert_eq!(Kind::Code.with_text(&bindings), Kind::Declared);
+        let one = "extern \"C\" {\n    pub fn git_add(a: i32) -> i32;\n}\n";
+        assert_eq!(Kind::Code.with_text(one), Kind::Code);
     }
 }

@@ -1,7 +1,7 @@
 //! What a look at the text of a place adds to its worth: that it defines the very name that was asked for,
 //! or that it is a test among the code. Pure.
 
-use super::define::name_defined;
+use super::{define::name_defined, shape::WIDEST};
 use crate::words::{Asked, Sort};
 
 /// What defining a name adds that was asked for as it is spelt, to a question about little else and to
@@ -13,6 +13,8 @@ const BUT_FOR_CAPITALS: f32 = 1.25;
 const LITTLE: usize = 2;
 /// How far below its attribute a module of tests may begin, in lines.
 const BELOW: usize = 4;
+/// Longest function that is a test, in lines.
+const LONGEST_TEST: usize = 2_000;
 
 /// The names that a question may have asked for, as they are spelt in it.
 pub(super) struct Names<'a> {
@@ -39,6 +41,7 @@ impl<'a> Names<'a> {
     pub(super) fn factor(&self, lines: &[&str]) -> f32 {
         lines
             .iter()
+            .filter(|line| line.len() <= WIDEST)
             .filter(|line| self.names.iter().any(|name| holds(line, name)))
             .filter(|line| !is_of_another(line))
             .filter_map(|line| {
@@ -82,13 +85,33 @@ fn is_of_another(line: &str) -> bool {
     .any(|begin| bare.starts_with(begin))
 }
 
-/// The lines of modules of tests within code, counted from 1, both ends included.
+/// Whether a line begins a function that says of itself that it is a test: `static int unittest_queue(void) {`.
+fn is_unit_test(line: &str) -> bool {
+    let name = line.split('(').next().unwrap_or("");
+    let at_margin = line.starts_with(|c: char| c.is_ascii_alphabetic());
+    at_margin
+        && line.contains('(')
+        && !line.trim_end().ends_with(';')
+        && ["unittest", "unit_test", "selftest"]
+            .iter()
+            .any(|word| name.contains(word))
+}
+
+/// The lines of modules of tests within code, and of functions that are tests, counted from 1, both ends
+/// included.
 pub(super) fn inline_tests(lines: &[&str]) -> Vec<(u64, u64)> {
     let mut tests = Vec::new();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
+        if is_unit_test(line) {
+            let mut body = lines[at..].iter().take(LONGEST_TEST);
+            if let Some(closes) = body.position(|line| line.trim_end() == "}") {
+                tests.push((at as u64 + 1, (at + closes + 1) as u64));
+                at += closes;
+            }
+        }
         if line.trim() == "#[cfg(test)]" {
-            let depth = line.len() - line.trim_start().len();
+            let closing = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
             let opens = lines[at..].iter().take(BELOW).position(|line| {
                 let bare = line.trim();
                 (bare.starts_with("mod ") || bare.starts_with("pub mod ")) && bare.ends_with('{')
@@ -97,7 +120,7 @@ pub(super) fn inline_tests(lines: &[&str]) -> Vec<(u64, u64)> {
                 let first = at + opens;
                 let closes = lines[first..]
                     .iter()
-                    .position(|line| line.trim_end() == format!("{}}}", " ".repeat(depth)));
+                    .position(|line| line.trim_end() == closing);
                 let last = closes.map_or(lines.len(), |closes| first + closes + 1);
                 tests.push((at as u64 + 1, last as u64));
                 at = last;
@@ -157,6 +180,12 @@ mod tests {
     fn modules_of_tests_are_found_with_their_ends() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {\n    }\n}\nfn c() {}\n\
                     #[cfg(test)]\nmod far;\n#[cfg(test)]\n#[rustfmt::skip]\nmod more {\n    fn d() {}";
+        let of_c = "int a(void) {\n}\nstatic int unittest_a(void) {\n        a();\n}\nint unittest_b(void);\nint c(void) {\n}";
+        let of_c: Vec<&str> = of_c.lines().collect();
+        assert_eq!(inline_tests(&of_c), [(3, 5)]);
+        let indented = "mod a {\n\t#[cfg(test)]\n\tmod tests {\n\t\tfn b() {}\n\t}\n\tfn c() {}\n}";
+        let in_tabs: Vec<&str> = indented.lines().collect();
+        assert_eq!(inline_tests(&in_tabs), [(2, 5)]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(inline_tests(&lines), [(2, 6), (10, 13)]);
     }

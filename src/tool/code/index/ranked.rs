@@ -1,15 +1,20 @@
 //! The best places of a project for a question, by file.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use tokio_util::sync::CancellationToken;
 
 use super::{
     kind::Kind,
     own::{self, Names},
-    project::Known,
+    project::{Known, Ready},
     refresh::read,
     score::{Candidate, Sought, candidates, sought},
     segment::MOST_LINES,
-    state::{Entry, Status},
+    state::Status,
     weigh::{Closer, Lens},
     within::{Frame, Spot},
 };
@@ -20,6 +25,9 @@ use crate::{
 
 /// How many passages are looked at closely.
 const CLOSELY: usize = 70;
+/// Of how many, and how many of one file at most: a long changelog would leave no room for others.
+const AMONG: usize = 8 * CLOSELY;
+const CLOSELY_OF_A_FILE: usize = 20;
 /// What has so much of a word has the word.
 const ENOUGH: f32 = 0.5;
 const HALF: u32 = 50;
@@ -47,6 +55,8 @@ pub(in crate::tool::code) struct Ranked {
     pub(in crate::tool::code) links: u64,
     pub(in crate::tool::code) special: u64,
     pub(in crate::tool::code) left_out: u64,
+    /// Whether it ended before all good places were looked at closely.
+    pub(in crate::tool::code) stopped: bool,
     /// Words that are in no file, and those that were read as others.
     pub(in crate::tool::code) unknown: Vec<String>,
     pub(in crate::tool::code) read_as: Vec<(String, String)>,
@@ -62,6 +72,14 @@ pub(in crate::tool::code) struct RankedFile {
     pub(in crate::tool::code) path: String,
     pub(in crate::tool::code) lines: usize,
     pub(in crate::tool::code) places: Vec<Shown>,
+}
+
+impl RankedFile {
+    /// Whether nothing stands in its best place.
+    fn is_blank(&self) -> bool {
+        let best = self.places.first();
+        best.is_none_or(|place| place.text.iter().all(|(_, line)| line.trim().is_empty()))
+    }
 }
 
 /// A place: its lines from 1, what they stand in, and which of them matter.
@@ -82,22 +100,30 @@ pub(in crate::tool::code) struct Shown {
 }
 
 /// A file, and its passages that may answer with their lines.
-type OfFile<'a> = (&'a Entry, Vec<(Candidate, u32, u32)>);
+struct OfFile {
+    path: PathBuf,
+    kind: Kind,
+    passages: Vec<(Candidate, u32, u32)>,
+}
 
-/// Finds the best places. At most `most` are kept.
+/// Finds the best places. At most `most` are kept. What is known may change again before the files
+/// are read: slow ones keep nobody else waiting. Stopped, it shows the best of the files that it has read,
+/// one at least.
 pub(in crate::tool::code) fn rank(
-    known: &Known,
+    ready: Ready<'_>,
     root: &ProjectRoot,
     place: &Place,
     question: &str,
     settings: &CodeSearchSettings,
     most: usize,
+    stop: &CancellationToken,
 ) -> Ranked {
+    let known = ready.known;
     let asked = Asked::read(question);
     let state = &known.state;
     let whole = place.is_whole();
     let wanted = |path: &Path| whole || path.starts_with(place.start()) && place.covers(path);
-    let mut ranked = counts(known, &wanted);
+    let mut ranked = counts(&known, &wanted);
     let sought = sought(state, &asked);
     for (concept, one) in asked.concepts.iter().zip(&sought) {
         if concept.sort == Sort::Part {
@@ -111,30 +137,50 @@ pub(in crate::tool::code) fn rank(
             None => {}
         }
     }
-    let found = candidates(state, &asked, &sought, CLOSELY, |file| {
+    let found = candidates(state, &asked, &sought, AMONG, |file| {
         state.entry(file).is_some_and(|entry| wanted(&entry.path))
     });
     let mut lens = Lens::new(&sought, &asked.run);
     let names = Names::of(&asked);
-    let mut by_file: HashMap<&Path, OfFile<'_>> = HashMap::new();
+    // The file of the best passage first.
+    let mut by_file: Vec<OfFile> = Vec::new();
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    let mut looked_at = 0;
     for candidate in &found {
+        if looked_at >= CLOSELY {
+            break;
+        }
         if let Some((entry, passage)) = state.passage(*candidate) {
-            let of_file = by_file
-                .entry(&entry.path)
-                .or_insert_with(|| (entry, Vec::new()));
-            of_file.1.push((*candidate, passage.first, passage.last));
+            let at = *places.entry(passage.file).or_insert_with(|| {
+                by_file.push(OfFile {
+                    path: entry.path.clone(),
+                    kind: entry.kind,
+                    passages: Vec::new(),
+                });
+                by_file.len() - 1
+            });
+            let passages = &mut by_file[at].passages;
+            if passages.len() < CLOSELY_OF_A_FILE {
+                passages.push((*candidate, passage.first, passage.last));
+                looked_at += 1;
+            }
         }
     }
-    let mut files: Vec<(f32, &Entry, RankedFile)> = Vec::new();
+    drop(known);
+    let mut files: Vec<(f32, OfFile, RankedFile)> = Vec::new();
     let mut buffer = Vec::new();
-    for (entry, candidates) in by_file.into_values() {
-        if read(root, &entry.path, settings.max_file_bytes, &mut buffer).is_err() {
+    for mut of_file in by_file {
+        if stop.is_cancelled() && !files.is_empty() {
+            ranked.stopped = true;
+            break;
+        }
+        if read(root, &of_file.path, settings.max_file_bytes, &mut buffer).is_err() {
             continue;
         }
         let text = String::from_utf8_lossy(&buffer);
         let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
         let tests = own::inline_tests(&lines);
-        let mut places: Vec<Shown> = candidates
+        let mut places: Vec<Shown> = std::mem::take(&mut of_file.passages)
             .into_iter()
             .filter_map(|(candidate, first, last)| shown(&mut lens, &lines, candidate, first, last))
             .collect();
@@ -156,10 +202,10 @@ pub(in crate::tool::code) fn rank(
         places.truncate(settings.max_per_file.min(PER_FILE));
         let best = places.first().map_or(0.0, |place| place.score);
         let second = places.get(1).map_or(0.0, |place| place.score);
-        let path = root.shown(&entry.path);
+        let path = root.shown(&of_file.path);
         files.push((
             best + SECOND * second,
-            entry,
+            of_file,
             RankedFile {
                 path,
                 lines: text.lines().count(),
@@ -167,9 +213,14 @@ pub(in crate::tool::code) fn rank(
             },
         ));
     }
-    files.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.path.cmp(&b.2.path)));
+    files.sort_by(|a, b| {
+        // However well its name fits, where nothing stands there is no answer.
+        let by_text = a.2.is_blank().cmp(&b.2.is_blank());
+        let by_worth = by_text.then(b.0.total_cmp(&a.0));
+        by_worth.then_with(|| a.2.path.cmp(&b.2.path))
+    });
     let mut left = most;
-    for (_, entry, mut file) in files {
+    for (_, of_file, mut file) in files {
         // Of files further down only the best place is worth its room.
         let room = if ranked.files.len() < 3 {
             left
@@ -181,8 +232,8 @@ pub(in crate::tool::code) fn rank(
         if file.places.is_empty() {
             break;
         }
-        if read(root, &entry.path, settings.max_file_bytes, &mut buffer).is_ok() {
-            name_places(&mut file, entry, &String::from_utf8_lossy(&buffer));
+        if read(root, &of_file.path, settings.max_file_bytes, &mut buffer).is_ok() {
+            name_places(&mut file, of_file.kind, &String::from_utf8_lossy(&buffer));
         }
         ranked.files.push(file);
     }
@@ -194,9 +245,9 @@ pub(in crate::tool::code) fn rank(
 
 /// Says what the places of a file stand in. Its text is read again for that: to keep the texts of all
 /// files that may be shown would take too much memory.
-fn name_places(file: &mut RankedFile, entry: &Entry, text: &str) {
+fn name_places(file: &mut RankedFile, kind: Kind, text: &str) {
     let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
-    let frame = Frame::new(&file.path, entry.kind, text, &lines);
+    let frame = Frame::new(&file.path, kind, text, &lines);
     for place in &mut file.places {
         place.within = frame.around(Spot {
             first: place.first,
@@ -220,17 +271,28 @@ fn judge(
     let around = [best.path.as_str()]
         .into_iter()
         .chain(place.within.iter().map(String::as_str));
-    let text: Vec<&str> = around
-        .chain(place.text.iter().map(|(_, line)| line.as_str()))
-        .collect();
+    let text: Vec<&str> = match best.is_blank() {
+        // A name alone says nothing of what was asked.
+        true => Vec::new(),
+        false => around
+            .chain(place.text.iter().map(|(_, line)| line.as_str()))
+            .collect(),
+    };
     let has = lens.look(&text).has;
+    let says_changes = Kind::of(&best.path).is_prose();
     let (mut all, mut had, mut lacking, mut whole) = (0.0_f32, 0.0_f32, Vec::new(), true);
     for ((concept, one), has) in asked.concepts.iter().zip(sought).zip(has) {
         if matches!(concept.sort, Sort::Weak | Sort::Part) {
             continue;
         }
         all += one.full;
-        let has = if one.is_guessed { 0.0 } else { has };
+        // Of what is new in a version, code and settings that name one say nothing.
+        let of_another = concept.sort == Sort::Version && asked.drift.change && !says_changes;
+        let has = if one.is_guessed || of_another {
+            0.0
+        } else {
+            has
+        };
         had += has.min(one.full);
         if has < one.full * ENOUGH {
             lacking.push(concept.shown.clone());
@@ -309,7 +371,7 @@ fn counts(known: &Known, wanted: &impl Fn(&Path) -> bool) -> Ranked {
             Status::Binary => ranked.binary += 1,
             Status::TooBig => ranked.too_big += 1,
             Status::Unreadable => ranked.unreadable += 1,
-            Status::LeftOut => ranked.left_out += 1,
+            Status::LeftOut | Status::Cut => ranked.left_out += 1,
         }
     }
     ranked

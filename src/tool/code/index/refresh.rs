@@ -2,6 +2,7 @@
 
 use std::{
     io::Read as _,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
         PoisonError, RwLock,
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     kind::Kind,
     project::{Known, now},
-    segment::{Segment, Spellings, Text},
+    segment::{Extent, Segment, Spellings, Text},
     state::{Entry, Stamp, State, Status},
 };
 use crate::tool::{
@@ -29,8 +30,8 @@ use crate::tool::{
 const MOST_THREADS: usize = 4;
 /// So few files are read by one thread.
 const FEW: usize = 32;
-/// Most segments; beyond, the smaller ones are read into one.
-const MOST_SEGMENTS: usize = 16;
+/// Most segments that a look leaves; beyond, the smaller ones are read into one by each thread.
+pub(super) const MOST_SEGMENTS: usize = 16;
 /// Files whose names say that they are no text, so that they need not be read to know it.
 const NO_TEXT: [&str; 24] = [
     "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
@@ -92,7 +93,7 @@ pub(super) fn refresh(
         state.forget(file);
     }
     let mut due = plan.due;
-    let mut again = state.thin(MOST_SEGMENTS);
+    let mut again = state.thin(MOST_SEGMENTS - MOST_THREADS);
     if state.bytes() < limits.bytes / 10 * 9 {
         // For what was left out there is room by now.
         let left_out = state
@@ -139,19 +140,15 @@ pub(super) fn refresh(
             .collect();
         readers
             .into_iter()
-            .filter_map(|reader| reader.join().ok())
+            .map(|reader| reader.join().unwrap_or_else(|fault| resume_unwind(fault)))
             .collect()
     });
     if quit.is_cancelled() {
         return took;
     }
     let mut now = known.write().unwrap_or_else(PoisonError::into_inner);
-    for (segment, mut entries) in read {
-        let number = now.state.next_segment();
-        for (_, entry) in &mut entries {
-            entry.segment = number;
-        }
-        now.state.take_segment(number, segment, entries);
+    for (segment, entries) in read {
+        now.state.take_segment(segment, entries);
     }
     took
 }
@@ -173,7 +170,10 @@ impl Plan {
                 *there = true;
             }
             let entry = state.entry(file);
-            entry.is_none_or(|entry| entry.stamp != found.stamp)
+            // That a file can be read again changes neither its size nor its time.
+            entry.is_none_or(|entry| {
+                entry.stamp != found.stamp || entry.status == Status::Unreadable
+            })
         };
         let due = files
             .into_iter()
@@ -239,8 +239,12 @@ fn read_some(
                     let before = budget.bytes.fetch_add(more, Ordering::Relaxed);
                     before + more < budget.limits.bytes
                 };
-                let (passages, whole) = segment.read(&mut spellings, file, has_room);
-                let status = if whole { Status::Text } else { Status::LeftOut };
+                let (passages, extent) = segment.read(&mut spellings, file, has_room);
+                let status = match extent {
+                    Extent::Whole => Status::Text,
+                    Extent::Cut => Status::Cut,
+                    Extent::NoRoom => Status::LeftOut,
+                };
                 (status, passages)
             }
             Err(status) => (status, (0, 0)),
@@ -288,4 +292,47 @@ pub(super) fn read(
         return Err(Status::Binary);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_read_is_tried_again_though_nothing_changed() {
+        let mut state = State::default();
+        let statuses = [
+            Status::Text,
+            Status::Binary,
+            Status::TooBig,
+            Status::Unreadable,
+            Status::LeftOut,
+            Status::Cut,
+        ];
+        let stamp = Stamp {
+            bytes: 7,
+            changed: None,
+        };
+        let path = |status: &Status| PathBuf::from(format!("{status:?}"));
+        let entries = statuses.iter().map(|status| {
+            let entry = Entry {
+                path: path(status),
+                stamp,
+                status: *status,
+                kind: Kind::of("a.rs"),
+                segment: 0,
+                passages: (0, 0),
+            };
+            (state.number_for(&entry.path), entry)
+        });
+        let entries = entries.collect();
+        state.take_segment(Segment::default(), entries);
+        let files = statuses.iter().map(|status| walk::Found {
+            path: path(status),
+            stamp,
+        });
+        let plan = Plan::new(&state, files.collect());
+        assert_eq!(plan.due, [(path(&Status::Unreadable), stamp)]);
+        assert_eq!(plan.gone, [0; 0]);
+    }
 }

@@ -4,6 +4,7 @@
 use std::{collections::HashMap, thread};
 
 use super::{
+    deal::dealt,
     kind::Kind,
     segment::{PLAIN, Segment},
     state::State,
@@ -19,8 +20,9 @@ const SHORTEST: f32 = 40.0;
 const FILE_SHARE: f32 = 0.35;
 /// How much a passage is worth that has few of the words, beside one that has all.
 const FLOOR: f32 = 0.35;
-/// From so many passages on, more than one thread looks at them.
+/// From so many passages on, more than one thread looks at them, and how many do at most.
 const MANY: usize = 100_000;
+const MOST_THREADS: usize = 4;
 /// How near a word comes that is spelt nearly as the one asked for.
 const MISSPELT: f32 = 0.7;
 /// How near another word comes that stands for the very same.
@@ -271,7 +273,7 @@ pub(super) fn candidates(
 ) -> Vec<Candidate> {
     let most_possible: f32 = sought.iter().map(|one| one.worth).sum::<f32>();
     let most_possible = (most_possible * (K1 + 1.0)).max(f32::MIN_POSITIVE);
-    let of_segment = |number: usize, segment: &Segment| {
+    let of_segment = |number: usize, segment: &&Segment| {
         let sums = Sums::of(state, number, segment, sought);
         let mut candidates = Vec::new();
         for (at, sum) in sums
@@ -303,26 +305,14 @@ pub(super) fn candidates(
         candidates
     };
     let segments: Vec<&Segment> = state.segments().collect();
-    let few = state.live_passages() < MANY || segments.len() < 2;
-    let mut candidates: Vec<Candidate> = if few {
-        let all = segments.into_iter().enumerate();
-        all.flat_map(|(number, segment)| of_segment(number, segment))
-            .collect()
-    } else {
-        // A file has all its passages in one segment, so that each can be looked at for itself.
-        thread::scope(|scope| {
-            let of_segment = &of_segment;
-            let all: Vec<_> = segments
-                .into_iter()
-                .enumerate()
-                .map(|(number, segment)| scope.spawn(move || of_segment(number, segment)))
-                .collect();
-            all.into_iter()
-                .filter_map(|one| one.join().ok())
-                .flatten()
-                .collect()
-        })
+    let threads = match state.live_passages() {
+        0..MANY => 1,
+        _ => thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MOST_THREADS),
     };
+    // A file has all its passages in one segment, so that each can be looked at for itself.
+    let mut candidates = dealt(&segments, threads, of_segment);
     let better = |a: &Candidate, b: &Candidate| {
         let by_place = || state.place(*a).cmp(&state.place(*b));
         b.score.total_cmp(&a.score).then_with(by_place)

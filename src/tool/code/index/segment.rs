@@ -44,6 +44,16 @@ pub(super) struct Text<'a> {
     pub(super) prose: bool,
 }
 
+/// How much of a file was read in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Whole,
+    /// All lines that are looked at of any file; it has more.
+    Cut,
+    /// As much as there was room for.
+    NoRoom,
+}
+
 /// A piece of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Passage {
@@ -100,19 +110,22 @@ impl Segment {
             .map(|(text, term)| (&**text, term.letters))
     }
 
-    /// Reads a file in; gives the range of its passages, and whether that is all of it. Who calls is asked
+    /// Reads a file in; gives the range of its passages, and how much of it they are. Who calls is asked
     /// after each passage whether there is room for more, and told how many bytes it took.
     pub(super) fn read(
         &mut self,
         spellings: &mut Spellings,
         file: Text<'_>,
         mut has_room: impl FnMut(usize) -> bool,
-    ) -> ((u32, u32), bool) {
+    ) -> ((u32, u32), Extent) {
         let start = self.passages.len() as u32;
         let mut bytes = self.bytes();
         let mut text = file.text.lines();
         let lines: Vec<&str> = text.by_ref().take(MOST_LINES).collect();
-        let mut whole = text.next().is_none();
+        let mut extent = match text.next() {
+            None => Extent::Whole,
+            Some(_) => Extent::Cut,
+        };
         let marks = shape::marks(&lines, file.prose);
         let of_path = self.path_terms(spellings, file.path);
         let mut pieces = pieces(&marks);
@@ -127,7 +140,7 @@ impl Segment {
         let mut room = true;
         for piece in pieces {
             if !room || self.passages.len() >= MOST_PASSAGES {
-                whole = false;
+                extent = Extent::NoRoom;
                 break;
             }
             self.take(spellings, file.number, &lines, &marks, &piece, &of_path);
@@ -135,7 +148,7 @@ impl Segment {
             room = has_room(now - bytes);
             bytes = now;
         }
-        ((start, self.passages.len() as u32), whole)
+        ((start, self.passages.len() as u32), extent)
     }
 
     fn take(
@@ -364,8 +377,8 @@ mod tests {
             taken += more;
             taken < 100_000
         };
-        let (passages, whole) = segment.read(&mut Spellings::default(), file, has_room);
-        assert!(!whole && passages.1 > 10, "{passages:?}");
+        let (passages, extent) = segment.read(&mut Spellings::default(), file, has_room);
+        assert!(extent == Extent::NoRoom && passages.1 > 10, "{passages:?}");
         assert!(segment.bytes() < 120_000, "{}", segment.bytes());
         assert_eq!(segment.bytes(), taken);
 
@@ -374,8 +387,8 @@ mod tests {
             text: &lines,
             ..file
         };
-        let (_, whole) = Segment::default().read(&mut Spellings::default(), file, |_| true);
-        assert!(!whole, "too many lines");
+        let (_, extent) = Segment::default().read(&mut Spellings::default(), file, |_| true);
+        assert_eq!(extent, Extent::Cut, "too many lines");
     }
 
     #[test]

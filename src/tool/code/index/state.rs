@@ -1,7 +1,8 @@
 //! What is known of a project: its files, as they were when they were read, and their passages.
 
 use std::{
-    collections::HashMap,
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -28,6 +29,8 @@ pub(super) enum Status {
     Unreadable,
     /// There was no room for it, or not for all of it.
     LeftOut,
+    /// It is longer than what is looked at of any file.
+    Cut,
 }
 
 /// A file as it was read.
@@ -37,7 +40,7 @@ pub(super) struct Entry {
     pub(super) stamp: Stamp,
     pub(super) status: Status,
     pub(super) kind: Kind,
-    /// The number of its segment, which is never given twice.
+    /// The number of its segment, which is never given twice; 0 if it has no passages.
     pub(super) segment: u32,
     /// Its passages there.
     pub(super) passages: (u32, u32),
@@ -53,7 +56,7 @@ pub(super) struct State {
     /// Which passages are a file's as it is now, by segment, and how many are not.
     alive: Vec<Vec<bool>>,
     dead: Vec<usize>,
-    next_segment: u32,
+    last_segment: u32,
     live: usize,
     live_words: u64,
 }
@@ -77,36 +80,29 @@ impl State {
         self.by_path.get(path).copied()
     }
 
-    /// The number of the next segment.
-    pub(super) fn next_segment(&mut self) -> u32 {
-        self.next_segment += 1;
-        self.next_segment
-    }
-
-    /// Takes in a segment and the files that were read into it.
-    pub(super) fn take_segment(
-        &mut self,
-        number: u32,
-        segment: Segment,
-        entries: Vec<(u32, Entry)>,
-    ) {
-        self.alive.push(vec![true; segment.passages.len()]);
-        self.segments.push((number, segment));
-        self.dead.push(0);
-        for (file, entry) in entries {
+    /// Takes in a segment and the files that were read into it. One without passages is not kept, as of a
+    /// look that found nothing but binary files.
+    pub(super) fn take_segment(&mut self, segment: Segment, entries: Vec<(u32, Entry)>) {
+        self.last_segment += 1;
+        let number = self.last_segment;
+        for (file, mut entry) in entries {
             self.bury(file);
-            if let Some((_, segment)) = self.segments.last() {
-                let (from, to) = entry.passages;
-                let passages = segment
-                    .passages
-                    .get(from as usize..to as usize)
-                    .unwrap_or(&[]);
-                self.live += passages.len();
-                self.live_words += passages.iter().map(|one| u64::from(one.words)).sum::<u64>();
-            }
+            let (from, to) = entry.passages;
+            let passages = segment
+                .passages
+                .get(from as usize..to as usize)
+                .unwrap_or(&[]);
+            entry.segment = if passages.is_empty() { 0 } else { number };
+            self.live += passages.len();
+            self.live_words += passages.iter().map(|one| u64::from(one.words)).sum::<u64>();
             if let Some(slot) = self.files.get_mut(file as usize) {
                 *slot = Some(entry);
             }
+        }
+        if !segment.passages.is_empty() {
+            self.alive.push(vec![true; segment.passages.len()]);
+            self.dead.push(0);
+            self.segments.push((number, segment));
         }
     }
 
@@ -142,24 +138,21 @@ impl State {
         alive.unwrap_or_default().fill(false);
     }
 
-    /// Drops segments of which most is dead, and the smaller of too many; gives the files that
-    /// have to be read again for that.
+    /// Drops segments of which most is dead, and of too many all but the larger half of so many; gives the
+    /// files that have to be read again for that.
     pub(super) fn thin(&mut self, most: usize) -> Vec<u32> {
-        let mut sizes: Vec<usize> = self
-            .segments
-            .iter()
-            .map(|(_, one)| one.passages.len())
-            .collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        let least = match self.segments.len() > most {
-            true => sizes.get(most / 2).copied().unwrap_or(0),
-            false => 0,
-        };
+        let mut small: HashSet<u32> = HashSet::new();
+        if self.segments.len() > most {
+            // Of equals the older ones stay.
+            let mut by_size: Vec<&(u32, Segment)> = self.segments.iter().collect();
+            by_size.sort_by_key(|(_, one)| Reverse(one.passages.len()));
+            small.extend(by_size.iter().skip(most / 2).map(|(number, _)| *number));
+        }
         let mut dropped = Vec::new();
         let mut at = 0;
         while at < self.segments.len() {
-            let size = self.segments[at].1.passages.len();
-            if self.dead[at] * 2 > size || size < least {
+            let (number, segment) = &self.segments[at];
+            if self.dead[at] * 2 > segment.passages.len() || small.contains(number) {
                 dropped.push(self.segments.remove(at).0);
                 self.dead.remove(at);
                 self.alive.remove(at);

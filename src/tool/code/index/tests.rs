@@ -244,6 +244,22 @@ fn what_is_not_there_is_told() {
 }
 
 #[test]
+fn an_empty_file_is_no_answer() {
+    let tree = Tree::of(&[("src/gateway.rs", ""), ("src/blank.rs", "\n\n")]);
+    let want = "src/gateway.rs (empty file)\n\n\
+                all 1 place shown; 2 files searched; \
+                the best place has 0 % of what was asked, not `gateway`";
+    assert_eq!(tree.ask("where is the gateway"), want);
+    let blank = tree.ask("what is blank");
+    assert!(blank.contains("the best place has 0 %"), "{blank}");
+    tree.write("src/desk.rs", b"fn of_the_gateway() {}\n");
+    let text = tree.ask("where is the gateway");
+    assert!(text.starts_with("src/desk.rs (lines 1–1 of 1)"), "{text}");
+    assert!(text.contains("src/gateway.rs (empty file)"), "{text}");
+    assert!(text.contains("has 100 % of what was asked"), "{text}");
+}
+
+#[test]
 fn changes_are_seen() {
     let tree = Tree::of(&[("a.rs", "fn first() {}\n"), ("b.rs", "fn second() {}\n")]);
     assert_eq!(tree.files("first"), ["a.rs"]);
@@ -421,7 +437,30 @@ fn a_call_that_is_stopped_goes_without_the_index() {
     let known = tree.index.ready(&stopped, Duration::from_secs(60));
     assert!(known.is_none());
     drop(known);
-    assert_eq!(tree.files("cookie"), ["a.rs"], "the reading went on");
+    assert_eq!(tree.files("cookie"), ["a.rs"], "the next one has it");
+}
+
+#[test]
+fn a_call_that_is_stopped_while_it_reads_shows_what_it_has() {
+    let tree = Tree::within(
+        &[
+            ("a.rs", "fn cookie() {}\n"),
+            ("b.rs", "fn cookie() {}\n"),
+            ("cookie.rs", "fn cookie() {}\n"),
+        ],
+        CodeSearchSettings::default(),
+        Duration::from_secs(3_600),
+    );
+    assert_eq!(tree.files("the cookie"), ["cookie.rs", "a.rs", "b.rs"]);
+    let stopped = CancellationToken::new();
+    stopped.cancel();
+    let wanted = json!({"query": "the cookie", "mode": "words"});
+    let want = "cookie.rs (lines 1–1 of 1): cookie\n\
+                cookie.rs:1: fn cookie() {}\n\n\
+                the best 1 place; 3 files searched; \
+                the best place has 100 % of what was asked; \
+                stopped at the deadline: there may be better places";
+    assert_eq!(tree.search(wanted, &stopped), want);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, io, path::PathBuf};
 
-use super::{ProjectRoot, cannot_open, outside};
+use super::{ProjectRoot, cannot_open, kept_back, outside};
 use crate::tool::{ToolError, text::shown_path};
 
 /// Most folders that are made for one file.
@@ -44,6 +44,7 @@ impl ProjectRoot {
             }
             match folder.join(&part).canonicalize() {
                 Ok(next) if !next.starts_with(&self.canonical) => return Err(outside(&shown)),
+                Ok(next) if self.keeps_back(&next) => return Err(kept_back(&shown)),
                 Ok(next) if next.is_dir() => folder = next,
                 Ok(next) => {
                     return Err(ToolError::Tell(format!(

@@ -15,7 +15,7 @@ struct Tree {
 fn tree() -> Tree {
     let outer = tempfile::tempdir().unwrap();
     let project = outer.path().join("project");
-    for folder in ["src/deep", "docs", "app/[id]"] {
+    for folder in ["src/deep", "docs", "app/[id]", ".git", "lib/.GIT/x"] {
         fs::create_dir_all(project.join(folder)).unwrap();
     }
     for file in [
@@ -23,6 +23,10 @@ fn tree() -> Tree {
         "src/deep/Config.toml",
         "docs/notes.md",
         "app/[id]/page.tsx",
+        ".env",
+        ".git/config",
+        "lib/.GIT/x/y",
+        "docs/.hg",
     ] {
         fs::write(project.join(file), "text\n").unwrap();
     }
@@ -38,6 +42,7 @@ fn tree() -> Tree {
     link("loop_b", "loop_a");
     link("loop_a", "loop_b");
     link("nowhere", "dangling");
+    link(".git", "link_to_git");
     let fifo = Command::new("mkfifo")
         .arg(project.join("pipe"))
         .status()
@@ -89,6 +94,8 @@ fn what_lies_inside_is_found() {
             "src/deep/Config.toml",
         ),
         ("brackets", "app/[id]/page.tsx", "app/[id]/page.tsx"),
+        ("hidden", ".env", ".env"),
+        ("out of git's own", ".git/../src/lib.rs", "src/lib.rs"),
     ] {
         let path = tree
             .root
@@ -104,7 +111,15 @@ fn what_lies_outside_or_is_odd_is_refused() {
     let tree = tree();
     let beside = format!("{}-beside/x", tree.root.path().display());
     let out = "lies outside of the project folder";
+    let kept = "belongs to version control";
     for (name, wanted, says) in [
+        ("git's own", ".git", kept),
+        ("a file of git's own", "./.git/config", kept),
+        ("nothing there, and no hint", ".git/confg", kept),
+        ("in any case, further below", "lib/.GIT/x/y", kept),
+        ("a file in its place", "docs/.hg", kept),
+        ("a link to it", "link_to_git/config", kept),
+        ("a link to it, nothing there", "link_to_git/confg", kept),
         ("dots", "..", out),
         ("dots to a file", "../secret.txt", out),
         ("dots in the middle", "src/../../secret.txt", out),

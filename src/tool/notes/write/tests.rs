@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{NotesSettings, conformance},
+    tool::{NotesSettings, RootError, conformance},
 };
 
 fn folder() -> TempDir {
@@ -73,6 +73,12 @@ fn only_a_folder_opened_for_it_is_written_to() {
     assert!(NoteWrite::new(of_project.into()).is_none());
     let read_only = Notes::open(&folder.path().join("notes"), Some(&project), settings).unwrap();
     assert!(NoteWrite::new(read_only.into()).is_none());
+    symlink(".", folder.path().join("same")).unwrap();
+    for path in [".", "same", "notes/..", ".."] {
+        let error = Notes::open_to_write(path.as_ref(), Some(&project), settings).unwrap_err();
+        assert_eq!(error, RootError::HoldsProject { path: path.into() });
+        assert!(Notes::open(path.as_ref(), Some(&project), settings).is_ok());
+    }
     let spec = tool(&folder).spec().clone();
     assert_eq!(
         (spec.effect, spec.approval),

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Tree, pipe, within_reason};
-use crate::tool::CodeSearchSettings;
+use crate::tool::{CodeSearchSettings, code::index::refresh::MOST_SEGMENTS};
 
 const MIB: usize = 1024 * 1024;
 
@@ -145,4 +145,69 @@ fn of_more_rules_than_people_write_no_folder_is_shown() {
     let shown = ["a", "b", "c"].map(|folder| text.contains(&format!("{folder}/x.rs:1")));
     assert_eq!(shown.iter().filter(|shown| **shown).count(), 2, "{text}");
     assert!(text.contains("skipped: 1 unreadable"), "{text}");
+}
+
+#[test]
+fn below_rules_that_cannot_be_known_nothing_is_shown() {
+    let rules = |lines: usize| "# a comment, which is a rule all the same\n".repeat(lines);
+    // Too long by itself; and as much as is read, so that nothing is left for the folder's own.
+    for (above, beside, own) in [(30_000, 0, 0), (24_000, 24_000, 5_000)] {
+        let tree = Tree::of(&[("sub/a.rs", "cookie\n"), ("sub/deep/b.rs", "cookie\n")]);
+        let ask = || {
+            let wanted = json!({"query": "cookie", "mode": "literal", "path": "sub"});
+            tree.search(wanted, &CancellationToken::new())
+        };
+        assert!(ask().contains("sub/a.rs:1"), "{above} {beside} {own}");
+        for (path, lines) in [
+            (".gitignore", above),
+            (".ignore", beside),
+            ("sub/.gitignore", own),
+        ] {
+            tree.write(path, rules(lines).as_bytes());
+        }
+        let text = ask();
+        assert!(!text.contains(".rs"), "{text}");
+        assert!(text.contains("unreadable"), "{text}");
+    }
+}
+
+#[test]
+fn however_often_files_change_the_parts_of_the_index_are_few() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    let parts = |tree: &Tree| tree.index.held().state.segments().count();
+    for round in 0..20 {
+        tree.write("b.bin", &vec![0; round + 1]);
+        tree.ask("the cookie");
+    }
+    assert_eq!(parts(&tree), 1, "what has no text is no part");
+    for round in 0..60 {
+        tree.write(&format!("c{round}.rs"), b"fn cookie() {}\n");
+        tree.ask("the cookie");
+        assert!(parts(&tree) <= MOST_SEGMENTS, "{round}: {}", parts(&tree));
+    }
+    let text = tree.ask("the cookie");
+    assert!(text.contains("; 61 files searched; "), "{text}");
+}
+
+#[test]
+fn a_file_of_too_many_lines_is_read_once_and_told() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    tree.write(
+        "long.txt",
+        format!("cookie{}", "\n".repeat(500_001)).as_bytes(),
+    );
+    let part = |tree: &Tree| {
+        let known = tree.index.held();
+        let long = known
+            .state
+            .number_of(&tree.path("long.txt").canonicalize().unwrap());
+        known.state.entry(long.unwrap()).unwrap().segment
+    };
+    tree.ask("the cookie");
+    let first = part(&tree);
+    let text = tree.ask("the cookie");
+    assert_eq!(part(&tree), first, "read anew");
+    assert!(text.contains("long.txt (lines 1–"), "{text}");
+    let told = "1 file beyond the index: look there with `literal`";
+    assert!(text.ends_with(told), "{text}");
 }

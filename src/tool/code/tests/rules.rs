@@ -1,0 +1,189 @@
+//! What files of rules, hidden names and repositories leave out of searches.
+
+use super::*;
+
+#[test]
+fn what_git_ignores_is_left_out() {
+    let files = [
+        (".gitignore", "*.log\n/target/\n!keep.log\n"),
+        ("a.rs", "hit"),
+        ("x.log", "hit"),
+        ("keep.log", "hit"),
+        ("target/t.rs", "hit"),
+        ("sub/.gitignore", "only_here.rs\n"),
+        ("sub/only_here.rs", "hit"),
+        ("sub/target/t.rs", "hit"),
+        ("sub/y.log", "hit"),
+        ("only_here.rs", "hit"),
+        (".ignore", "noise/\n"),
+        ("noise/n.rs", "hit"),
+        (".hidden/h.rs", "hit"),
+        (".env", "hit"),
+    ];
+    let all = vec!["a.rs", "keep.log", "only_here.rs", "sub/target/t.rs"];
+    let tree = Tree::of(&files);
+    for (name, path, want) in [
+        ("the whole project", None, all.clone()),
+        (
+            "a folder: rules above it hold",
+            Some("sub"),
+            vec!["sub/target/t.rs"],
+        ),
+        (
+            "an ignored folder that was asked for",
+            Some("target"),
+            vec!["target/t.rs"],
+        ),
+        (
+            "a hidden folder that was asked for",
+            Some(".hidden"),
+            vec![".hidden/h.rs"],
+        ),
+        (
+            "one file",
+            Some("sub/only_here.rs"),
+            vec!["sub/only_here.rs"],
+        ),
+        (
+            "a glob does not lift the rules",
+            Some("**/*.log"),
+            vec!["keep.log"],
+        ),
+    ] {
+        let text = tree.search(json!({"query": "hit", "path": path}));
+        assert_eq!(found(&text), want, "{name}: {text}");
+    }
+    fs::create_dir(tree.path(".git")).unwrap();
+    assert_eq!(
+        found(&tree.search(json!({"query": "hit"}))),
+        all,
+        "in a repository"
+    );
+}
+
+#[test]
+fn what_nearer_rules_take_back_is_searched() {
+    let tree = Tree::of(&[
+        (".gitignore", "*.log\n"),
+        ("sub/.gitignore", "\u{feff}!keep.log\n!.shown\n[\n"),
+        ("sub/keep.log", "hit"),
+        ("sub/other.log", "hit"),
+        ("sub/.shown/a.rs", "hit"),
+        ("sub/deep/keep.log", "hit"),
+    ]);
+    let want = ["sub/.shown/a.rs", "sub/deep/keep.log", "sub/keep.log"];
+    for path in [".", "sub"] {
+        let text = tree.search(json!({"query": "hit", "path": path}));
+        assert_eq!(found(&text), want, "{path}: {text}");
+    }
+}
+
+/// Projects take back what they ignore by rules that hidden names fit too.
+#[test]
+fn hidden_names_are_let_in_by_rules_on_hidden_names_alone() {
+    let tree = Tree::of(&[
+        ("a.rs", "hit"),
+        ("sub/b.rs", "hit"),
+        (".env", "hit"),
+        (".venv/c.py", "hit"),
+        (".github/ci.yml", "hit"),
+        (".github/.secret", "hit"),
+        (".git/config", "hit"),
+        (".git/hooks/pre-push.sample", "hit"),
+        ("sub/.git", "hit"),
+        ("sub/.hg/hgrc", "hit"),
+        ("sub/.svn/x.rs", "hit"),
+        ("sub/.jj/x.rs", "hit"),
+    ]);
+    let seen = ["a.rs", "sub/b.rs"];
+    let github = [".github/ci.yml", "a.rs", "sub/b.rs"];
+    let all = [
+        ".env",
+        ".github/.secret",
+        ".github/ci.yml",
+        ".venv/c.py",
+        "a.rs",
+        "sub/b.rs",
+    ];
+    for (rules, want) in [
+        ("*.log\n!*/\n", &seen[..]),
+        ("*\n!*.*\n!*/\n", &seen),
+        ("!*\n!**/*\n!/*/\n", &seen),
+        ("!.git\n!.git/**\n!.git/config\n!.hg/\n", &seen),
+        ("!/.github/\n", &github),
+        ("!*/\n!**/.github\n", &github),
+        ("!.*\n!.git/\n", &all),
+    ] {
+        tree.write(".gitignore", rules.as_bytes());
+        let text = tree.search(json!({"query": "hit"}));
+        let mut got = found(&text);
+        got.sort_unstable();
+        assert_eq!(got, want, "{rules:?}: {text}");
+    }
+    for path in [".git", ".git/config", "sub/.git", "sub/.hg"] {
+        let stop = CancellationToken::new();
+        let wanted = json!({"query": "hit", "path": path});
+        let refused = tree.try_search(tree.folder.path().to_owned(), wanted, &stop);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("version control"), "{path}: {refused}");
+    }
+    let text = tree.search(json!({"query": "hit", "path": "**/.git/**"}));
+    assert!(found(&text).is_empty(), "{text}");
+}
+
+/// What cannot be known may forbid anything.
+#[test]
+fn where_rules_cannot_be_known_nothing_is_searched() {
+    let tree = Tree::of(&[("a.txt", "hit"), ("sub/b.txt", "hit"), ("sub/c.txt", "hit")]);
+    let rules = tree.path("sub/.gitignore");
+    let link = |to: &str| symlink(to, &rules).unwrap();
+    let searched = |name: &str, path: &str, want: &[&str], ends: &str| {
+        let text = tree.search(json!({"query": "hit", "path": path}));
+        assert_eq!(found(&text), want, "{name}: {text}");
+        assert!(text.ends_with(ends), "{name}: {text}");
+    };
+    link(".gitignore");
+    searched("a loop", ".", &["a.txt"], "skipped: 1 unreadable");
+    searched("where it begins", "sub", &[], "skipped: 1 unreadable");
+    fs::remove_file(&rules).unwrap();
+    if cfg!(target_os = "linux") {
+        link("/proc/self/mem");
+        searched("a fault", ".", &["a.txt"], "skipped: 1 unreadable");
+        fs::remove_file(&rules).unwrap();
+    }
+    let costly = |at| format!("x{at}?[a-z]*[a-z]*[a-z]*{{foo,bar,baz}}\n");
+    let costly: String = (0..6_000).map(costly).collect();
+    fs::write(&rules, costly).unwrap();
+    searched(
+        "too much together",
+        ".",
+        &["a.txt"],
+        "skipped: 1 unreadable",
+    );
+    fs::remove_file(&rules).unwrap();
+    // No file of rules is none, and so is a folder of its name.
+    fs::create_dir(&rules).unwrap();
+    symlink("nowhere", tree.path("sub/.ignore")).unwrap();
+    searched(
+        "none",
+        "sub",
+        &["sub/b.txt", "sub/c.txt"],
+        "searched in `sub`",
+    );
+}
+
+#[test]
+fn a_project_inside_a_repository_obeys_its_rules_but_none_above() {
+    let tree = Tree::of(&[
+        (".gitignore", "*\n"),
+        ("repo/.git/HEAD", ""),
+        ("repo/.gitignore", "dist/\n"),
+        ("repo/web/a.ts", "hit"),
+        ("repo/web/dist/a.js", "hit"),
+    ]);
+    let stop = CancellationToken::new();
+    let text = tree
+        .try_search(tree.path("repo/web"), json!({"query": "hit"}), &stop)
+        .unwrap();
+    assert_eq!(found(&text), ["a.ts"], "{text}");
+}
