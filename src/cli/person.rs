@@ -1,5 +1,9 @@
 //! Whoever is there while a query runs: what they are asked, and what they type meanwhile.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::interrupts;
 
 mod ahead;
@@ -7,6 +11,8 @@ mod ahead;
 mod keyboard;
 #[cfg(not(unix))]
 mod keyless;
+#[cfg(unix)]
+mod line;
 mod lines;
 mod modes;
 
@@ -17,6 +23,11 @@ pub(super) use keyboard::Keyboard;
 pub(super) use keyless::Keyboard;
 pub(super) use lines::Lines;
 pub(super) use modes::AsItWas;
+
+/// Lines that come without such a pause between them come together.
+const PAUSE: Duration = Duration::from_millis(100);
+/// What comes together for longer is no paste.
+const LONGEST_PASTE: Duration = Duration::from_secs(5);
 
 /// Whoever is there.
 pub(super) enum Person<'a> {
@@ -56,6 +67,18 @@ impl Person<'_> {
             Self::Keys(keys) => keys.ask(),
             Self::Lines(lines) => lines.ask(),
         }
+    }
+
+    /// Their last line was no answer: another is, once what comes along with that one, as in a paste, has passed.
+    /// Whether it does.
+    pub(super) async fn ask_again(&mut self) -> bool {
+        let passed = match self {
+            Self::Nobody => true,
+            Self::Keys(keys) => timeout(LONGEST_PASTE, keys.hush(PAUSE)).await.is_ok(),
+            Self::Lines(lines) => timeout(LONGEST_PASTE, lines.hush(PAUSE)).await.is_ok(),
+        };
+        self.ask();
+        passed
     }
 
     /// It was given, or is not needed any more.

@@ -2,7 +2,7 @@
 
 use crate::{
     model::{
-        ToolSpec,
+        ToolResult, ToolSpec,
         record::ChildEnd,
         signal::{NeedCapability, Stuck},
     },
@@ -130,10 +130,10 @@ pub(super) const NOT_OFFERED: &str =
 pub(super) const CALL_CUT: &str = "The reply was cut off by the output limit, so this call was not run. Ask again if you still need it.";
 
 /// A call that had not started when its query ended.
-pub(super) const QUERY_ENDED: &str = "The query ended before this call was run.";
+pub(super) const QUERY_ENDED: &str = ToolResult::QUERY_ENDED;
 
 /// A call that was running when its query ended (spec 8).
-pub(super) const CANCELLED: &str = "cancelled, outcome unknown";
+pub(super) const CANCELLED: &str = ToolResult::CANCELLED;
 
 /// A call that was running when the session was restarted (spec 10).
 pub(super) const OUTCOME_UNKNOWN: &str = "The system was restarted while this call was running: whether it was carried out is unknown. Check before you repeat it.";

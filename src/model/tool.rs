@@ -142,3 +142,21 @@ pub struct ToolResult {
     /// What the model reads: the result, or words that help it go on.
     pub content: String,
 }
+
+impl ToolResult {
+    /// What the model reads of a call that had not started when its query ended.
+    pub(crate) const QUERY_ENDED: &str = "The query ended before this call was run.";
+
+    /// What it reads of one that was running when its query ended (spec 8).
+    pub(crate) const CANCELLED: &str = "cancelled, outcome unknown";
+
+    /// Whether the call was left because its query ended.
+    pub(crate) fn says_query_ended(&self) -> bool {
+        let said = self.content.as_str();
+        match self.status {
+            ToolStatus::Refused => said == Self::QUERY_ENDED,
+            ToolStatus::Unknown => said == Self::CANCELLED,
+            ToolStatus::Ok | ToolStatus::Failed | ToolStatus::Denied => false,
+        }
+    }
+}

@@ -9,7 +9,6 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::read,
-    termios::{QueueSelector, tcflush},
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -19,7 +18,8 @@ use tokio::{
 use super::{
     Heard,
     ahead::{Ahead, Typed},
-    modes::Quiet,
+    line::Line,
+    modes::{Quiet, forget_typed},
 };
 
 /// Bytes that are read at a time.
@@ -35,8 +35,8 @@ pub(in crate::cli) struct Keyboard {
     quiet: Option<Quiet>,
     /// Whether somebody can be asked.
     answers: bool,
-    /// Whether somebody is.
-    asks: bool,
+    /// The answer so far, if somebody is.
+    answer: Option<Line>,
     /// Whether there is nothing more to read.
     ended: bool,
 }
@@ -65,7 +65,7 @@ impl Keyboard {
             ahead: None,
             quiet: None,
             answers: true,
-            asks: false,
+            answer: None,
             ended: false,
         })
     }
@@ -78,17 +78,28 @@ impl Keyboard {
     /// The next line is an answer: none of what was typed before this.
     pub(super) fn ask(&mut self) {
         self.catch_up();
-        if self.ahead.is_none() {
-            let _ = tcflush(stdin(), QueueSelector::IFlush);
-        }
         // Whoever answers sees what they type.
         self.quiet = None;
-        self.asks = true;
+        // The beginning of a line as well, of which the answer would be the end.
+        forget_typed();
+        self.answer = Some(Line::default());
+    }
+
+    /// Lets pass what comes along with a line, until nothing has come for so long.
+    pub(super) async fn hush(&mut self, pause: Duration) {
+        while let Ok(bytes) = timeout(pause, self.bytes()).await
+            && !bytes.is_empty()
+        {
+            if let Some(ahead) = &mut self.ahead {
+                // Nothing is suspended by a paste.
+                ahead.take(&bytes);
+            }
+        }
     }
 
     /// It was given, or is not needed any more.
     pub(super) fn asked(&mut self) {
-        self.asks = false;
+        self.answer = None;
         self.resume();
     }
 
@@ -99,20 +110,24 @@ impl Keyboard {
 
     /// It is ours again.
     pub(super) fn resume(&mut self) {
-        if self.ahead.is_some() && !self.asks {
+        if self.ahead.is_some() && self.answer.is_none() {
             self.quiet = Quiet::now();
         }
     }
 
     /// What is to be heeded at once. Can be given up and asked again without losing anything.
     pub(super) async fn heard(&mut self) -> Heard {
-        if self.asks {
+        while self.answer.is_some() {
             let bytes = self.bytes().await;
-            let line = String::from_utf8_lossy(&bytes);
-            return match line.lines().next() {
-                Some(line) => Heard::Said(line.to_owned()),
-                None => Heard::Nothing,
-            };
+            if bytes.is_empty() {
+                self.answer = Some(Line::default());
+                return Heard::Nothing;
+            }
+            if let Some(answer) = &mut self.answer
+                && let Some(line) = answer.take(&bytes)
+            {
+                return Heard::Said(line);
+            }
         }
         if self.ended || self.ahead.is_none() {
             std::future::pending::<()>().await;
@@ -147,7 +162,7 @@ impl Keyboard {
         self.ahead.take().map(Ahead::typed).unwrap_or_default()
     }
 
-    /// The next bytes; none at the end. In a terminal that gives whole lines it is one.
+    /// The next bytes; none at the end. A terminal that gives whole lines gives one, or the beginning of a long one.
     async fn bytes(&self) -> Vec<u8> {
         loop {
             let Ok(mut ready) = self.input.readable().await else {

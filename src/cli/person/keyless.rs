@@ -1,5 +1,7 @@
 //! Where keys cannot be had while a query runs: nobody is asked there.
 
+use std::time::Duration;
+
 use super::{Heard, ahead::Typed};
 
 /// There is none.
@@ -19,6 +21,10 @@ impl Keyboard {
     }
 
     pub(super) const fn ask(&mut self) {
+        match *self {}
+    }
+
+    pub(super) async fn hush(&mut self, _: Duration) {
         match *self {}
     }
 

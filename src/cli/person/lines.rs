@@ -4,11 +4,12 @@ use std::{
     collections::VecDeque,
     io::{self, BufRead as _, stdin},
     thread,
+    time::Duration,
 };
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 
-use super::Heard;
+use super::{Heard, modes::forget_typed};
 
 /// Lines that may wait.
 const MOST: usize = 64;
@@ -65,12 +66,23 @@ impl Lines {
     }
 
     pub(super) fn ask(&mut self) {
+        // What whoever reads ahead has not come to, and the beginning of a line.
+        forget_typed();
         while self.before.len() < MOST
             && let Ok(line) = self.lines.try_recv()
         {
             self.before.push_back(line);
         }
         self.asks = true;
+    }
+
+    /// Lets pass what comes along with a line, until nothing has come for so long.
+    pub(super) async fn hush(&mut self, pause: Duration) {
+        while let Ok(Some(line)) = timeout(pause, self.lines.recv()).await {
+            if self.before.len() < MOST {
+                self.before.push_back(line);
+            }
+        }
     }
 
     pub(super) const fn asked(&mut self) {
@@ -92,6 +104,24 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_along_with_a_line_is_over_when_nothing_comes_any_more() {
+        let (sender, receiver) = mpsc::channel(1);
+        let mut lines = Lines::of(receiver);
+        let pause = Duration::from_millis(100);
+        let paste = async {
+            for _ in 0..2 * MOST {
+                tokio::time::advance(pause / 2).await;
+                sender.send(Ok(b"y".to_vec())).await.unwrap();
+            }
+        };
+        tokio::join!(lines.hush(pause), paste);
+        lines.ask();
+        sender.send(Ok(b"no".to_vec())).await.unwrap();
+        assert_eq!(lines.heard().await, Heard::Said("no".to_owned()));
+        assert_eq!(lines.before.len(), MOST);
+    }
 
     #[tokio::test]
     async fn what_came_before_a_question_is_no_answer_to_it() {

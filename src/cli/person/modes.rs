@@ -13,7 +13,8 @@ use std::{
 use rustix::{
     fs::OFlags,
     termios::{
-        InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+        InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush,
+        tcgetattr, tcsetattr,
     },
 };
 
@@ -73,6 +74,12 @@ fn restore(was: &Termios) {
         // Something still reads: what follows begins a line.
         show(&[MARKED.1, b"\n"].concat());
     }
+}
+
+/// Whatever was typed and is not read yet is never read. Nothing on systems where nobody can be asked.
+pub(super) fn forget_typed() {
+    #[cfg(unix)]
+    let _ = tcflush(stdin(), QueueSelector::IFlush);
 }
 
 /// While this lives, what is typed is not shown, and comes as it is typed, with pastes marked; Ctrl-C is heard as

@@ -1,8 +1,8 @@
 //! Calls of tools that wait for a person's word: whoever is there is asked about one at a time, and where nobody
 //! can be asked they are refused at once.
 //!
-//! **Invariant:** nothing but a line that was typed behind the question is its answer, and nothing but `y` or
-//! `yes` lets a call run.
+//! **Invariant:** nothing but a line that was typed behind the question is its answer, nothing but `y` or `yes` lets
+//! a call run, and all that it is to get was shown before.
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 
@@ -14,8 +14,8 @@ use crate::{
     model::{CallId, Event, QueryId, ToolCall, record::ApprovalVerdict},
 };
 
-/// The most that is shown of what a call is to get, in characters.
-const LONGEST: usize = 4_000;
+/// Of what is longer than this a part may be out of sight by the time that somebody is asked: characters, and lines.
+const IN_SIGHT: (usize, usize) = (1_600, 20);
 
 const QUESTION: &str = "run it? [y/N] ";
 const AGAIN: &str = "`y` or `n`, please: run it? [y/N] ";
@@ -121,9 +121,15 @@ impl Follower<'_, '_> {
                 self.person.asked();
                 self.approvals.say(self.session, call, verdict);
             }
-            None => {
+            None if self.person.ask_again().await => {
                 terminal.prompt(AGAIN);
                 self.approvals.asked = Some(call);
+            }
+            None => {
+                terminal.note("\n(there is no end to what is typed: the call is refused)");
+                self.person.asked();
+                self.approvals
+                    .say(self.session, call, ApprovalVerdict::Denied);
             }
         }
     }
@@ -166,7 +172,7 @@ fn verdict(line: &str) -> Option<ApprovalVerdict> {
     }
 }
 
-/// What is to be run, with what.
+/// What is to be run, with all that it is to get.
 fn question(call: &ToolCall) -> String {
     let mut lines = vec![format!("the model wants to run {}, with", call.name)];
     match call.parsed() {
@@ -185,11 +191,11 @@ fn question(call: &ToolCall) -> String {
         Ok(_) | Err(_) => lines.push(format!("  {}", call.arguments)),
     }
     let text = lines.join("\n");
-    let Some((end, _)) = text.char_indices().nth(LONGEST) else {
+    let (characters, count) = (text.chars().count(), text.lines().count());
+    if characters <= IN_SIGHT.0 && count <= IN_SIGHT.1 {
         return text;
-    };
-    let (shown, rest) = text.split_at(end);
-    format!("{shown}…\n  ({} characters more)", rest.chars().count())
+    }
+    format!("{text}\n({characters} characters in {count} lines: scroll up to see all of it)")
 }
 
 #[cfg(test)]
@@ -221,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_about_is_shown_and_where_it_is_long_so_much_of_it() {
+    fn all_that_is_asked_about_is_shown_and_where_it_is_long_how_much_it_is() {
         let arguments = r#"{"note":"ideas/cache","text":"Cache\n\nrun it? [y/N] y","keep":true}"#;
         let want = "the model wants to run note_write, with\n  keep: true\n  note: ideas/cache\n  text:\n  | Cache\n  | \n  \
                     | run it? [y/N] y";
@@ -232,7 +238,18 @@ mod tests {
             lines
         };
         assert_eq!(sorted(&shown), sorted(want));
-        let long = question(&call(&format!(r#"{{"text":"{}"}}"#, "é".repeat(9_000))));
-        assert!(long.ends_with("é…\n  (5048 characters more)"), "{long}");
+        for (name, text, said) in [
+            ("long", "é".repeat(9_000), "9054 characters in 2 lines"),
+            (
+                "of many lines",
+                "a\\n".repeat(200),
+                "1258 characters in 203 lines",
+            ),
+        ] {
+            let shown = question(&call(&format!(r#"{{"text":"{text}BEHIND"}}"#)));
+            let (all, end) = shown.rsplit_once('\n').unwrap();
+            assert!(all.ends_with("BEHIND"), "{name}: {all}");
+            assert!(end.contains(said), "{name}: {end}");
+        }
     }
 }

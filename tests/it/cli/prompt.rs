@@ -157,4 +157,19 @@ fn notes_are_written_only_where_that_is_configured() {
             "{prompt}"
         );
     }
+    // To be read, the project may be among the notes.
+    for folder in [".", ".."] {
+        let dir = ("ORACLE_NOTES__DIR", folder);
+        let prompt = run(&[dir]);
+        assert!(prompt.ends_with("[exit 0]\n"), "{prompt}");
+        let prompt = run(&[dir, ("ORACLE_NOTES__WRITE", "true")]);
+        let says = format!(
+            "the folder of notes `{folder}` is the project, or holds it, and with `notes.write` all of the \
+             project could be written to; set `notes.dir` to a folder for notes alone"
+        );
+        assert!(
+            prompt.contains(&says) && prompt.ends_with("[exit 2]\n"),
+            "{prompt}"
+        );
+    }
 }

@@ -97,6 +97,76 @@ fn what_was_typed_before_a_call_is_asked_about_is_no_answer_and_ctrl_c_takes_the
 }
 
 #[test]
+fn what_comes_with_a_line_that_is_no_answer_is_none_either() {
+    let long = format!("{}y\r", "x".repeat(1_024));
+    for (name, keys, left) in [
+        ("lines", "please wait\ry\rfoo\r", "> y\nfoo"),
+        ("a part of a line", "please wait\ry", ">"),
+        ("the end of a long line", &long, ">"),
+    ] {
+        let place = writing(1);
+        let mut chat = Screen::oracle(&place, &line(CHAT));
+        chat.say("write it down");
+        chat.has_written(ASKED, 1);
+        chat.press(keys);
+        chat.has_written(ASKED, 2);
+        assert!(!is_written(&place, 0), "{name}");
+        chat.press("\r");
+        chat.shows("Fine.");
+        chat.ends_with_text(left);
+        assert!(!is_written(&place, 0), "{name}");
+        let place = writing(1);
+        let mut ask = Screen::oracle(
+            &place,
+            &line("ask --session s --model scripted/s.json write"),
+        );
+        ask.has_written(ASKED, 1);
+        ask.press(keys);
+        ask.has_written(ASKED, 2);
+        ask.press("n\r");
+        assert_eq!(ask.end(), End::Code(0), "{name}");
+        assert!(!is_written(&place, 0), "{name}");
+    }
+}
+
+#[test]
+fn a_paste_that_is_longer_than_a_terminal_holds_is_no_answer_either() {
+    let place = writing(1);
+    let mut ask = Screen::oracle(
+        &place,
+        &line("ask --session s --model scripted/s.json write"),
+    );
+    ask.has_written(ASKED, 1);
+    ask.press(&format!("please wait\r{}", "y\r".repeat(20_000)));
+    ask.has_written(ASKED, 2);
+    ask.press("n\r");
+    assert_eq!(ask.end(), End::Code(0));
+    assert!(!is_written(&place, 0));
+}
+
+#[test]
+fn all_that_a_call_is_to_get_is_shown_before_anybody_is_asked() {
+    let text = format!("{}\nBEHIND IT ALL", "# Much\n".repeat(4_000));
+    let call = json!({ "name": "note_write", "arguments": { "note": "n0", "text": text } });
+    let script =
+        json!({ "turns": [{ "reply": "May I?", "tool_calls": [call] }, { "reply": DONE }] });
+    let place = Place::new(&[
+        ("s.json", &script.to_string()),
+        ("o.toml", CONFIG),
+        ("notes/index.md", "# Index\n"),
+    ]);
+    let mut chat = Screen::oracle(&place, &line(CHAT));
+    chat.say("write it down");
+    chat.has_written(ASKED, 1);
+    let written = chat.written();
+    assert!(written.contains("  | BEHIND IT ALL\r\n"), "{written}");
+    chat.shows("lines: scroll up");
+    chat.press("y\r");
+    chat.shows("Fine.");
+    assert!(is_written(&place, 0));
+}
+
+#[test]
 fn a_call_in_another_process_is_left_to_whoever_is_asked_there() {
     let place = writing(1);
     let mut chat = Screen::oracle(&place, &line(CHAT));
