@@ -37,14 +37,15 @@ mod source;
 mod stuck;
 mod term;
 mod toolbox;
+mod uses;
 mod words;
 
-use answer::{Case, Means};
+use answer::Case;
 use conversation::Conversation;
 use evidence::Evidence;
-use interest::Interest;
 use question::Question;
 use rank::Ranking;
+use stuck::Means;
 use toolbox::Toolbox;
 
 /// The provider's name and the model's.
@@ -85,7 +86,8 @@ fn reply(request: &Request) -> Reply {
     let mut question = Question::read(&conversation.question, &conversation.added, previous);
     let mut evidence = Evidence::read(conversation.readable());
     question.understand(&evidence.read_as);
-    evidence.take_in_notes(&question.terms, question.interest == Interest::Notes);
+    evidence.take_in_notes(&question.terms, question.interest);
+    evidence.take_in_lines(&question.terms);
     let ranking = Ranking::of(&evidence, &question.terms);
     let offered: &[ToolSpec] = match request.tool_choice {
         ToolChoice::Auto => &request.tools,
@@ -108,11 +110,7 @@ fn reply(request: &Request) -> Reply {
             )
         }
         None => {
-            let means = if tools.can_search() {
-                Means::Tools
-            } else {
-                Means::None
-            };
+            let means = Means::of(request, &conversation.asked);
             let case = Case {
                 conversation: &conversation,
                 question: &question,

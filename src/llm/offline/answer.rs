@@ -5,21 +5,24 @@
 
 use super::{
     conversation::Conversation,
-    evidence::{Evidence, Judged},
-    interest::Interest,
-    lexicon::Chat,
-    protocol::{Percent, Stand, inert, shortened, signal},
+    evidence::Evidence,
+    interest::{Change, Interest},
+    protocol::{Percent, Stand, inert, inert_path, shortened, signal},
     question::{Kind, Question},
-    quote::{place, quote},
+    quote::{in_sentence, place, quote},
     rank::{About, Passage, Ranking},
     source::FileKind,
-    stuck,
+    stuck::{self, Means},
     term::{Term, TermSet},
 };
 
 mod deed;
+mod gaps;
 mod history;
+mod misread;
 mod overview;
+mod talk;
+mod uses;
 
 /// Most passages quoted, of all files and of one.
 const MOST_QUOTED: usize = 4;
@@ -44,13 +47,6 @@ pub(super) struct Case<'a> {
     pub(super) means: Means,
 }
 
-/// Whether there was anything to search with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Means {
-    Tools,
-    None,
-}
-
 /// The whole text of the reply, signal included.
 pub(super) fn compose(case: &Case<'_>) -> String {
     let terms = &case.question.terms;
@@ -62,16 +58,25 @@ pub(super) fn compose(case: &Case<'_>) -> String {
         .cloned()
         .collect();
     let quoted = select(&quotable, terms, case.question.is_of_changes);
-    let (body, stand, confidence) = match (case.question.kind, quoted.is_empty()) {
-        (Kind::Chat(chat), _) => chatter(chat),
+    let (body, stand, confidence) = match (case.question.kind, told_of_history(case)) {
+        (Kind::Chat(chat), _) => talk::chatter(chat),
         (Kind::Deed, _) => deed::compose(case, &quoted),
-        (Kind::Lookup, _) if tells_history(case) => history::compose(case, &quoted),
-        (Kind::Lookup, _) if overview::is_known(case) => overview::compose(case),
-        (Kind::Lookup, true) if is_wordless(case) => wordless(),
-        (Kind::Lookup, true) => stuck::compose(case),
-        (Kind::Lookup, false) => found(case, &quoted),
+        (Kind::Lookup, Some(change)) => history::compose(case, change, &quoted),
+        (Kind::Lookup, None) => looked_up(case, &quoted),
     };
     format!("{body}\n\n{}", signal(&stand, confidence))
+}
+
+fn looked_up(case: &Case<'_>, quoted: &[&Passage]) -> Said {
+    if let Some(said) = uses::compose(case) {
+        return said;
+    }
+    match quoted {
+        _ if overview::is_known(case) => overview::compose(case),
+        [] if is_wordless(case) => talk::wordless(),
+        [] => stuck::compose(case),
+        quoted => found(case, quoted),
+    }
 }
 
 /// What is said, how that stands, and how sure that is.
@@ -82,42 +87,12 @@ fn is_wordless(case: &Case<'_>) -> bool {
     case.question.interest == Interest::Places && case.question.terms.is_empty()
 }
 
-fn tells_history(case: &Case<'_>) -> bool {
-    matches!(case.question.interest, Interest::History(_))
-        && !case.evidence.history.commits.is_empty()
-}
-
-fn chatter(chat: Chat) -> Said {
-    let text = match chat {
-        Chat::Identity => {
-            "I am Oracle's offline model. I look things up in your files and quote what I find, with \
-             its place. Ask me where something is, or what is said about it; for explanations and \
-             changes, configure a model."
-        }
-        Chat::Thanks => "You are welcome.",
-        Chat::Farewell => "Goodbye.",
-        Chat::Greeting => "Hello! What shall I look up for you?",
-        Chat::Acknowledgement => "All right. What shall I look up next?",
-    };
-    let stand = Stand::Sufficient {
-        sources_found: 0,
-        source_types: vec![],
-    };
-    (text.to_owned(), stand, Percent(90))
-}
-
-fn wordless() -> Said {
-    let text = "The question names nothing that I could look for. Name a file, a function, the \
-                text of an error or a topic.";
-    let missing = "a word to look for: the question has none of its own".to_owned();
-    (
-        text.to_owned(),
-        Stand::Partial {
-            missing,
-            caveat: None,
-        },
-        Percent(60),
-    )
+/// Which change a history tells that was asked for one.
+fn told_of_history(case: &Case<'_>) -> Option<Change> {
+    match case.question.interest {
+        Interest::History(change) if !case.evidence.history.commits.is_empty() => Some(change),
+        _ => None,
+    }
 }
 
 fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
@@ -129,13 +104,9 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
         Some(what) => format!("I found {what} about it. {lead}"),
         None => lead,
     };
-    let lead = misread(case) + &lead;
-    let says = |best: &&Passage| best.terms.of(terms).any(Term::is_saying);
-    let gaps = match &case.evidence.judged {
-        _ if quoted.first().is_some_and(says) => None,
-        Some(judged) => judged_gaps(judged),
-        None => gaps(terms, case.ranking.found, quoted),
-    };
+    let misread = quoted.first().map(|best| misread::told(case, best));
+    let lead = misread.unwrap_or_default() + &lead;
+    let gaps = gaps::of(case, quoted);
     let note = gaps
         .as_ref()
         .map(|gaps| format!(" Missing: {gaps}."))
@@ -151,7 +122,7 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
             (body, stand, sureness(needed, quoted))
         }
         Some(missing) => {
-            let share = 35 * needed.and(together(quoted)).len() / needed.len().max(1);
+            let share = 35 * needed.and(gaps::together(quoted)).len() / needed.len().max(1);
             let caveat =
                 Some("these are quotes found by their words, not an explanation".to_owned());
             (
@@ -178,36 +149,24 @@ fn sureness(needed: TermSet, quoted: &[&Passage]) -> Percent {
     Percent(55 + together + defined)
 }
 
-/// Which words were taken for others.
-fn misread(case: &Case<'_>) -> String {
-    let mut told: Vec<String> = Vec::new();
-    for (word, read_as) in &case.evidence.read_as {
-        let word = shortened(&inert(word), 60);
-        let read_as = shortened(&inert(read_as), 60);
-        let one = format!("“{word}” as “{read_as}…”");
-        if !told.contains(&one) {
-            told.push(one);
-        }
-    }
-    match told.is_empty() {
-        true => String::new(),
-        false => format!("I read {}. ", told.join(", ")),
-    }
-}
-
 /// What a question asked for besides the files, and what was not there.
 fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<&'static str> {
     match case.question.interest {
         Interest::History(_) => Some("no commit"),
-        Interest::Notes if quoted.iter().all(|passage| !passage.is_note) => Some("no note"),
-        Interest::Places | Interest::Notes | Interest::Overview => None,
+        Interest::Settled if quoted.iter().all(|passage| !passage.is_note) => Some("no note"),
+        Interest::Places
+        | Interest::Uses
+        | Interest::Notes
+        | Interest::Settled
+        | Interest::Overview => None,
     }
 }
 
 fn leading(best: &Passage) -> String {
+    let place = in_sentence(&place(best));
     let place = match &best.record {
-        Some(record) => format!("{} ({})", place(best), inert(record)),
-        None => place(best),
+        Some(record) => format!("{place} ({})", inert(record)),
+        None => place,
     };
     match &best.about {
         Some(About::Definition(name)) => {
@@ -219,56 +178,6 @@ fn leading(best: &Passage) -> String {
         }
         None => format!("The closest match is in {place}."),
     }
-}
-
-/// The same, as a search judged it that knows how common each word is and what else it is called.
-fn judged_gaps(judged: &Judged) -> Option<String> {
-    let words: Vec<String> = judged
-        .lacking
-        .iter()
-        .map(|word| format!("“{}”", shortened(&inert(word), 60)))
-        .collect();
-    (judged.covered < ENOUGH_COVERED).then(|| match words.is_empty() {
-        true => "much of what was asked".to_owned(),
-        false => format!("{} not found with the rest", words.join(", ")),
-    })
-}
-
-/// What the question asks for and the quotes do not have, in words. Words that are all somewhere
-/// but far from one another are a gap too, if they are more than a third: such places have little to
-/// do with the question.
-fn gaps(terms: &[Term], found: TermSet, quoted: &[&Passage]) -> Option<String> {
-    let needed = TermSet::needed(terms);
-    let cited = quoted
-        .iter()
-        .fold(TermSet::default(), |set, p| set.or(p.all_terms()));
-    let apart = needed.and(found).minus(together(quoted));
-    let scattered = apart.len() * 3 > needed.len() || !apart.minus(cited).is_empty();
-    let nowhere = unfound(terms, found).map(|words| format!("{words} found nowhere"));
-    let apart = scattered.then(|| {
-        format!(
-            "{} only in other files than the rest",
-            names(apart.of(terms))
-        )
-    });
-    let gaps: Vec<String> = [nowhere, apart].into_iter().flatten().collect();
-    (!gaps.is_empty()).then(|| gaps.join("; "))
-}
-
-/// What the quotes of the best file have.
-fn together(quoted: &[&Passage]) -> TermSet {
-    let best = quoted.first().map(|best| best.path.as_str());
-    let of_it = quoted
-        .iter()
-        .filter(|passage| Some(passage.path.as_str()) == best);
-    of_it.fold(TermSet::default(), |set, passage| {
-        set.or(passage.all_terms())
-    })
-}
-
-fn unfound(terms: &[Term], found: TermSet) -> Option<String> {
-    let missing = TermSet::needed(terms).minus(found);
-    (!missing.is_empty()).then(|| names(missing.of(terms)))
 }
 
 /// Terms as they may stand in a sentence.
@@ -285,20 +194,16 @@ fn places(case: &Case<'_>, quoted: &[&Passage]) -> String {
         .iter()
         .map(|passage| quote(passage, case.evidence))
         .collect();
+    let mut named: Vec<&str> = quoted.iter().map(|passage| &*passage.path).collect();
     let mut elsewhere: Vec<String> = Vec::new();
     for passage in &case.ranking.passages {
-        let known = quoted.iter().any(|q| q.path == passage.path)
-            || elsewhere.iter().any(|place| {
-                let path = place
-                    .rsplit_once(':')
-                    .map_or(place.as_str(), |(path, _)| path);
-                path == passage.path || *place == passage.path
-            });
-        if !known && elsewhere.len() < MOST_ELSEWHERE {
-            elsewhere.push(match passage.hit {
-                0 => passage.path.clone(),
-                hit => format!("{}:{hit}", passage.path),
-            });
+        if elsewhere.len() < MOST_ELSEWHERE && !named.contains(&&*passage.path) {
+            named.push(&passage.path);
+            let path = inert_path(&passage.path);
+            elsewhere.push(in_sentence(&match passage.hit {
+                0 => path,
+                hit => format!("{path}:{hit}"),
+            }));
         }
     }
     if !elsewhere.is_empty() {
@@ -330,8 +235,8 @@ fn source_types(quoted: &[&Passage]) -> Vec<&'static str> {
         .collect()
 }
 
-/// What to quote for a question, which may be one of changes: the best passage, those that add words of the question, and what is nearly as
-/// good as the best.
+/// What to quote for a question, which may be one of changes: the best passage, those that add words of
+/// the question, and what is nearly as good as the best.
 pub(super) fn select<'a>(
     passages: &'a [Passage],
     terms: &[Term],

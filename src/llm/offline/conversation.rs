@@ -4,8 +4,6 @@
 //! Reads messages only. Earlier queries are there as the question before this one, nothing more:
 //! their results may be out of date. Pure.
 
-use std::ops::Range;
-
 use super::{protocol::is_stuck, question::names_something};
 use crate::model::{Message, Role, ToolCall, ToolResult, ToolStatus};
 
@@ -68,18 +66,10 @@ pub(super) struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     pub(super) fn read(messages: &'a [impl AsRef<Message>]) -> Self {
-        // What a summary reports can be looked up again; nobody asks for it.
-        let messages = messages.iter().map(AsRef::as_ref);
-        let messages: Vec<&Message> = messages.filter(|one| !one.is_summary()).collect();
-        let query = query_start(&messages);
-        let own = &messages[query.end..];
-        let text = |range: Range<usize>| {
-            messages[range]
-                .iter()
-                .flat_map(|message| message.texts())
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
+        let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
+        let question = question(&messages);
+        let own = &messages[question.map_or(0, |at| at + 1)..];
+        let text = |message: &Message| message.texts().collect::<Vec<_>>().join("\n");
         let results: Vec<&ToolResult> = own.iter().flat_map(|message| message.results()).collect();
         let replies = || own.iter().filter(|message| message.role == Role::Assistant);
         let asked = replies()
@@ -91,16 +81,17 @@ impl<'a> Conversation<'a> {
                     .find(|result| result.call == call.id)
                     .copied(),
             });
-        let added = own.iter().filter(|message| message.role == Role::User);
-        let before = &messages[..query.start];
-        let mut earlier = (0..before.len())
+        let added = own.iter().filter(|message| is_said(message));
+        let before = &messages[..question.unwrap_or_default()];
+        let mut earlier = before
+            .iter()
             .rev()
-            .filter(|&at| before[at].role == Role::User)
-            .map(|at| text(at..at + 1))
+            .filter(|message| is_said(message))
+            .map(|message| text(message))
             .take(MOST_EARLIER);
         let previous = earlier.find(|text| names_something(text));
         Self {
-            question: text(query.clone()),
+            question: question.map_or_else(String::new, |at| text(messages[at])),
             added: added.flat_map(|message| message.texts()).collect(),
             previous,
             asked: asked.collect(),
@@ -130,36 +121,32 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The user messages of the question. A user message opens a query if it opens the conversation or
-/// follows a reply that ended the query before; else it was added to the query at hand.
-fn query_start(messages: &[&Message]) -> Range<usize> {
-    let is_user = |at: &usize| messages[*at].role == Role::User;
-    let Some(start) = (0..messages.len())
-        .filter(is_user)
-        .rfind(|&at| opens(&messages[..at]))
-    else {
-        // No question at all: whatever is there counts as work on an empty one.
-        return 0..0;
-    };
-    let end = (start..messages.len())
-        .find(|at| !is_user(at))
-        .unwrap_or(messages.len());
-    start..end
+/// Whether a person said it. What a summary reports can be looked up again; nobody asks for it.
+fn is_said(message: &Message) -> bool {
+    message.role == Role::User && !message.is_summary()
 }
 
+/// Where the question is, if there is one: whatever is there else counts as work on an empty one.
+fn question(messages: &[&Message]) -> Option<usize> {
+    let mut said = (0..messages.len()).rev();
+    said.find(|&at| is_said(messages[at]) && opens(&messages[..at]))
+}
+
+/// Whether what a person says behind these opens a query; else it is added to the query at hand.
 fn opens(before: &[&Message]) -> bool {
-    let Some(last) = before.last() else {
+    // Where the first of a run opens one, it had no reply when it was taken back, and the next opens another.
+    let run = before.iter().rev().take_while(|one| is_said(one)).count();
+    let Some((last, earlier)) = before[..before.len() - run].split_last() else {
         return true;
     };
     match last.role {
         Role::System => true,
+        // A summary stands for all before a query, or for turns of the query at hand.
+        Role::User => !earlier.iter().any(|one| is_said(one)),
         // Guidance leaves the history with its query, so what follows it belongs to the same one.
-        Role::Guidance | Role::User => false,
+        Role::Guidance => false,
         Role::Assistant => last.calls().next().is_none() && !wants_another_turn(last),
-        // The calls of a query that was cancelled are answered as unknown.
-        Role::Tool => last
-            .results()
-            .any(|result| result.status == ToolStatus::Unknown),
+        Role::Tool => last.results().any(ToolResult::says_query_ended),
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! Results are text, and are read leniently: `path:line: text` for matches, `path-line- text` for
 //! what stands around them, a `path (lines a–b of N)` header (or a path alone on its line) with
-//! `n: text` lines under it. What fits none of these is passed over. A result is data, whatever it
-//! says. Pure.
+//! `n: text` lines under it. What fits none of these is passed over. Of tools whose results are known
+//! (`own`), a path is taken as it stands, whatever is in it. A result is data, whatever it says. Pure.
 
 use std::collections::BTreeMap;
 
 use super::{
-    source::Lines,
+    interest::Interest,
+    source::{Lines, enclosing},
     term::{Term, TermSet},
     words::Line,
 };
@@ -16,11 +17,14 @@ use crate::model::ToolCall;
 
 mod history;
 mod notes;
+mod own;
 
 pub(super) use history::{Commit, History};
 
 /// Longest path that is taken for one, in bytes.
 const LONGEST_PATH: usize = 512;
+/// What the paths of notes begin with that lie outside of the project.
+const ELSEWHERE: &str = "notes:";
 
 /// Lines of files, by path. A file that was only named has no lines.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -70,12 +74,17 @@ impl Evidence {
     pub(super) fn read<'a>(results: impl Iterator<Item = (&'a ToolCall, &'a str)>) -> Self {
         let mut evidence = Self::default();
         for (call, content) in results {
-            evidence.take_result(path_argument(call), content);
-            if is_ranked(call) {
-                evidence.take_places(content);
+            let is_own = own::is_own(call);
+            match is_own {
+                true => evidence.take_own(own::path_argument(call), content),
+                false => evidence.take_result(path_argument(call), content),
             }
-            evidence.noted.extend(notes::sections(content));
-            evidence.history.take(content);
+            if is_ranked(call) {
+                evidence.take_places(content, is_own);
+                evidence.take_words(content);
+            }
+            evidence.noted.extend(notes::sections(content, is_own));
+            evidence.history.take(call, content);
             if evidence.folders.is_empty() {
                 evidence.folders = folders(content);
             }
@@ -83,25 +92,59 @@ impl Evidence {
         evidence
     }
 
-    /// Puts sections of notes among the places: first records that were asked for, the others last.
-    pub(super) fn take_in_notes(&mut self, terms: &[Term], are_wanted: bool) {
+    /// Puts sections of notes among the places: first what was asked for, the others last.
+    pub(super) fn take_in_notes(&mut self, terms: &[Term], interest: Interest) {
         let needed = TermSet::needed(terms);
-        let has_some = |place: &Place| {
-            if needed.is_empty() {
-                return true;
-            }
-            let said = Line::new(&place.has.join(" "));
-            !TermSet::of_line(terms, &said).and(needed).is_empty()
+        let had =
+            |place: &Place| TermSet::of_line(terms, &Line::new(&place.has.join(" "))).and(needed);
+        let lacking = |place: &Place| -> Vec<String> {
+            let missing = needed.minus(had(place));
+            missing.of(terms).map(|term| term.shown.clone()).collect()
+        };
+        // No note has less than nothing of a question without words.
+        let share = |place: &Place| {
+            let has = had(place).len();
+            (has * 100).checked_div(needed.len()).unwrap_or(100)
+        };
+        let of_files = self.judged.as_ref().map_or(0, |judged| judged.covered);
+        let is_wanted = |place: &Place| match interest {
+            Interest::Settled => place.record.is_some() && share(place) > 0,
+            Interest::Notes => share(place) > 0 && share(place) >= of_files,
+            Interest::Places => place.path.starts_with(ELSEWHERE) && share(place) > of_files,
+            Interest::Uses | Interest::History(_) | Interest::Overview => false,
         };
         let (first, last): (Vec<Place>, Vec<Place>) = std::mem::take(&mut self.noted)
             .into_iter()
-            .partition(|place| are_wanted && place.record.is_some() && has_some(place));
-        if !first.is_empty() {
-            // That was said of another place.
-            self.judged = None;
+            .partition(is_wanted);
+        if let Some(best) = first.first() {
+            // What the search of files said is of another place.
+            self.judged = Some(Judged {
+                covered: share(best),
+                lacking: lacking(best),
+            });
         }
         let files = std::mem::take(&mut self.places);
         self.places = first.into_iter().chain(files).chain(last).collect();
+    }
+
+    /// Puts the lines of files that the question names before all other places.
+    pub(super) fn take_in_lines(&mut self, terms: &[Term]) {
+        let named = terms.iter().filter_map(|term| Some((term, term.line()?)));
+        let places = named.flat_map(|(term, line)| {
+            let files = self.files.iter();
+            files
+                .filter(move |(path, lines)| term.is_path_of(path) && lines.contains_key(&line))
+                .map(move |(path, lines)| Place {
+                    path: path.clone(),
+                    lines: enclosing(path, lines, line),
+                    within: Vec::new(),
+                    marked: vec![line],
+                    record: None,
+                    has: Vec::new(),
+                })
+        });
+        let places: Vec<Place> = places.collect();
+        self.places.splice(0..0, places);
     }
 
     fn take_result(&mut self, asked_path: Option<String>, content: &str) {
@@ -122,8 +165,30 @@ impl Evidence {
         self.take_lines_before_their_match(content);
     }
 
-    /// The places of a ranked search, and what its last line says of words.
-    fn take_places(&mut self, content: &str) {
+    /// The same of a result that has a block of lines for each file.
+    fn take_own(&mut self, asked_path: Option<String>, content: &str) {
+        for block in own::blocks(content) {
+            let Some(path) = own::path_of(&block) else {
+                self.take_result(asked_path.clone(), &block.join("\n"));
+                continue;
+            };
+            let path = path.to_owned();
+            let lines = self.files.entry(path.clone()).or_default();
+            for line in block {
+                let told = own::line_of(line, &path).map(|(_, at, text)| (at, text));
+                if let Some((at, text)) = told.or_else(|| numbered(line)) {
+                    lines.insert(at, text.to_owned());
+                }
+            }
+        }
+    }
+
+    /// The places of a ranked search.
+    fn take_places(&mut self, content: &str, is_own: bool) {
+        if is_own {
+            self.places.extend(own::places(content));
+            return;
+        }
         for line in content.lines() {
             if let Some(place) = place(line) {
                 self.places.push(place);
@@ -135,6 +200,10 @@ impl Evidence {
                 last.marked.push(at);
             }
         }
+    }
+
+    /// What the last line of a ranked search says of words.
+    fn take_words(&mut self, content: &str) {
         for note in content.lines().last().unwrap_or("").split("; ") {
             if let Some((word, read_as)) = note.split_once(" read as ") {
                 self.read_as.push((unquoted(word), unquoted(read_as)));
@@ -190,25 +259,9 @@ fn is_ranked(call: &ToolCall) -> bool {
     mode.unwrap_or(false)
 }
 
-/// `path (lines a–b of N): name > name`.
+/// The same, of a path that is likely one.
 fn place(line: &str) -> Option<Place> {
-    let (path, rest) = line.split_once(" (lines ")?;
-    let (lines, names) = rest.split_once(')')?;
-    let (first, behind) = lines.split_once('–')?;
-    let last = behind.split(' ').next()?;
-    let names = names.strip_prefix(": ").unwrap_or("");
-    plausible(path).then_some(Place {
-        path: path.to_owned(),
-        lines: (line_number(first)?, line_number(last)?),
-        within: names
-            .split(" > ")
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect(),
-        marked: Vec::new(),
-        record: None,
-        has: Vec::new(),
-    })
+    own::place(line).filter(|place| plausible(&place.path))
 }
 
 /// The folders that a map begins with: under its first line, up to a blank one.

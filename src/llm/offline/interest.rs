@@ -1,7 +1,8 @@
-//! Where a question is to be looked up besides the files: in the history, in notes, or in no single
-//! place because it is about the whole.
+//! Where a question is to be looked up besides the files: in the history, in notes, where a name is used, or
+//! in no single place because it is about the whole.
 //!
-//! By the words of the question, in the four languages that searches know. Pure.
+//! By the words of the question, in the four languages that searches know. What is spelt as a name is
+//! one: "where is Decision defined?" is not about what was decided. Pure.
 
 use super::lexicon::holds;
 
@@ -10,8 +11,12 @@ use super::lexicon::holds;
 pub(super) enum Interest {
     /// Places that say it.
     Places,
-    /// What was noted, decided or agreed.
+    /// Where a name is used.
+    Uses,
+    /// What was noted.
     Notes,
+    /// What was decided or agreed.
+    Settled,
     /// Who changed something, when and why.
     History(Change),
     /// What the project is and how it is laid out.
@@ -26,26 +31,50 @@ pub(super) enum Change {
 }
 
 impl Interest {
-    /// Of a question in lower case.
-    pub(super) fn of(lower: &str) -> Self {
-        let words: Vec<&str> = lower
-            .split(|c: char| !c.is_alphanumeric())
+    /// Of a question as it was put, without its quotations.
+    pub(super) fn of(question: &str) -> Self {
+        let words: Vec<String> = question
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|word| !word.is_empty())
+            .enumerate()
+            .map(|(at, word)| match at > 0 && is_name(word) {
+                true => NAME.to_owned(),
+                false => word.to_lowercase(),
+            })
             .collect();
         let said = format!(" {} ", words.join(" "));
+        let any = |list: &str| words.iter().any(|word| holds(list, word));
         if let Some(change) = change_in(&words, &said) {
             Self::History(change)
         } else if has_phrase(&said, OVERVIEW) {
             Self::Overview
-        } else if words
-            .iter()
-            .any(|word| holds(NOTES, word) || is_settled(word))
-        {
+        } else if has_phrase(&said, USERS) || (any(WHERE) && any(USED)) {
+            Self::Uses
+        } else if any(SETTLED) {
+            Self::Settled
+        } else if any(RECORDS) || (has_phrase(&said, NOTES) && !said.contains(" release notes ")) {
             Self::Notes
         } else {
             Self::Places
         }
     }
+}
+
+/// What stands for a name, which no list of words has.
+const NAME: &str = "·";
+
+/// Whether a word inside a question is spelt as names are and its English word is one of ours: nouns of
+/// other languages may begin with a capital.
+pub(super) fn is_name(word: &str) -> bool {
+    let mut letters = word.chars();
+    letters.next().is_some_and(char::is_uppercase)
+        && letters.any(char::is_lowercase)
+        && holds(ENGLISH_NOUNS, &word.to_lowercase())
+}
+
+/// Whether the word only says where something was written down.
+pub(super) fn is_noted(word: &str) -> bool {
+    holds(RECORDED, word)
 }
 
 /// Whether the word only says that something was changed, so that it is in no message by itself.
@@ -65,10 +94,10 @@ pub(super) fn is_settled(word: &str) -> bool {
     holds(SETTLED, word)
 }
 
-fn change_in(words: &[&str], said: &str) -> Option<Change> {
+fn change_in(words: &[String], said: &str) -> Option<Change> {
     let any = |list: &str| words.iter().any(|word| holds(list, word));
     // "When is it removed?" asks how it works; "when was it?" what happened.
-    let did = words.contains(&"did");
+    let did = words.iter().any(|word| word == "did");
     let begun = any(BEGUN) || (did && any(TO_BEGIN));
     let changed = any(CHANGED) || (did && any(TO_CHANGE));
     let asks = has_phrase(said, ASKING) && (begun || changed);
@@ -153,8 +182,39 @@ const WHOLE: &str = "\
     start begin explain describe summarise summarize projekt projekts überblick aufgebaut projet \
     proyecto estructura ensemble vue short brief quick";
 
+/// What asks who uses something.
+const USERS: &str = "\
+    who calls | what calls | who uses | what uses | which function calls | which functions call | which code \
+    calls | which code uses | which files use | which file uses | callers of | callers | usages of | usage of | \
+    uses of | users of | references to | call sites | who references | what references | who imports | what \
+    imports | which files import | what depends on | wer ruft | wer benutzt | wer verwendet | wer nutzt | qui \
+    appelle | qui utilise | quién llama | quién usa | quién utiliza";
+
+/// The same, in two words.
+const WHERE: &str = "where wo où dónde";
+const USED: &str = "\
+    used called referenced imported instantiated invoked verwendet benutzt aufgerufen genutzt utilisé utilisée \
+    appelé appelée usa utiliza llama";
+
+/// What asks for what was written down.
 const NOTES: &str = "\
-    note notes noted adr adrs rationale diary notiz notizen nota notas";
+    my notes | our notes | the notes | these notes | in notes | notes on | notes about | notes say | notes from | note \
+    on | note about | was noted | i noted | we noted | notizen | notiz | mes notes | nos notes | les notes | notes sur | \
+    mis notas | nuestras notas | las notas | notas sobre | why do we | why did we | why don t we | why are we | \
+    warum verwenden wir | warum benutzen wir | warum nutzen wir | warum haben wir | pourquoi utilisons | pourquoi avons | \
+    por qué usamos | por qué tenemos";
+
+/// The words of it that say no more.
+const RECORDED: &str = "note notes noted notiz notizen nota notas";
+
+/// What is written down to be found again.
+const RECORDS: &str = "adr adrs rationale diary";
+
+/// English words of these lists that may as well be names of types.
+const ENGLISH_NOUNS: &str = "\
+    note notes adr rationale diary decision decisions meeting meetings overview commit commits history change \
+    changes project repository package module modules component components structure library tool program \
+    author log latest recent layout";
 
 /// What was settled, and where.
 const SETTLED: &str = "\
@@ -167,12 +227,20 @@ mod tests {
 
     #[test]
     fn questions_tell_where_they_are_to_be_looked_up() {
-        use Interest::{History, Notes, Overview, Places};
+        use Interest::{History, Notes, Overview, Places, Settled, Uses};
         let (first, latest) = (History(Change::First), History(Change::Latest));
         for (question, interest) in [
             ("where is the parser?", Places),
             ("when is a session removed?", Places),
-            ("who calls parse_config?", Places),
+            ("who calls parse_config?", Uses),
+            ("where is back_off used?", Uses),
+            ("wo wird back_off aufgerufen?", Uses),
+            ("what is back_off used for?", Places),
+            ("what are methods called that end it?", Places),
+            ("where is Decision defined?", Places),
+            ("what does Overview do?", Places),
+            ("where are release notes generated?", Places),
+            ("why do we keep orders in SQLite?", Notes),
             ("who may write to the journal?", Places),
             ("why was my request dropped?", Places),
             ("how does the last attempt end?", Places),
@@ -194,7 +262,8 @@ mod tests {
             ("give me an overview of the journal", Overview),
             ("how is the code organised?", Overview),
             ("wie ist das projekt aufgebaut?", Overview),
-            ("what was decided about sqlite?", Notes),
+            ("what was decided about sqlite?", Settled),
+            ("notes of the last meeting", Settled),
             ("notes on the release", Notes),
             ("was steht in den notizen zum umzug?", Notes),
             ("", Places),
@@ -208,5 +277,6 @@ mod tests {
         assert!(is_change("added") && is_change("commits") && !is_change("cache"));
         assert!(is_whole("project") && !is_whole("cache"));
         assert!(is_settled("agreed") && !is_settled("notes"));
+        assert!(is_noted("notes") && is_name("Meeting") && !is_name("meeting") && !is_name("ADR"));
     }
 }

@@ -1,6 +1,11 @@
-//! Word lists of the offline model: what is small talk, what asks for a deed, what says nothing.
+//! Word lists of the offline model: what asks for a deed, what says nothing, what begins small talk
+//! (`talk`).
 //!
 //! Data and look-ups, no rules. All entries are lower-case.
+
+mod talk;
+
+pub(super) use talk::{Chat, chat_in};
 
 /// Words that are never looked for; with common ones of other languages, so that questions in them
 /// are not all gaps.
@@ -76,124 +81,6 @@ const POLITE: &[&str] = &[
     "oracle",
 ];
 
-/// What kind of small talk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Chat {
-    /// Who are you?
-    Identity,
-    /// Thank you.
-    Thanks,
-    /// Bye.
-    Farewell,
-    /// Hello.
-    Greeting,
-    /// OK.
-    Acknowledgement,
-}
-
-/// Phrases of small talk. Of several in one message, the kind that stands first here counts.
-pub(super) const CHAT: &[(Chat, &[&str])] = &[
-    (
-        Chat::Identity,
-        &[
-            "who are you",
-            "what are you",
-            "what can you do",
-            "what do you do",
-            "can you help me",
-            "help me",
-            "help",
-            "wer bist du",
-        ],
-    ),
-    (
-        Chat::Thanks,
-        &[
-            "thank you",
-            "thanks",
-            "thx",
-            "ty",
-            "cheers",
-            "much appreciated",
-            "merci",
-            "danke",
-            "gracias",
-            "grazie",
-            "obrigado",
-            "谢谢",
-            "ありがとう",
-        ],
-    ),
-    (
-        Chat::Farewell,
-        &[
-            "goodbye",
-            "good bye",
-            "bye",
-            "see you",
-            "good night",
-            "ciao",
-            "tschüss",
-            "adieu",
-        ],
-    ),
-    (
-        Chat::Greeting,
-        &[
-            "how are you",
-            "how is it going",
-            "what s up",
-            "good morning",
-            "good afternoon",
-            "good evening",
-            "hello",
-            "hi",
-            "hey",
-            "howdy",
-            "greetings",
-            "hallo",
-            "moin",
-            "guten tag",
-            "bonjour",
-            "salut",
-            "hola",
-            "你好",
-            "こんにちは",
-        ],
-    ),
-    (
-        Chat::Acknowledgement,
-        &[
-            "got it",
-            "good job",
-            "well done",
-            "sounds good",
-            "never mind",
-            "all right",
-            "alright",
-            "ok",
-            "okay",
-            "yes",
-            "no",
-            "yep",
-            "nope",
-            "sure",
-            "fine",
-            "great",
-            "cool",
-            "nice",
-            "perfect",
-            "awesome",
-            "good",
-        ],
-    ),
-];
-
-/// Words that may stand beside small talk without making it a question.
-const FILLER: &str = "\
-    a again all and are day everyone for friend good have helpful help is it later lot me much \
-    my oracle please really so that the then there this to today very was with you your";
-
 /// Whether a list of words, parted by spaces, has this one.
 pub(super) fn holds(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|entry| entry == word)
@@ -230,19 +117,28 @@ pub(super) fn begins_object(word: &str) -> bool {
 /// Words that stand for what was talked about before.
 const PRONOUNS: &str = "it that this them those these its es das dies le la ça lo eso esto";
 
+/// Words that ask for a file to be shown.
+const SHOWING: &str =
+    "cat display head less open print read show tail view öffne zeige ouvre montre abre muestra";
+
+/// Whether the word only asks for a file to be shown.
+pub(super) fn is_showing(word: &str) -> bool {
+    holds(SHOWING, word)
+}
+
 /// Whether the word stands for what was talked about before.
 pub(super) fn is_pronoun(word: &str) -> bool {
     holds(PRONOUNS, word)
 }
 
+/// Whether the word stands for a thing that was talked about before, and hardly for anything else.
+pub(super) fn is_it(word: &str) -> bool {
+    holds("it its them", word)
+}
+
 /// Whether a request that begins with the word asks for a deed.
 pub(super) fn is_deed(word: &str) -> bool {
     holds(DEEDS, word)
-}
-
-/// Whether small talk stays small talk beside the word.
-pub(super) fn is_filler(word: &str) -> bool {
-    holds(FILLER, word)
 }
 
 /// The text without the polite words before it, and whether there were any. Lower-case.

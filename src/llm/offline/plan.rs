@@ -56,6 +56,9 @@ pub(super) fn next(
     let mut calls = match (conversation.standing, conversation.rounds) {
         (Standing::Urged, _) => otherwise(terms, tools),
         (Standing::Going, 0) => opening::calls(question, tools),
+        (Standing::Going, 1) if question.used_name().is_some() => {
+            opening::again(question, evidence, tools)
+        }
         (Standing::Going, 1) => [
             opening::again(question, evidence, tools),
             widening(terms, evidence, ranking, tools),
@@ -84,11 +87,15 @@ fn widening(
     let worth_it = |term: &&Term| {
         !ranked || (term.kind >= TermKind::Path && !evidence.absent.contains(&term.shown))
     };
-    let literal = |term: &Term| tools.search(term.literal(), How::Literal);
+    // A file that could not be read as it was named may lie in a folder.
+    let again = |term: &Term| match term.kind == TermKind::Path && tools.knows_words() {
+        true => tools.search(&term.shown, How::Words),
+        false => literal(term, tools),
+    };
     distinct(
         most_telling(missing, terms)
             .filter(worth_it)
-            .filter_map(literal),
+            .filter_map(again),
     )
     .into_iter()
     .take(3)
@@ -111,12 +118,16 @@ fn reading(ranking: &Ranking, question: &Question, tools: &Toolbox<'_>) -> Vec<P
 /// Another strategy: every word and every part of a name for itself, and what files there are.
 fn otherwise(terms: &[Term], tools: &Toolbox<'_>) -> Vec<Planned> {
     let all = TermSet::needed(terms);
-    let words = most_telling(all, terms).map(Term::literal);
+    let words = most_telling(all, terms).filter_map(|term| literal(term, tools));
     let parts = all.of(terms).flat_map(Term::parts);
-    let searches = words
-        .chain(parts)
-        .filter_map(|text| tools.search(text, How::Literal));
+    let searches = words.chain(parts.filter_map(|text| tools.search(text, How::Literal)));
     distinct(tools.list().into_iter().chain(searches))
+}
+
+/// A search for a term in all its forms.
+fn literal(term: &Term, tools: &Toolbox<'_>) -> Option<Planned> {
+    let search = tools.search(term.literal(), How::Literal)?;
+    Some(search.told_as(&term.shown))
 }
 
 fn most_telling(set: TermSet, terms: &[Term]) -> impl Iterator<Item = &Term> {

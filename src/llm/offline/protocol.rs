@@ -113,8 +113,13 @@ impl Block {
 
 /// Text that is safe inside a block and inside a sentence: one line, no tags, no code marks.
 pub(super) fn inert(text: &str) -> String {
-    let plain: String = text
-        .chars()
+    let plain = inert_path(text);
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The same of a path, whose blanks stay as they are.
+pub(super) fn inert_path(path: &str) -> String {
+    path.chars()
         .map(|c| match c {
             '<' => '‹',
             '>' => '›',
@@ -122,8 +127,7 @@ pub(super) fn inert(text: &str) -> String {
             c if c.is_control() => ' ',
             c => c,
         })
-        .collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+        .collect()
 }
 
 /// At most `most` characters; an ellipsis stands for what is cut.

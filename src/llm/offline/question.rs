@@ -2,21 +2,27 @@
 //!
 //! From the text alone, as a model would see it; no look at how the query was classified. Pure.
 
+use std::borrow::Cow;
+
 use crate::words::{self, Asked, Concept, Language, Run, Sort};
 
 use super::{
-    interest::{Interest, is_change, is_settled, is_whole},
+    interest::{Interest, is_change, is_name, is_noted, is_settled, is_whole},
     lexicon::{
-        CHAT, Chat, begins_object, is_deed, is_filler, is_noun_too, is_pronoun, is_stop, is_weak,
-        without_politeness,
+        Chat, begins_object, chat_in, is_deed, is_it, is_noun_too, is_pronoun, is_showing, is_stop,
+        is_weak, without_politeness,
     },
-    term::{MAX_TERMS, Term, TermKind},
+    term::{MAX_TERMS, Term, TermKind, TermSet},
     words::{is_identifier, is_spaceless, words as words_of},
 };
 
+mod files;
+mod quoted;
+
+/// So few words of its own a question has that goes on about "it".
+const FEW: usize = 2;
 /// How much of a question is looked at, in characters: as much as the classifier does (spec 4).
 const LOOKED_AT: usize = 4_000;
-const LONGEST_CHAT: usize = 8;
 /// How near another word comes that stands for the same thing.
 const SAME: f32 = 0.5;
 
@@ -55,7 +61,7 @@ impl Question {
         };
         let said = || [text].into_iter().chain(added.iter().copied());
         let interest_of = |text: &str| match kind {
-            Kind::Lookup => Interest::of(&beginning(text).to_lowercase()),
+            Kind::Lookup => Interest::of(&quoted::taken_from(beginning(text)).1),
             Kind::Chat(_) | Kind::Deed => Interest::Places,
         };
         let plain = said().collect::<Vec<_>>().join(" ");
@@ -76,10 +82,23 @@ impl Question {
                 Interest::Overview => false,
                 // "The last commits" are those of all; "who wrote it" is about what was asked before.
                 Interest::History(_) => says_it(),
-                Interest::Places | Interest::Notes => !matches!(kind, Kind::Chat(_)),
+                Interest::Places | Interest::Uses | Interest::Notes | Interest::Settled => {
+                    !matches!(kind, Kind::Chat(_))
+                }
             };
-        let (terms, plain, interest) = match previous.filter(|_| goes_on) {
+        // "And where is it tested?" has a word of its own, and is about what was asked before too.
+        let adds = !goes_on
+            && own == Interest::Places
+            && terms.len() <= FEW
+            && terms.iter().all(|term| term.kind <= TermKind::Word)
+            && words_of(&plain.to_lowercase()).any(is_it);
+        let (terms, plain, interest) = match previous.filter(|_| goes_on || adds) {
             None => (terms, plain, own),
+            Some(previous) if adds => {
+                let mut all = terms_of([previous]);
+                all.extend(terms);
+                (most_telling(all), format!("{previous} {plain}"), own)
+            }
             Some(previous) => {
                 let interest = match own {
                     Interest::Places => interest_of(previous),
@@ -91,13 +110,40 @@ impl Question {
             }
         };
         let is_of_changes = Asked::read(beginning(&plain)).drift.change;
-        Self {
+        let terms = match (is_of_changes, interest) {
+            (true, Interest::Places) => terms.into_iter().map(Term::not_as_place).collect(),
+            _ => terms,
+        };
+        let mut question = Self {
             kind,
             terms,
             plain,
             interest,
             is_of_changes,
+        };
+        if interest == Interest::Uses && question.used_name().is_none() {
+            question.interest = Interest::Places;
         }
+        question
+    }
+
+    /// In the words for a search of files: that notes are asked for, is no word of them.
+    pub(super) fn for_files(&self) -> Cow<'_, str> {
+        if self.interest != Interest::Notes {
+            return Cow::Borrowed(&self.plain);
+        }
+        let is_kept = |word: &&str| is_name(word) || !is_noted(&word.to_lowercase());
+        let words: Vec<&str> = self.plain.split_whitespace().filter(is_kept).collect();
+        Cow::Owned(words.join(" "))
+    }
+
+    /// The name whose uses are asked for, as it is spelt.
+    pub(super) fn used_name(&self) -> Option<&str> {
+        let named = |kind| self.terms.iter().find(|term| term.kind == kind);
+        let needed = || TermSet::needed(&self.terms);
+        let alone = || named(TermKind::Word).filter(|_| needed().len() == 1);
+        let name = named(TermKind::Name).or_else(alone)?;
+        (self.interest == Interest::Uses).then_some(&*name.shown)
     }
 
     /// Takes what searches say of how its words are spelt.
@@ -114,11 +160,13 @@ impl Question {
 fn is_said(interest: Interest, term: &Term) -> bool {
     let lower = term.shown.to_lowercase();
     matches!(term.kind, TermKind::Weak | TermKind::Word)
+        && !is_name(&term.shown)
         && match interest {
             Interest::History(_) => is_change(&lower),
             Interest::Overview => is_whole(&lower),
-            Interest::Notes => is_settled(&lower),
-            Interest::Places => false,
+            Interest::Settled => is_settled(&lower) || is_noted(&lower),
+            Interest::Notes => is_noted(&lower),
+            Interest::Places | Interest::Uses => false,
         }
 }
 
@@ -148,9 +196,15 @@ fn known_to(asked: &Asked, term: Term) -> Option<Term> {
 }
 
 fn beginning(text: &str) -> &str {
-    text.char_indices()
-        .nth(LOOKED_AT)
-        .map_or(text, |(end, _)| &text[..end])
+    of_characters(text, LOOKED_AT)
+}
+
+/// What a text begins with, in so many characters at most, without a part of a word at its end.
+pub(super) fn of_characters(text: &str, most: usize) -> &str {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => words::beginning(text, end),
+        None => text,
+    }
 }
 
 fn kind_of(text: &str) -> Kind {
@@ -160,26 +214,6 @@ fn kind_of(text: &str) -> Kind {
         None if asks_for_a_deed(&lower) => Kind::Deed,
         None => Kind::Lookup,
     }
-}
-
-/// Small talk is a phrase of the lexicon with nothing but filler around it.
-fn chat_in(lower: &str) -> Option<Chat> {
-    let said: Vec<&str> = words_of(lower).filter(|word| !word.is_empty()).collect();
-    if said.len() > LONGEST_CHAT {
-        return None;
-    }
-    let mut rest = format!(" {} ", said.join(" "));
-    let mut kind = None;
-    for (chat, phrases) in CHAT {
-        for phrase in *phrases {
-            let phrase = format!(" {phrase} ");
-            if rest.contains(&phrase) {
-                rest = rest.replace(&phrase, " ");
-                kind = kind.or(Some(*chat));
-            }
-        }
-    }
-    kind.filter(|_| rest.split_whitespace().all(is_filler))
 }
 
 /// A deed is an order ("rename it") or a polite one ("could you rename it?"), not a question about
@@ -199,7 +233,9 @@ fn asks_for_a_deed(lower: &str) -> bool {
 
 /// Whether a text names something to look for, so that what follows may be about that.
 pub(super) fn names_something(text: &str) -> bool {
-    !matches!(kind_of(text), Kind::Chat(_)) && !terms_of([text]).is_empty()
+    let says_it = words_of(&text.to_lowercase()).any(is_pronoun);
+    let is_bare = says_it && only_weak([text]);
+    !matches!(kind_of(text), Kind::Chat(_)) && !is_bare && !terms_of([text]).is_empty()
 }
 
 /// Whether there are terms, and all of them weak.
@@ -229,12 +265,15 @@ fn all_terms<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
     for text in texts {
         let asked = Asked::read(beginning(text));
-        let (quoted, rest) = take_quoted(beginning(text));
+        let (quoted, rest) = quoted::taken_from(&files::with_lines(beginning(text)));
         let known = |term: Term| known_to(&asked, term);
-        for term in quoted
-            .into_iter()
-            .chain(rest.split_whitespace().flat_map(terms_in).filter_map(known))
-        {
+        let words = rest.split_whitespace().flat_map(terms_in);
+        let of_text: Vec<Term> = quoted.into_iter().chain(words.filter_map(known)).collect();
+        let order = shown_by(text, &of_text);
+        for term in of_text {
+            if order.as_ref() == Some(&term.shown.to_lowercase()) {
+                continue;
+            }
             if !terms.iter().any(|known| known.same(&term)) {
                 terms.push(term);
             }
@@ -243,68 +282,20 @@ fn all_terms<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<Term> {
     terms
 }
 
-/// Where a quotation begins, and what ends it.
-fn opening_quote(text: &str) -> Option<(usize, &'static [char])> {
-    text.char_indices().find_map(|(at, c)| {
-        let close: &[char] = match c {
-            '`' => &['`'],
-            '"' => &['"'],
-            '“' => &['”'],
-            '„' => &['“', '”'],
-            '«' => &['»'],
-            _ => return None,
-        };
-        Some((at, close))
-    })
-}
-
-/// What stands in backticks or double quotes on one line, and the text without it.
-fn take_quoted(text: &str) -> (Vec<Term>, String) {
-    let (mut quoted, mut rest) = (Vec::new(), String::new());
-    let mut left = text;
-    while let Some((start, close)) = opening_quote(left) {
-        let (before, from) = left.split_at(start);
-        let inside = &from[from.chars().next().map_or(0, char::len_utf8)..];
-        rest.push_str(before);
-        match inside
-            .find(close)
-            .filter(|&end| !inside[..end].contains('\n'))
-        {
-            Some(end) => {
-                quoted.extend(quoted_terms(&inside[..end]));
-                rest.push(' ');
-                left = &inside[end + inside[end..].chars().next().map_or(0, char::len_utf8)..];
-            }
-            None => {
-                rest.push(' ');
-                left = inside;
-            }
-        }
-    }
-    rest.push_str(left);
-    (quoted, rest)
-}
-
-fn quoted_terms(inside: &str) -> Vec<Term> {
-    let inside = inside.trim();
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '(' | ')');
-    if inside.is_empty() {
-        Vec::new()
-    } else if is_path(inside) {
-        vec![Term::new(TermKind::Path, inside)]
-    } else if inside.chars().all(is_word) {
-        // `llm::Offline` is two names; a plain word in quotes is meant as a name.
-        let names = words_of(inside).filter(|word| word.chars().count() > 1);
-        names.map(|word| Term::new(TermKind::Name, word)).collect()
-    } else {
-        vec![Term::new(TermKind::Phrase, inside)]
-    }
+/// The word that only says that a file is to be shown: the first of "open src/main.rs".
+fn shown_by(text: &str, terms: &[Term]) -> Option<String> {
+    let names_file = terms.iter().any(|term| term.kind == TermKind::Path);
+    let lower = beginning(text).to_lowercase();
+    let (order, _) = without_politeness(&lower);
+    let first = words_of(order).find(|word| !word.is_empty());
+    let first = first.filter(|word| names_file && is_showing(word));
+    first.map(str::to_owned)
 }
 
 fn terms_in(token: &str) -> Vec<Term> {
     let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
-    if is_path(token) {
-        return vec![Term::new(TermKind::Path, token)];
+    if let Some(file) = files::in_word(token) {
+        return vec![file];
     }
     if let Some(version) = version(token) {
         return vec![Term::new(TermKind::Name, version)];
@@ -334,20 +325,6 @@ fn term_of(word: &str) -> Option<Term> {
         TermKind::Word
     };
     Some(Term::new(kind, word))
-}
-
-/// Whether this names a file: it ends with an extension that begins with a letter.
-fn is_path(token: &str) -> bool {
-    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    let Some((stem, extension)) = token.rsplit_once('.') else {
-        return false;
-    };
-    let file = stem.rsplit('/').next().unwrap_or(stem);
-    token.chars().all(part)
-        && (file.len() >= 2 || token.contains('/'))
-        && (1..=5).contains(&extension.len())
-        && extension.starts_with(|c: char| c.is_ascii_lowercase())
-        && extension.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 /// At most [`MAX_TERMS`], the most telling ones, in the order they came.

@@ -2,16 +2,30 @@
 //!
 //! **Invariant:** nothing in a quote can end its fence, and no control character gets out. Pure.
 
-use super::{evidence::Evidence, protocol::shortened, rank::Passage};
+use super::{
+    evidence::Evidence,
+    protocol::{inert_path, shortened},
+    rank::Passage,
+};
 
 /// Longest quoted line, in characters.
 const LONGEST_LINE: usize = 200;
 
 /// Where a passage is: `path:line` or `path:start-end`.
 pub(super) fn place(passage: &Passage) -> String {
+    let path = inert_path(&passage.path);
     match passage.lines {
-        (start, end) if start == end => format!("{}:{start}", passage.path),
-        (start, end) => format!("{}:{start}-{end}", passage.path),
+        (start, end) if start == end => format!("{path}:{start}"),
+        (start, end) => format!("{path}:{start}-{end}"),
+    }
+}
+
+/// A place as it stands in a sentence: marked if it could not be told from the words around it.
+pub(super) fn in_sentence(place: &str) -> String {
+    let parts = |c: char| c.is_whitespace() || "\"'`()[],;‹›*".contains(c);
+    match place.contains(parts) {
+        true => format!("`{place}`"),
+        false => place.to_owned(),
     }
 }
 

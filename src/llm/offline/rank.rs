@@ -49,9 +49,30 @@ pub(super) enum About {
 }
 
 impl Passage {
+    /// Lines of a file that were not weighed.
+    pub(super) fn at(path: &str, lines: (u32, u32), hit: u32) -> Self {
+        Self {
+            path: path.to_owned(),
+            kind: FileKind::of(path),
+            lines,
+            hit,
+            terms: TermSet::default(),
+            path_terms: TermSet::default(),
+            about: None,
+            exact: false,
+            is_note: false,
+            record: None,
+            score: 0,
+        }
+    }
+
     /// All that speaks for it.
     pub(super) const fn all_terms(&self) -> TermSet {
         self.terms.or(self.path_terms)
+    }
+
+    fn shares_lines(&self, other: &Self) -> bool {
+        self.path == other.path && self.lines.0 <= other.lines.1 && other.lines.0 <= self.lines.1
     }
 }
 
@@ -73,14 +94,7 @@ impl Ranking {
             .flat_map(|file| file.passages(&found))
             .collect();
         let ranked = ranked(evidence, &found, &passages);
-        passages.retain(|passage| {
-            let within = |one: &Passage| {
-                one.path == passage.path
-                    && one.lines.0 <= passage.lines.1
-                    && passage.lines.0 <= one.lines.1
-            };
-            !ranked.iter().any(within)
-        });
+        passages.retain(|passage| !ranked.iter().any(|one| one.shares_lines(passage)));
         passages.sort_by(|a, b| {
             let key = |p: &Passage| (Reverse(p.score), p.kind, p.lines.0);
             key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path))
@@ -155,8 +169,17 @@ fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<P
         let has = |one: &Passage| !one.all_terms().and(needed).is_empty();
         let lesser = !has(&passage) && ranked.first().is_some_and(has);
         passage.score = if lesser { most / 4 } else { most };
-        if !ranked.contains(&passage) {
-            ranked.push(passage);
+        // What two searches found is one place.
+        let is_twin = |one: &&mut Passage| {
+            **one == passage || (one.is_note != passage.is_note && one.shares_lines(&passage))
+        };
+        let twin = ranked.iter_mut().find(is_twin);
+        match twin {
+            Some(twin) => {
+                twin.is_note |= passage.is_note;
+                twin.record = twin.record.take().or(passage.record);
+            }
+            None => ranked.push(passage),
         }
     }
     ranked
@@ -325,17 +348,9 @@ impl FoundFile<'_> {
         let first = self.lines.keys().next().copied().unwrap_or(0);
         let known = (first..first + BEGINNING).take_while(|at| self.lines.contains_key(at));
         Passage {
-            path: self.path.to_owned(),
-            kind: self.kind,
-            lines: (first, known.last().unwrap_or(first)),
-            hit: first,
-            terms: TermSet::default(),
             path_terms: self.path_terms,
-            about: None,
-            exact: false,
-            is_note: false,
-            record: None,
             score: found.worth(self.path_terms) * found.trust(self.kind),
+            ..Passage::at(self.path, (first, known.last().unwrap_or(first)), first)
         }
     }
 

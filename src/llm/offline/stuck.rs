@@ -5,25 +5,53 @@
 use serde_json::Value;
 
 use super::{
-    answer::{Case, Means, names},
+    answer::{Case, names},
     conversation::{Asked, Standing},
+    evidence::Evidence,
     interest::Interest,
     protocol::{Percent, Stand, inert, shortened},
+    term::Term,
+    toolbox::Toolbox,
 };
-use crate::model::ToolStatus;
+use crate::{
+    llm::{Request, ToolChoice},
+    model::ToolStatus,
+};
 
 /// Most attempts that are told.
 const MOST_TOLD: usize = 8;
 
+/// Whether there is anything to search with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Means {
+    Tools,
+    /// There is, but not in this turn, which is the last.
+    NoTurn,
+    None,
+}
+
+impl Means {
+    pub(super) fn of(request: &Request, asked: &[Asked<'_>]) -> Self {
+        match request.tool_choice {
+            _ if !Toolbox::of(&request.tools, asked).can_search() => Self::None,
+            ToolChoice::Auto => Self::Tools,
+            ToolChoice::None => Self::NoTurn,
+        }
+    }
+}
+
 pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
     let about = match (names(case.question.terms.iter()), case.question.interest) {
         (none, Interest::History(_)) if none.is_empty() => "the latest changes".to_owned(),
-        (none, Interest::Notes) if none.is_empty() => "what was noted".to_owned(),
+        (none, Interest::Notes | Interest::Settled) if none.is_empty() => {
+            "what was noted".to_owned()
+        }
         (none, Interest::Overview) if none.is_empty() => "the project as a whole".to_owned(),
         (about, _) => about,
     };
     let asked = &case.conversation.asked;
     let blocker = blocker(case, &about);
+    let attempt = |asked| attempt(asked, &case.question.terms);
     let mut attempted: Vec<String> = asked.iter().map(attempt).take(MOST_TOLD).collect();
     if attempted.is_empty() {
         attempted.push("looking at the conversation alone".to_owned());
@@ -54,15 +82,29 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
     let failed = asked.iter().filter(|asked| !asked.worked()).count();
     match (asked.is_empty(), case.means) {
         (true, Means::None) => "there are no tools to search the files with".to_owned(),
+        (true, Means::NoTurn) => "no turn was left to search the files".to_owned(),
         (true, Means::Tools) => "no search was made".to_owned(),
         (false, _) if failed == asked.len() => "every call of a tool failed".to_owned(),
+        // A search that found something is not told to have found nothing.
+        (false, _) if is_told_of(case.evidence) => {
+            "a search found something, but nothing that could be quoted".to_owned()
+        }
         (false, _) => format!("no file that was searched has {about}"),
     }
+}
+
+/// Whether a search named places that have something of the question.
+fn is_told_of(evidence: &Evidence) -> bool {
+    evidence
+        .judged
+        .as_ref()
+        .is_some_and(|judged| judged.covered > 0)
 }
 
 fn suggestions(case: &Case<'_>) -> Vec<String> {
     let means = match case.means {
         Means::None => "offer a tool for searching files",
+        Means::NoTurn => "allow more turns",
         Means::Tools => "name a file, a function or the text of an error",
     };
     let strategy = match case.conversation.standing {
@@ -75,14 +117,14 @@ fn suggestions(case: &Case<'_>) -> Vec<String> {
 }
 
 /// What a call was, and what came of it.
-fn attempt(asked: &Asked<'_>) -> String {
+fn attempt(asked: &Asked<'_>, terms: &[Term]) -> String {
     let arguments = asked.call.parsed().unwrap_or(Value::Null);
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let sought = text("query")
         .or_else(|| text("text"))
         .or_else(|| text("focus"));
     let what = match (sought, text("path").or_else(|| text("note"))) {
-        (Some(sought), _) => format!(" for “{}”", shortened(&inert(sought), 80)),
+        (Some(sought), _) => format!(" for “{}”", shortened(&inert(&as_asked(sought, terms)), 80)),
         (None, Some(path)) => format!(" of {}", shortened(&inert(path), 80)),
         (None, None) => String::new(),
     };
@@ -97,6 +139,17 @@ fn attempt(asked: &Asked<'_>) -> String {
         },
     };
     format!("{}{what}: {came}", inert(&asked.call.name))
+}
+
+/// What was looked for, in the words of the question: searches are given stems of them.
+fn as_asked(sought: &str, terms: &[Term]) -> String {
+    let whole = |word: &str| terms.iter().find(|term| term.literal() == word);
+    let of_words = || {
+        let words = sought.split(' ');
+        let words = words.map(|word| whole(word).map_or(word, |term| &term.shown));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    whole(sought).map_or_else(of_words, |term| term.shown.clone())
 }
 
 fn said(content: &str) -> String {

@@ -32,6 +32,8 @@ pub(super) struct Term {
     /// What else it may be called: in English, or as it is spelt rightly.
     others: Vec<String>,
     is_version: bool,
+    /// The line of a file that is meant.
+    line: Option<u32>,
 }
 
 impl Term {
@@ -52,13 +54,45 @@ impl Term {
             others: Vec::new(),
             is_version: shown.contains('.')
                 && shown.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
+            line: None,
         }
+    }
+
+    /// The same file at a line.
+    pub(super) fn at_line(mut self, line: Option<u32>) -> Self {
+        self.line = line;
+        self
+    }
+
+    /// The line of the file that it names, if it names one.
+    pub(super) fn line(&self) -> Option<u32> {
+        self.line
+    }
+
+    /// Whether it names this file: from the top of the project, from a folder in it or from above.
+    pub(super) fn is_path_of(&self, path: &str) -> bool {
+        let path = path.to_lowercase();
+        let ends = |long: &str, short: &str| {
+            let rest = long.strip_suffix(short);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        };
+        self.kind == TermKind::Path
+            && !path.is_empty()
+            && (ends(&path, &self.lower) || ends(&self.lower, &path))
     }
 
     /// The term with what it is called otherwise.
     pub(super) fn or_called(mut self, others: impl IntoIterator<Item = String>) -> Self {
         self.others.extend(others);
         self
+    }
+
+    /// Of what changed in a file, change logs tell, and not the file.
+    pub(super) fn not_as_place(self) -> Self {
+        match self.kind {
+            TermKind::Path => Self::new(TermKind::Name, &self.shown),
+            TermKind::Weak | TermKind::Word | TermKind::Name | TermKind::Phrase => self,
+        }
     }
 
     /// Takes what it is rightly spelt.
@@ -99,6 +133,7 @@ impl Term {
         };
         by_parts
             || (verbatim && line.lower.contains(&self.lower))
+            || self.is_path_of(&line.lower)
             || self.others.iter().any(|other| line.has_term(other))
     }
 

@@ -11,6 +11,7 @@ use crate::model::{
 };
 
 mod interests;
+mod named;
 
 fn spec(name: &str, schema: Value) -> ToolSpec {
     ToolSpec {
@@ -345,13 +346,18 @@ fn each_round_says_something_else_and_no_call_is_made_twice() {
 fn without_tools_it_answers_from_what_it_has() {
     let (_, run) = ask("Where is a session opened?");
     let searched = &run.messages[..3];
-    for (name, messages, tools, choice, signal) in [
+    let (_, fruitless) = ask("Where is the flux capacitor?");
+    for (name, messages, tools, choice, signal, holds) in [
         (
             "none there",
             &searched[..1],
             vec![],
             ToolChoice::Auto,
             "stuck",
+            &[
+                "there are no tools to search the files with",
+                "offer a tool for searching files",
+            ][..],
         ),
         (
             "none offered",
@@ -359,6 +365,15 @@ fn without_tools_it_answers_from_what_it_has() {
             tools(),
             ToolChoice::None,
             "stuck",
+            &["no turn was left to search the files", "allow more turns"],
+        ),
+        (
+            "none offered any more, and nothing found",
+            &fruitless.messages[..3],
+            tools(),
+            ToolChoice::None,
+            "stuck",
+            &["no file that was searched has", "allow more turns"],
         ),
         (
             "none offered any more",
@@ -366,6 +381,7 @@ fn without_tools_it_answers_from_what_it_has() {
             tools(),
             ToolChoice::None,
             "context_sufficient",
+            &["src/session.rs:3"],
         ),
     ] {
         let reply = reply(&request(messages, &tools, choice));
@@ -374,6 +390,9 @@ fn without_tools_it_answers_from_what_it_has() {
             (1, signal),
             "{name}"
         );
+        let text = text_of(&reply);
+        let lacking: Vec<_> = holds.iter().filter(|it| !text.contains(**it)).collect();
+        assert!(lacking.is_empty(), "{name}: no {lacking:?} in {text}");
     }
 }
 

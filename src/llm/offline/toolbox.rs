@@ -18,6 +18,8 @@ const THREAD_SEARCH: &str = "thread_search";
 /// For what was noted or decided, for who changed what when, and for the whole: not asked with every
 /// question.
 const NOTE_SEARCH: &str = "note_search";
+/// What the paths of notes begin with that lie outside of the project, as their tool says.
+const ELSEWHERE: &str = "`notes:`";
 const NOTE_READ: &str = "note_read";
 const HISTORY_SEARCH: &str = "history_search";
 const REPO_MAP: &str = "repo_map";
@@ -54,6 +56,16 @@ pub(super) struct Planned {
     pub(super) name: String,
     pub(super) arguments: Value,
     pub(super) aim: Aim,
+}
+
+impl Planned {
+    /// The same, told in the words of the question: what is looked for literally are often stems.
+    pub(super) fn told_as(mut self, shown: &str) -> Self {
+        if let Aim::Search(text) | Aim::Notes(text) | Aim::History(text) = &mut self.aim {
+            shown.clone_into(text);
+        }
+        self
+    }
 }
 
 /// What a call is for, in words for people.
@@ -187,6 +199,12 @@ impl<'a> Toolbox<'a> {
             }
         }
         self.planned(tool, arguments, Aim::Search(text.to_owned()))
+    }
+
+    /// Whether the notes are a folder of their own, by what their tool says of itself.
+    pub(super) fn notes_are_elsewhere(&self) -> bool {
+        self.notes
+            .is_some_and(|tool| tool.description.contains(ELSEWHERE))
     }
 
     /// A search of the notes.

@@ -2,10 +2,12 @@
 
 use super::{
     super::{
+        lexicon::without_politeness,
         protocol::{Percent, Stand, inert, shortened},
         rank::Passage,
+        term::{Term, TermKind, TermSet},
     },
-    Case, Said, names, places, unfound,
+    Case, ENOUGH_COVERED, Said, misread, names, places,
 };
 
 /// Longest order that is said again, in characters.
@@ -18,18 +20,57 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
         "I can only read and quote. “{order}” takes a configured model, which would read, change \
          and check; what writes or runs something waits for your approval."
     );
-    let body = match (quoted.is_empty(), names(terms.iter())) {
-        (true, about) if about.is_empty() => only,
-        (true, about) => format!("{only} It would begin with {about}, of which I found nothing."),
-        (false, _) => format!("{only} It would begin here:\n\n{}", places(case, quoted)),
+    let subject = subject(case);
+    let about = names(subject.of(terms));
+    let begins = quoted
+        .first()
+        .is_some_and(|best| begins_at(case, subject, best));
+    let (body, unfound) = match (begins, about.is_empty()) {
+        (false, true) => (only, TermSet::default()),
+        (false, false) => (
+            format!("{only} It would begin with {about}, of which I found nothing that fits."),
+            subject,
+        ),
+        (true, _) => (
+            format!("{only} It would begin here:\n\n{}", places(case, quoted)),
+            subject.minus(case.ranking.found),
+        ),
     };
+    let unfound = unfound.and(TermSet::needed(terms));
     let missing =
         "the deed itself: the offline model reads, and a configured model is needed to act";
-    let caveat =
-        unfound(terms, case.ranking.found).map(|words| format!("nothing found about {words}"));
     let stand = Stand::Partial {
         missing: missing.to_owned(),
-        caveat,
+        caveat: (!unfound.is_empty())
+            .then(|| format!("nothing found about {}", names(unfound.of(terms)))),
     };
     (body, stand, Percent(60))
+}
+
+/// What the order is about: all of it but the deed.
+fn subject(case: &Case<'_>) -> TermSet {
+    let lower = case.question.plain.to_lowercase();
+    let (order, _) = without_politeness(&lower);
+    let deed = order.split(|c: char| !c.is_alphanumeric()).next();
+    let is_deed = |term: &Term| {
+        matches!(term.kind, TermKind::Weak | TermKind::Word)
+            && Some(&*term.shown.to_lowercase()) == deed
+    };
+    let terms = case.question.terms.iter().enumerate();
+    terms
+        .filter(|(_, term)| !is_deed(term))
+        .fold(TermSet::default(), |set, (at, _)| set.with(at))
+}
+
+/// Whether a place has to do with what the order is about: it has a name or a file of it, or as much
+/// as an answer has, or half of its words. What was taken for another word says nothing of that.
+fn begins_at(case: &Case<'_>, subject: TermSet, best: &Passage) -> bool {
+    let terms = &case.question.terms;
+    let had = best.all_terms().and(subject).minus(misread::those(case));
+    let needed = TermSet::needed(terms);
+    let is_named = had.of(terms).any(|term| term.kind >= TermKind::Path);
+    let judged = case.evidence.judged.as_ref();
+    let is_covered = judged.is_some_and(|judged| judged.covered >= ENOUGH_COVERED);
+    let had = had.and(needed);
+    is_named || (!had.is_empty() && (is_covered || had.len() * 2 >= subject.and(needed).len()))
 }

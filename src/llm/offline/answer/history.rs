@@ -3,9 +3,12 @@
 use super::{
     super::{
         evidence::{Commit, History},
-        interest::{Change, Interest},
+        interest::Change,
+        lexicon::holds,
         protocol::{Percent, Stand, inert, shortened},
         rank::Passage,
+        term::TermSet,
+        words::{Line, stem, words},
     },
     Case, Said, names, places,
 };
@@ -18,24 +21,61 @@ const MOST_LINES: usize = 6;
 /// Most files that are named of a commit.
 const MOST_FILES: usize = 3;
 
-pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
+/// What was done to something, as questions ask for it, and as messages say it.
+const DEEDS: &[(&str, &str)] = &[
+    (
+        "removed remove deleted delete dropped drop entfernt gelöscht supprimé eliminó quitó",
+        "remove delete drop retire purge strip entferne lösche supprime elimina quita",
+    ),
+    (
+        "fixed fix behoben corrigé corrigió",
+        "fix bug correct repair resolve behebe behoben korrigiere corrige",
+    ),
+    (
+        "renamed rename umbenannt renommé renombró",
+        "rename umbenenne renomme renombra",
+    ),
+    ("reverted revert", "revert back"),
+    ("moved move", "move"),
+    ("replaced replace", "replace instead switch"),
+    ("rewritten rewrote", "rewrite rework refactor"),
+];
+
+/// What of a question a commit answers.
+struct Answering<'a> {
+    commit: &'a Commit,
+    has: TermSet,
+    /// Whether it says that it was done what was asked for, if that is certain.
+    says: bool,
+}
+
+pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> Said {
     let history = &case.evidence.history;
-    let change = match case.question.interest {
-        Interest::History(change) => change,
-        Interest::Places | Interest::Notes | Interest::Overview => Change::Latest,
+    let terms = &case.question.terms;
+    let deed = asked_deed(&case.question.plain);
+    let answering = answering(case, change, &deed);
+    let which = match change {
+        Change::Latest => "latest",
+        Change::First if history.is_cut => "oldest shown",
+        Change::First => "first",
     };
-    let (answering, which) = match change {
-        Change::Latest => (history.commits.first(), "latest"),
-        Change::First if history.is_cut => (history.commits.last(), "oldest shown"),
-        Change::First => (history.commits.last(), "first"),
-    };
-    let about = match names(case.question.terms.iter()) {
-        none if none.is_empty() => String::new(),
-        about => format!(" about {about}"),
-    };
+    let mut missing: Vec<String> = Vec::new();
     let mut body = String::new();
-    if let Some(commit) = answering {
-        body = format!("The {which} commit{about} is {}.", told(commit));
+    if let Some(Answering { commit, has, says }) = &answering {
+        if let (Some((word, _)), false) = (&deed, says) {
+            body = format!("No commit that I found says “{word}”. ");
+            missing.push(format!("a commit that says “{word}”"));
+        }
+        let about = match names(has.of(terms)) {
+            none if none.is_empty() => String::new(),
+            about => format!(" about {about}"),
+        };
+        body.push_str(&format!("The {which} commit{about} is {}.", told(commit)));
+        let lacking = names(TermSet::needed(terms).minus(*has).of(terms));
+        if !lacking.is_empty() {
+            body.push_str(&format!(" It does not have {lacking}."));
+            missing.push(format!("a commit that has {lacking} as well"));
+        }
         let why: Vec<String> = commit
             .message
             .iter()
@@ -47,7 +87,7 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
             body.push_str(&format!("\n\n{}", why.join("\n")));
         }
     }
-    let others = others(history, answering);
+    let others = others(history, answering.map(|one| one.commit));
     if !others.is_empty() {
         body.push_str(&format!("\n\nThe others:\n{}", others.join("\n")));
     }
@@ -57,18 +97,69 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
             places(case, &quoted[..1])
         ));
     }
-    let stand = match (change, history.is_cut) {
-        (Change::First, true) => Stand::Partial {
-            missing: "older commits than those that were shown".to_owned(),
-            caveat: None,
-        },
-        (Change::First, false) | (Change::Latest, _) => Stand::Sufficient {
+    if change == Change::First && history.is_cut {
+        missing.push("older commits than those that were shown".to_owned());
+    }
+    if missing.is_empty() {
+        let stand = Stand::Sufficient {
             sources_found: history.commits.len(),
             source_types: vec!["history"],
-        },
+        };
+        // What a message says is what its author says of it.
+        return (body, stand, Percent(70));
+    }
+    let stand = Stand::Partial {
+        missing: missing.join("; "),
+        caveat: None,
     };
-    // What a message says is what its author says of it.
-    (body, stand, Percent(70))
+    (body, stand, Percent(50))
+}
+
+/// The first word of a question that asks for something certain to be done, and how that is said.
+fn asked_deed(question: &str) -> Option<(String, &'static str)> {
+    let lower = question.to_lowercase();
+    words(&lower).find_map(|word| {
+        let deed = DEEDS.iter().find(|(asked, _)| holds(asked, word))?;
+        Some((word.to_owned(), deed.1))
+    })
+}
+
+/// Of the commits that say what was done, or else of all, those that have most of what was asked for;
+/// of these the first or the latest.
+fn answering<'a>(
+    case: &'a Case<'_>,
+    change: Change,
+    deed: &Option<(String, &'static str)>,
+) -> Option<Answering<'a>> {
+    let terms = &case.question.terms;
+    let history = &case.evidence.history;
+    let sought = history.sought.to_lowercase();
+    let known = terms.iter().enumerate();
+    // All of them have what they were looked up by, if only in what they changed.
+    let by_search = known
+        .filter(|(_, term)| sought.contains(&term.literal().to_lowercase()))
+        .fold(TermSet::default(), |set, (at, _)| set.with(at));
+    let weighed = history.commits.iter().map(|commit| {
+        let message = Line::new(&commit.message.join(" "));
+        let files = Line::new(&commit.files);
+        let has = TermSet::of_line(terms, &message).or(TermSet::of_line(terms, &files));
+        let says = deed.as_ref().is_none_or(|(word, said)| {
+            let mut said = said.split(' ').chain([&**word]);
+            said.any(|word| message.has(&stem(word)))
+        });
+        Answering {
+            commit,
+            has: has.or(by_search),
+            says,
+        }
+    });
+    let needed = TermSet::needed(terms);
+    let worth = |one: &Answering<'_>| (one.says, one.has.and(needed).len());
+    match change {
+        // The newest come first, and of equals the last is taken.
+        Change::First => weighed.max_by_key(worth),
+        Change::Latest => weighed.rev().max_by_key(worth),
+    }
 }
 
 fn others(history: &History, answering: Option<&Commit>) -> Vec<String> {

@@ -3,11 +3,10 @@
 use super::{
     super::{
         interest::Interest,
-        protocol::{Percent, Stand, inert, shortened},
-        quote::{place, quote},
+        protocol::{Percent, Stand, inert, inert_path, shortened},
+        quote::{in_sentence, place, quote},
         rank::Passage,
         source::{FileKind, introduces},
-        term::TermSet,
     },
     Case, Said,
 };
@@ -37,7 +36,10 @@ pub(super) fn compose(case: &Case<'_>) -> Said {
     let mut blocks = Vec::new();
     match &page {
         Some(page) => {
-            blocks.push(format!("What it says of itself is in {}.", place(page)));
+            blocks.push(format!(
+                "What it says of itself is in {}.",
+                in_sentence(&place(page))
+            ));
             blocks.push(quote(page, case.evidence));
         }
         None => blocks.push("There is no README that says what it is.".to_owned()),
@@ -85,17 +87,9 @@ fn front_page(case: &Case<'_>) -> Option<Passage> {
         .filter(|at| !lines[at].trim().is_empty())
         .last()?;
     Some(Passage {
-        path: path.clone(),
         kind: FileKind::Docs,
-        lines: (1, last),
-        hit: 1,
-        terms: TermSet::default(),
-        path_terms: TermSet::default(),
-        about: None,
-        exact: false,
-        is_note: false,
-        record: None,
         score: 1,
+        ..Passage::at(path, (1, last), 1)
     })
 }
 
@@ -124,7 +118,8 @@ fn named(case: &Case<'_>) -> Vec<String> {
             let name = path.rsplit('/').next().unwrap_or(path);
             let stem = name.split('.').next().unwrap_or(name);
             let is_entry = ENTRIES.contains(&stem);
-            Some((!is_entry, path.matches('/').count(), format!("{path}:{at}")))
+            let place = in_sentence(&format!("{}:{at}", inert_path(path)));
+            Some((!is_entry, path.matches('/').count(), place))
         })
         .collect();
     first.sort();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     llm::offline::protocol::{Percent, Stand, signal},
-    model::{CallId, Part},
+    model::{CallId, Part, message::SUMMARY_LABEL},
 };
 
 fn user(text: &str) -> Message {
@@ -72,6 +72,27 @@ fn result(id: &str, status: ToolStatus) -> Message {
     }
 }
 
+fn ended(id: &str, status: ToolStatus, content: &str) -> Message {
+    let mut message = result(id, status);
+    if let Some(Part::ToolResult(result)) = message.parts.first_mut() {
+        result.content = content.to_owned();
+    }
+    message
+}
+
+fn cancelled(id: &str) -> Message {
+    ended(id, ToolStatus::Unknown, "cancelled, outcome unknown")
+}
+
+fn withdrawn(id: &str) -> Message {
+    let said = "The query ended before this call was run.";
+    ended(id, ToolStatus::Refused, said)
+}
+
+fn summary() -> Message {
+    Message::text(Role::User, format!("{SUMMARY_LABEL} much was said."))
+}
+
 fn ok(id: &str) -> Message {
     result(id, ToolStatus::Ok)
 }
@@ -85,11 +106,11 @@ fn the_question_is_found_behind_what_came_before() {
     for (name, messages, question, added, previous) in [
         ("the first", vec![user("q1")], "q1", vec![], None),
         (
-            "in several messages",
+            "behind one that was taken back before any reply",
             vec![user("q1"), user("q2")],
-            "q1\nq2",
+            "q2",
             vec![],
-            None,
+            Some("q1"),
         ),
         (
             "behind an answer",
@@ -134,16 +155,70 @@ fn the_question_is_found_behind_what_came_before() {
             None,
         ),
         (
+            "behind two that were taken back",
+            vec![user("q1"), done(), user("q2"), user("q3"), user("q4")],
+            "q4",
+            vec![],
+            Some("q3"),
+        ),
+        (
             "behind a cancelled query",
+            vec![user("q1"), call("c"), cancelled("c"), user("q2")],
+            "q2",
+            vec![],
+            Some("q1"),
+        ),
+        (
+            "behind a query that was taken back before its call was run",
+            vec![user("q1"), call("c"), withdrawn("c"), user("q2")],
+            "q2",
+            vec![],
+            Some("q1"),
+        ),
+        (
+            "steered behind a call that cannot be made",
+            vec![
+                user("q1"),
+                call("c"),
+                result("c", ToolStatus::Refused),
+                user("more"),
+            ],
+            "q1",
+            vec!["more"],
+            None,
+        ),
+        (
+            "steered behind a restart",
             vec![
                 user("q1"),
                 call("c"),
                 result("c", ToolStatus::Unknown),
-                user("q2"),
+                user("more"),
             ],
-            "q2",
+            "q1",
+            vec!["more"],
+            None,
+        ),
+        (
+            "steered twice",
+            vec![user("q1"), call("c"), ok("c"), user("m1"), user("m2")],
+            "q1",
+            vec!["m1", "m2"],
+            None,
+        ),
+        (
+            "steered behind a summary of its turns",
+            vec![user("q1"), summary(), user("more")],
+            "q1",
+            vec!["more"],
+            None,
+        ),
+        (
+            "behind a summary of all before",
+            vec![summary(), user("q1"), call("c"), ok("c")],
+            "q1",
             vec![],
-            Some("q1"),
+            None,
         ),
         ("none at all", vec![guidance()], "", vec![], None),
     ] {

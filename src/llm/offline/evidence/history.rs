@@ -1,6 +1,8 @@
 //! Commits, as a search of the history tells them: `commit hash date author`, the message set in by
 //! four, `changed: files` set in by two. Pure.
 
+use crate::model::ToolCall;
+
 /// Shortest hash that is taken for one.
 const SHORTEST_HASH: usize = 7;
 
@@ -11,6 +13,9 @@ pub(in super::super) struct History {
     pub(in super::super) commits: Vec<Commit>,
     /// Whether there are older ones that were not shown.
     pub(in super::super) is_cut: bool,
+    /// What was asked for that all of them have: words of their messages, a text or a path that they
+    /// changed.
+    pub(in super::super) sought: String,
 }
 
 /// A change that somebody made.
@@ -29,7 +34,7 @@ pub(in super::super) struct Commit {
 impl History {
     /// Takes the commits of a result, if it tells any and none came before: searches are made from
     /// the narrowest on.
-    pub(super) fn take(&mut self, content: &str) {
+    pub(super) fn take(&mut self, call: &ToolCall, content: &str) {
         if !self.commits.is_empty() {
             return;
         }
@@ -53,7 +58,15 @@ impl History {
             .last()
             .is_some_and(|note| note.contains("there are more") || note.contains("older commits"));
         self.commits = taken;
+        self.sought = sought(call);
     }
+}
+
+fn sought(call: &ToolCall) -> String {
+    let arguments = call.parsed().unwrap_or_default();
+    let texts =
+        ["query", "text", "path"].map(|name| arguments.get(name).and_then(|one| one.as_str()));
+    texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn commit(line: &str) -> Option<Commit> {

@@ -1,23 +1,34 @@
 //! Sections of notes, as a search of notes tells them: lines as `path:line: text`, under them
 //! `in "title › heading" · lines a–b · kind · status · date`. Pure.
 
-use super::{Place, line_number, matched};
+use super::{Place, line_number, matched, own};
 
 /// What makes a section more than a passage of text.
 const RECORDS: &[&str] = &["decision", "changelog", "meeting"];
 
-/// The sections that a result names.
-pub(super) fn sections(content: &str) -> Vec<Place> {
+/// The sections that a result names. Of one of our own, what lines begin with is their path as it stands.
+pub(super) fn sections(content: &str, is_own: bool) -> Vec<Place> {
+    let blocks = own::blocks(content).into_iter();
+    blocks.flat_map(|block| of_block(&block, is_own)).collect()
+}
+
+fn of_block(block: &[&str], is_own: bool) -> Vec<Place> {
     let mut sections = Vec::new();
     let mut path: Option<&str> = None;
     let mut marked: Vec<u32> = Vec::new();
-    for line in content.lines() {
+    let known = own::path_of(block).filter(|_| is_own);
+    let told = |line| match known {
+        Some(path) => own::line_of(line, path).map(|(_, at, _)| (path, at)),
+        None => matched(line).map(|(path, at, _)| (path, at)),
+    };
+    for line in block {
+        let line: &str = line;
         if let Some(words) = line.strip_prefix("  words found: ") {
             if let Some(last) = sections.last_mut() {
                 let last: &mut Place = last;
                 last.has = words.split(", ").map(str::to_owned).collect();
             }
-        } else if let Some((of, at, _)) = matched(line).filter(|_| !line.starts_with(' ')) {
+        } else if let Some((of, at)) = told(line).filter(|_| !line.starts_with(' ')) {
             path = Some(of);
             marked.push(at);
         } else if let (Some(of), Some(about)) = (path, about(line)) {
@@ -34,9 +45,6 @@ pub(super) fn sections(content: &str) -> Vec<Place> {
                 record,
                 has: Vec::new(),
             });
-        } else if line.trim().is_empty() {
-            path = None;
-            marked.clear();
         }
     }
     sections

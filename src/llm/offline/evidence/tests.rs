@@ -113,6 +113,82 @@ fn results_are_read_leniently() {
     }
 }
 
+/// The files that a tool of the project told, with their lines.
+fn told(name: &str, arguments: &str, content: &str) -> Evidence {
+    let mut call = call(arguments);
+    name.clone_into(&mut call.name);
+    Evidence::read([(&call, content)].into_iter())
+}
+
+#[test]
+fn paths_of_our_own_tools_are_taken_as_they_stand() {
+    let lines = |lines: &[(u32, &str)]| -> Lines {
+        let own = lines.iter().map(|(at, text)| (*at, (*text).to_owned()));
+        own.collect()
+    };
+    for (name, tool, arguments, content, path, expected) in [
+        (
+            "a ranked place",
+            "code_search",
+            r#"{"query": "x", "mode": "words"}"#,
+            "Garden - Plan.md (lines 3–5 of 9): Garden > Budget\n\
+             Garden - Plan.md-3- ## Budget\nGarden - Plan.md:5: It is: 300\n\n\
+             all 1 place shown; 1 file searched; the best place has 100 % of what was asked",
+            "Garden - Plan.md",
+            lines(&[(3, "## Budget"), (5, "It is: 300")]),
+        ),
+        (
+            "a match",
+            "code_search",
+            r#"{"query": "x", "mode": "literal"}"#,
+            "What is it?.md-1- - a:2: b\nWhat is it?.md:2: - c\n--\nWhat is it?.md:9: d\n\nall matches shown",
+            "What is it?.md",
+            lines(&[(1, "- a:2: b"), (2, "- c"), (9, "d")]),
+        ),
+        (
+            "a file",
+            "file_read",
+            r#"{"path": "a \"b\": c.md"}"#,
+            "a \"b\": c.md (lines 1–2 of 2)\n1: x (lines 1–2 of 3)\n2:",
+            "a \"b\": c.md",
+            lines(&[(1, "x (lines 1–2 of 3)"), (2, "")]),
+        ),
+        (
+            "a note",
+            "note_search",
+            "{}",
+            "notes:A - B.md:3: at 12:30: go\n  in \"A\" · lines 1–4 · decision\n  words found: go\n\nall that fits is shown",
+            "notes:A - B.md",
+            lines(&[(3, "at 12:30: go")]),
+        ),
+        (
+            "what was asked for is no file",
+            "code_search",
+            r#"{"query": "x", "mode": "literal"}"#,
+            "a.rs:1: x\n\nnothing found for `b.rs:3: x`; 2 files searched",
+            "a.rs",
+            lines(&[(1, "x")]),
+        ),
+    ] {
+        let evidence = told(tool, arguments, content);
+        let expected = [(path.to_owned(), expected)].into();
+        assert_eq!(evidence.files, expected, "{name}");
+        let places = evidence.places.iter().chain(&evidence.noted);
+        assert!(places.into_iter().all(|place| place.path == path), "{name}");
+    }
+    let ranked = told(
+        "code_search",
+        r#"{"mode": "words"}"#,
+        "A - B.md (lines 3–5 of 9): A > C\nA - B.md-3- c\nA - B.md:5: d\n\nall 1 place shown",
+    );
+    let places: Vec<_> = ranked
+        .places
+        .iter()
+        .map(|place| (place.lines, place.within.join("/"), place.marked.clone()))
+        .collect();
+    assert_eq!(places, [((3, 5), "A/C".to_owned(), vec![5])]);
+}
+
 #[test]
 fn a_listing_names_files_without_lines() {
     let call = call("{}");

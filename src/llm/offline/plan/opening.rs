@@ -3,13 +3,13 @@
 use super::{
     super::{
         evidence::Evidence,
-        interest::Interest,
-        protocol::shortened,
-        question::Question,
+        interest::{Change, Interest},
+        question::{Question, of_characters},
         term::{Term, TermKind, TermSet},
         toolbox::{How, Past, Planned, Toolbox},
+        uses::Uses,
     },
-    distinct, most_telling,
+    distinct, literal, most_telling,
 };
 
 /// Longest question that is put to a search, in characters.
@@ -22,9 +22,17 @@ const FRONT_PAGES: &[&str] = &["readme", "architecture"];
 pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
     let terms = &question.terms;
     let special = match question.interest {
-        Interest::Places => None,
-        Interest::Notes => tools.search_notes(&one_line(&question.plain)),
-        Interest::History(change) => tools.history(&past(terms), change),
+        Interest::Uses => {
+            let uses = question
+                .used_name()
+                .and_then(|name| tools.search(name, How::Literal));
+            return uses.into_iter().collect();
+        }
+        // What lies outside of the project, no other search sees.
+        Interest::Places if terms.is_empty() || !tools.notes_are_elsewhere() => None,
+        Interest::Places => tools.search_notes(&one_line(&question.plain)),
+        Interest::Notes | Interest::Settled => tools.search_notes(&one_line(&question.plain)),
+        Interest::History(change) => past(terms, tools, change),
         Interest::Overview => tools.map(&focus(terms)),
     };
     let places = match terms.is_empty() {
@@ -41,7 +49,7 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
         Interest::History(change) if evidence.history.commits.is_empty() => {
             let single = most_telling(TermSet::needed(terms), terms)
                 .filter(|term| term.kind != TermKind::Path)
-                .filter_map(|term| tools.history(&Past::Saying(vec![term.literal()]), change));
+                .filter_map(|term| saying(&[term], tools, change));
             distinct(single).into_iter().take(2).collect()
         }
         Interest::Overview => {
@@ -53,8 +61,18 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
                 .take(2)
                 .collect()
         }
-        Interest::Places | Interest::Notes | Interest::History(_) => Vec::new(),
+        Interest::Uses if !has_uses(question, evidence) => places(question, tools),
+        Interest::Places
+        | Interest::Uses
+        | Interest::Notes
+        | Interest::Settled
+        | Interest::History(_) => Vec::new(),
     }
+}
+
+fn has_uses(question: &Question, evidence: &Evidence) -> bool {
+    let uses = question.used_name().map(|name| Uses::of(evidence, name));
+    uses.is_some_and(|uses| !uses.is_empty())
 }
 
 /// Files at the top that say what the project is.
@@ -81,23 +99,28 @@ fn front_pages(evidence: &Evidence) -> impl Iterator<Item = &str> {
 
 /// The commits to begin with: those that changed a file that was named, or a name or text, or say the
 /// two most telling words.
-fn past(terms: &[Term]) -> Past<'_> {
+fn past(terms: &[Term], tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
     let needed = TermSet::needed(terms);
     let first = |kinds: &[TermKind]| needed.of(terms).find(|term| kinds.contains(&term.kind));
     if let Some(file) = first(&[TermKind::Path]) {
-        return Past::Path(&file.shown);
+        return tools.history(&Past::Path(&file.shown), change);
     }
     if let Some(text) = first(&[TermKind::Name, TermKind::Phrase]) {
-        return Past::Text(&text.shown);
+        return tools.history(&Past::Text(&text.shown), change);
     }
-    let words: Vec<&str> = most_telling(needed, terms)
-        .map(Term::literal)
-        .take(2)
-        .collect();
+    let words: Vec<&Term> = most_telling(needed, terms).take(2).collect();
     match words.is_empty() {
-        true => Past::Any,
-        false => Past::Saying(words),
+        true => tools.history(&Past::Any, change),
+        false => saying(&words, tools, change),
     }
+}
+
+/// The commits that say these words in any form.
+fn saying(words: &[&Term], tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+    let literals = words.iter().map(|term| term.literal()).collect();
+    let shown: Vec<&str> = words.iter().map(|term| &*term.shown).collect();
+    let search = tools.history(&Past::Saying(literals), change)?;
+    Some(search.told_as(&shown.join(" ")))
 }
 
 fn focus(terms: &[Term]) -> String {
@@ -111,7 +134,7 @@ fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
     let terms = &question.terms;
     let needed = TermSet::needed(terms);
     let is_path = |term: &&Term| term.kind == TermKind::Path;
-    let literal = |term: &Term| tools.search(term.literal(), How::Literal);
+    let literal = |term: &Term| literal(term, tools);
     let all: Vec<&str> = needed
         .of(terms)
         .filter(|t| !is_path(t))
@@ -119,7 +142,7 @@ fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
         .collect();
     let words = match (all.is_empty(), tools.knows_words()) {
         (true, _) => Vec::new(),
-        (false, true) => tools.search_all(&one_line(&question.plain), How::Words),
+        (false, true) => tools.search_all(&one_line(&question.for_files()), How::Words),
         (false, false) => most_telling(needed, terms)
             .filter_map(literal)
             .take(2)
@@ -136,7 +159,7 @@ fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
         .take(2);
     let files = || needed.of(terms).filter(is_path);
     let reads = files()
-        .filter_map(|term| tools.read(&term.shown, 0))
+        .filter_map(|term| tools.read(&term.shown, term.line().unwrap_or(0)))
         .take(2);
     let calls = distinct(words.into_iter().chain(verbatim).chain(reads));
     if calls.is_empty() {
@@ -149,5 +172,5 @@ fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
 /// A question as it can be put to a search.
 fn one_line(question: &str) -> String {
     let line = question.split_whitespace().collect::<Vec<_>>().join(" ");
-    shortened(&line, LONGEST_QUESTION)
+    of_characters(&line, LONGEST_QUESTION).to_owned()
 }

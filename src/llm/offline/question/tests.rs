@@ -16,6 +16,29 @@ fn kinds_are_told_apart() {
         ("good bye", Kind::Chat(Chat::Farewell)),
         ("yes", Kind::Chat(Chat::Acknowledgement)),
         ("谢谢", Kind::Chat(Chat::Thanks)),
+        ("thanks, that helped a lot", Kind::Chat(Chat::Thanks)),
+        ("merci beaucoup", Kind::Chat(Chat::Thanks)),
+        ("gracias por la ayuda", Kind::Chat(Chat::Thanks)),
+        ("Vielen Dank für deine Hilfe!", Kind::Chat(Chat::Thanks)),
+        ("great job, I love it", Kind::Chat(Chat::Praise)),
+        ("Wow, exactly what I needed", Kind::Chat(Chat::Praise)),
+        ("tell me a joke", Kind::Chat(Chat::Jest)),
+        ("lol", Kind::Chat(Chat::Acknowledgement)),
+        ("ha ha ha", Kind::Chat(Chat::Acknowledgement)),
+        ("Hallo, wie geht's?", Kind::Chat(Chat::Greeting)),
+        ("Salut, comment ça va ?", Kind::Chat(Chat::Greeting)),
+        ("that was not what I meant", Kind::Chat(Chat::Misunderstood)),
+        (
+            "no, that isn't what I asked",
+            Kind::Chat(Chat::Misunderstood),
+        ),
+        ("thanks, how does it retry?", Kind::Lookup),
+        ("great, now the gateway", Kind::Lookup),
+        ("it works?", Kind::Lookup),
+        ("how it works", Kind::Lookup),
+        ("that is not what the parser does", Kind::Lookup),
+        ("hi, src/main.rs", Kind::Lookup),
+        ("perfect hash", Kind::Lookup),
         ("thanks, where is the parser?", Kind::Lookup),
         ("hello world example", Kind::Lookup),
         ("rename Session to Conversation", Kind::Deed),
@@ -94,6 +117,85 @@ fn terms_are_what_is_worth_looking_for() {
 }
 
 #[test]
+fn files_are_named_with_the_lines_that_are_meant() {
+    for (text, file, line, others) in [
+        ("src/retry.rs:5", "src/retry.rs", Some(5), vec![]),
+        ("open src/retry.rs", "src/retry.rs", None, vec![]),
+        ("please cat src/retry.rs!", "src/retry.rs", None, vec![]),
+        (
+            "show me src/retry.rs:10-20",
+            "src/retry.rs",
+            Some(10),
+            vec![],
+        ),
+        (
+            "at charge (src/a.js:10:5)",
+            "src/a.js",
+            Some(10),
+            vec!["charge"],
+        ),
+        (
+            "src/Card.cs(12,5): fault",
+            "src/Card.cs",
+            Some(12),
+            vec!["fault"],
+        ),
+        (
+            "panicked at src/main.rs:7:9:",
+            "src/main.rs",
+            Some(7),
+            vec!["panicked"],
+        ),
+        (
+            "File \"app/a.py\", line 12, in charge",
+            "app/a.py",
+            Some(12),
+            vec!["charge"],
+        ),
+        ("line 4 of src/a.rs", "src/a.rs", Some(4), vec![]),
+        ("src/a.rs line 4", "src/a.rs", Some(4), vec![]),
+        ("`Garden - Plan.md:5`", "Garden - Plan.md", Some(5), vec![]),
+        (
+            "what is in \"Garden - Plan.md\"",
+            "Garden - Plan.md",
+            None,
+            vec![],
+        ),
+        (
+            "where is open called in src/a.rs",
+            "src/a.rs",
+            None,
+            vec!["open"],
+        ),
+        ("src/a.rs:0", "src/a.rs", None, vec![]),
+    ] {
+        let question = Question::read(text, &[], None);
+        let mut files = question
+            .terms
+            .iter()
+            .filter(|term| term.kind == TermKind::Path);
+        let named = files.next().map(|term| (&*term.shown, term.line()));
+        assert_eq!(named, Some((file, line)), "{text}");
+        let words = question
+            .terms
+            .iter()
+            .filter(|term| term.kind == TermKind::Word);
+        let words: Vec<&str> = words.map(|term| &*term.shown).collect();
+        assert_eq!(words, others, "{text}");
+    }
+    for text in [
+        "at 10:30",
+        "see e.g. line 12",
+        "“not found: 12”",
+        "version 1.2:3",
+    ] {
+        let question = Question::read(text, &[], None);
+        let mut kinds = question.terms.iter().map(|term| term.kind);
+        assert!(kinds.all(|kind| kind != TermKind::Path), "{text}");
+    }
+}
+
+#[test]
 fn what_was_added_and_what_came_before_count() {
     for (name, text, added, previous, terms) in [
         (
@@ -150,4 +252,8 @@ fn a_long_question_keeps_its_most_telling_terms() {
     let long = format!("{} tail", "word ".repeat(LOOKED_AT / 5));
     let kept = Question::read(&long, &[], None);
     assert_eq!(shown(&kept), vec![(TermKind::Word, "word")]);
+    let cut = "word ".repeat(LOOKED_AT / 5 - 2) + "cache gateway";
+    let whole = Question::read(&cut, &[], None);
+    let terms = vec![(TermKind::Word, "word"), (TermKind::Word, "cache")];
+    assert_eq!(shown(&whole), terms);
 }

@@ -140,7 +140,7 @@ fn each_interest_asks_its_tools_first_and_tells_what_they_say() {
             "stuck",
             &[
                 "I found nothing about “zygote”",
-                "- history_search for “zygot”: nothing",
+                "- history_search for “zygote”: nothing",
             ],
         ),
         (
@@ -167,6 +167,34 @@ fn each_interest_asks_its_tools_first_and_tells_what_they_say() {
             ],
             "context_sufficient",
             &["src/cache.rs:1-4"],
+        ),
+        (
+            "a name of a type is no word for where to look",
+            &["Where is Overview?"],
+            vec!["code_search"],
+            "stuck",
+            &["I found nothing about “Overview”"],
+        ),
+        (
+            "who uses a name",
+            &["Who uses Session?"],
+            vec![
+                r#"code_search {"context":2,"max_results":20,"mode":"literal","query":"Session"}"#,
+            ],
+            "context_sufficient",
+            &[
+                "`Session` is used in src/session.rs:4 and in one other place.",
+                "src/session.rs:3-7\n```rust",
+                "Also in src/session.rs:5.",
+                "It is defined in src/session.rs:10.",
+            ],
+        ),
+        (
+            "nobody uses it",
+            &["where is evict defined?", "and who calls it?"],
+            vec![r#"code_search {"context":2,"max_results":20,"mode":"literal","query":"evict"}"#],
+            "partial_answer",
+            &["`evict` is only defined in src/cache.rs:2."],
         ),
         (
             "nothing was decided",
@@ -214,6 +242,78 @@ fn a_history_that_is_cut_has_no_first_commit() {
 }
 
 #[test]
+fn a_commit_is_said_to_be_about_no_more_than_it_has() {
+    const RETRY: &str = "\
+        commit 3c3c3c3 2026-02-01T10:00:00+01:00 Ann\n    Tests of the retry\n  changed: t.rs\n\n\
+        commit 2b2b2b2 2026-01-02T10:00:00+01:00 Bo\n    Drop the retry of cards\n  changed: a.rs\n\n\
+        commit 1a1a1a1 2026-01-01T10:00:00+01:00 Bo\n    Add the retry\n  changed: a.rs\n\n\
+        all 3 commits with `retri` in the message";
+    let only_added = RETRY.split("commit 1a").last().unwrap_or_default();
+    let only_added = format!("commit 1a{only_added}");
+    for (name, question, log, signal, holds, lacks) in [
+        (
+            "a word that no commit has",
+            "when was kubernetes support for retries added?",
+            RETRY,
+            "partial_answer",
+            &[
+                "The first commit about “retries” is `1a1a1a1`",
+                "It does not have “kubernetes”.",
+                "a commit that has “kubernetes” as well",
+            ][..],
+            "about “kubernetes”",
+        ),
+        (
+            "the one that says what was asked for",
+            "who removed the retry?",
+            RETRY,
+            "context_sufficient",
+            &["The latest commit about “retry” is `2b2b2b2`"],
+            "No commit",
+        ),
+        (
+            "none says it",
+            "who removed the retry?",
+            &only_added,
+            "partial_answer",
+            &[
+                "No commit that I found says “removed”. The latest commit about “retry” is `1a1a1a1`",
+                "a commit that says “removed”",
+            ],
+            "It does not have",
+        ),
+        (
+            "the one that has most of it",
+            "who last changed retries of gateways for cards?",
+            RETRY,
+            "partial_answer",
+            &[
+                "The latest commit about “retries”, “cards” is `2b2b2b2`",
+                "It does not have “gateways”.",
+            ],
+            "No commit",
+        ),
+    ] {
+        let of_retry = |call: &ToolCall| call.arguments.contains(r#":"retr"#);
+        let mut run = Run::new(all_tools());
+        run.say(Role::User, question);
+        let text = run.finish(|call| match call.name.as_str() {
+            "history_search" if !of_retry(call) => (
+                ToolStatus::Ok,
+                "no commit with that in the message".to_owned(),
+            ),
+            "history_search" => (ToolStatus::Ok, log.to_owned()),
+            _ => answer(call),
+        });
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
+        for piece in holds {
+            assert!(text.contains(piece), "{name}: no {piece:?} in {text}");
+        }
+        assert!(!text.contains(lacks), "{name}: {text}");
+    }
+}
+
+#[test]
 fn where_there_is_no_repository_the_files_answer() {
     let mut run = Run::new(all_tools());
     run.say(Role::User, "who wrote evict?");
@@ -225,6 +325,104 @@ fn where_there_is_no_repository_the_files_answer() {
         text.starts_with("I found no commit about it. The closest match"),
         "{text}"
     );
+}
+
+#[test]
+fn an_order_begins_where_its_subject_is_or_nowhere() {
+    let place = |path: &str, line: &str, note: &str| {
+        format!(
+            "{path} (lines 1–1 of 9)\n{path}:1: {line}\n\nall 1 place shown; 1 file searched; {note}"
+        )
+    };
+    let note = place(
+        "src/a.rs",
+        "// charged, but not twice",
+        "`note` read as `not`; in no file: `caching`; the best place has 40 % of what was asked, not `caching`",
+    );
+    let cache = place(
+        "src/a.rs",
+        "fn cache() {}",
+        "the best place has 50 % of what was asked, not `lru`",
+    );
+    let named = place(
+        "src/a.rs",
+        "fn keep_all() {}",
+        "the best place has 20 % of what was asked, not `mend`, `fault`",
+    );
+    for (name, order, content, holds, lacks) in [
+        (
+            "only a word taken for another",
+            "write a note about caching",
+            &note,
+            "It would begin with “note”, “caching”, of which I found nothing that fits.",
+            "src/a.rs",
+        ),
+        (
+            "half of it",
+            "rename the cache to lru",
+            &cache,
+            "It would begin here:\n\nsrc/a.rs:1\n",
+            "“rename”,",
+        ),
+        (
+            "a name of it",
+            "replace keep_all by mended odd faults",
+            &named,
+            "It would begin here:\n\nsrc/a.rs:1\n",
+            "fits",
+        ),
+        (
+            "too little of it",
+            "fix the odd flux of the capacitor in the cache",
+            &cache,
+            "It would begin with “odd”, “flux”, “capacitor”, “cache”, of which",
+            "src/a.rs",
+        ),
+    ] {
+        let mut run = Run::new(tools());
+        run.say(Role::User, order);
+        let text = run.finish(|call| match call.arguments.contains("words") {
+            true => (ToolStatus::Ok, content.clone()),
+            false => (ToolStatus::Ok, "No matches.".to_owned()),
+        });
+        assert!(
+            text.contains(holds) && !text.contains(lacks),
+            "{name}: {text}"
+        );
+        assert_eq!(ends_with(&text), "partial_answer", "{name}: {text}");
+    }
+}
+
+#[test]
+fn notes_that_no_other_search_sees_are_asked_for_places_too() {
+    const HOUSE: &str = "\
+notes:house.md:3: The password of the router is on its back.
+  in \"House › Router\" · lines 3–3
+  words found: password, router
+
+all that fits is shown; 1 section in 1 note searched";
+    let mut tools = all_tools();
+    for tool in &mut tools {
+        if tool.name == "note_search" {
+            tool.description = "Finds notes; their paths begin with `notes:`.".to_owned();
+        }
+    }
+    let mut run = Run::new(tools);
+    run.say(Role::User, "where is the password of the router?");
+    let text = run.finish(|call| match call.name.as_str() {
+        "note_search" => (ToolStatus::Ok, HOUSE.to_owned()),
+        _ => project().answer(call),
+    });
+    assert!(
+        run.calls.iter().any(|call| call.starts_with("note_search")),
+        "{:#?}",
+        run.calls
+    );
+    assert!(
+        text.starts_with("The closest match is in notes:house.md:3"),
+        "{text}"
+    );
+    assert_eq!(ends_with(&text), "context_sufficient", "{text}");
 }
 
 #[test]

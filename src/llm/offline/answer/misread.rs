@@ -1,0 +1,63 @@
+//! Words that a search took for others, which it has as stems.
+
+use super::{
+    super::{
+        evidence::Evidence,
+        protocol::{inert, shortened},
+        rank::Passage,
+        term::{Term, TermSet},
+    },
+    Case,
+};
+use crate::words::{self, Run};
+
+/// Longest word that is told, in characters.
+const LONGEST: usize = 60;
+
+/// Which words were taken for others that the best quote has. Nobody knows the stem of a word.
+pub(super) fn told(case: &Case<'_>, best: &Passage) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for (word, read_as) in &case.evidence.read_as {
+        let Some(whole) = whole(case.evidence, best, read_as) else {
+            continue;
+        };
+        let word = shortened(&inert(word), LONGEST);
+        let one = format!("“{word}” as “{}”", shortened(&inert(&whole), LONGEST));
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    match told.is_empty() {
+        true => String::new(),
+        false => format!("I read {}. ", told.join(", ")),
+    }
+}
+
+/// The terms that were taken for other words.
+pub(super) fn those(case: &Case<'_>) -> TermSet {
+    let is_misread = |term: &Term| {
+        let mut read_as = case.evidence.read_as.iter();
+        read_as.any(|(word, _)| term.shown == *word)
+    };
+    let terms = case.question.terms.iter().enumerate();
+    terms
+        .filter(|(_, term)| is_misread(term))
+        .fold(TermSet::default(), |set, (at, _)| set.with(at))
+}
+
+/// The shortest word with this stem in a passage or its path.
+fn whole(evidence: &Evidence, passage: &Passage, stem: &str) -> Option<String> {
+    let (first, last) = passage.lines;
+    let lines = evidence.files.get(&passage.path).into_iter();
+    let lines = lines.flat_map(|lines| lines.range(first..=last).map(|(_, line)| line));
+    lines
+        .chain([&passage.path])
+        .flat_map(|line| words::words(line))
+        .filter_map(|run| match run {
+            Run::Word(word) => Some(word),
+            Run::Version(_) => None,
+        })
+        .flat_map(words::parts)
+        .filter(|word| words::stem(word) == stem)
+        .min_by(|a, b| (a.len(), a).cmp(&(b.len(), b)))
+}

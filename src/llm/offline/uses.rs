@@ -1,0 +1,153 @@
+//! Where a name is used: the lines of the evidence that have it as a word and do not define it. Pure.
+
+use super::{
+    evidence::Evidence,
+    source::{FileKind, Introduces, introduces},
+};
+
+/// Lines that have a name.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Uses<'a> {
+    /// Those that use it: calls first, then other code, tests, and what only imports it; of each, by path
+    /// and line.
+    pub(super) used: Vec<Spot<'a>>,
+    /// Those that only speak of it: comments, texts in quotes and documents.
+    pub(super) mentioned: Vec<Spot<'a>>,
+    /// Those that define it.
+    pub(super) defined: Vec<Spot<'a>>,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Spot<'a> {
+    pub(super) path: &'a str,
+    pub(super) line: u32,
+}
+
+/// What a line has a name for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Call,
+    Code,
+    Test,
+    Import,
+    Mention,
+    Definition,
+}
+
+impl<'a> Uses<'a> {
+    pub(super) fn of(evidence: &'a Evidence, name: &str) -> Self {
+        let mut found: Vec<(Role, Spot<'a>)> = Vec::new();
+        for (path, lines) in &evidence.files {
+            let having = lines.iter().filter(|(_, text)| has_word(text, name));
+            found.extend(having.map(|(line, text)| {
+                let spot = Spot { path, line: *line };
+                (role(path, text, name), spot)
+            }));
+        }
+        found.sort_unstable();
+        let mut uses = Self::default();
+        for (role, spot) in found {
+            match role {
+                Role::Call | Role::Code | Role::Test | Role::Import => uses.used.push(spot),
+                Role::Mention => uses.mentioned.push(spot),
+                Role::Definition => uses.defined.push(spot),
+            }
+        }
+        uses
+    }
+
+    /// Whether nothing has the name but what defines it.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.used.is_empty() && self.mentioned.is_empty()
+    }
+}
+
+fn role(path: &str, text: &str, name: &str) -> Role {
+    let bare = text.trim_start();
+    let begins = |words: &[&str]| words.iter().any(|word| bare.starts_with(word));
+    match (introduces(path, text), FileKind::of(path)) {
+        (Some(Introduces::Definition { name: defined }), _) if defined == name => Role::Definition,
+        (_, FileKind::Docs) => Role::Mention,
+        _ if begins(&["//", "/*", "*", "# ", "--", ";;", "<!--"]) => Role::Mention,
+        _ if begins(&[
+            "use ", "pub use ", "import ", "from ", "#include", "export {", "require ",
+        ]) =>
+        {
+            Role::Import
+        }
+        _ if is_quoted(text, name) => Role::Mention,
+        (_, FileKind::Test) => Role::Test,
+        _ if text.contains(&format!("{name}(")) => Role::Call,
+        (_, FileKind::Code | FileKind::Vendored | FileKind::Lock) => Role::Code,
+    }
+}
+
+/// Whether a name stands in a line only within quotes.
+fn is_quoted(text: &str, name: &str) -> bool {
+    let mut quotes = text
+        .match_indices(name)
+        .map(|(at, _)| text[..at].matches('"').count());
+    quotes.all(|before| before % 2 == 1)
+}
+
+/// Whether a name stands in a line, and is no part of a longer one.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let (before, behind) = (&text[..at], &text[at + name.len()..]);
+            !before.ends_with(is_part) && !behind.starts_with(is_part)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart_by_what_they_have_a_name_for() {
+        let file = |lines: &[(u32, &str)]| -> BTreeMap<u32, String> {
+            let lines = lines.iter().map(|(at, text)| (*at, (*text).to_owned()));
+            lines.collect()
+        };
+        let evidence = Evidence {
+            files: BTreeMap::from([
+                (
+                    "a.rs".to_owned(),
+                    file(&[
+                        (1, "use retry::back_off;"),
+                        (2, "// back_off waits"),
+                        (9, "    let wait = back_off(3);"),
+                        (10, "    let other = no_back_off(3) + back_offs;"),
+                        (11, "    let by = back_off;"),
+                        (12, r#"    say("back_off(3) waits");"#),
+                    ]),
+                ),
+                ("docs/a.md".to_owned(), file(&[(4, "`back_off` waits.")])),
+                (
+                    "retry.rs".to_owned(),
+                    file(&[(3, "pub fn back_off(n: u32) {"), (7, "    back_off(n - 1)")]),
+                ),
+                ("tests/a.rs".to_owned(), file(&[(5, "    back_off(1);")])),
+            ]),
+            ..Evidence::default()
+        };
+        let spot = |path, line| Spot { path, line };
+        let uses = Uses {
+            used: vec![
+                spot("a.rs", 9),
+                spot("retry.rs", 7),
+                spot("a.rs", 11),
+                spot("tests/a.rs", 5),
+                spot("a.rs", 1),
+            ],
+            mentioned: vec![spot("a.rs", 2), spot("a.rs", 12), spot("docs/a.md", 4)],
+            defined: vec![spot("retry.rs", 3)],
+        };
+        assert_eq!(Uses::of(&evidence, "back_off"), uses);
+        assert!(Uses::of(&evidence, "front_off").is_empty());
+    }
+}
