@@ -23,7 +23,7 @@ mod stem;
 
 pub(crate) use asked::{Asked, Concept, Sort};
 pub(crate) use common::Language;
-pub(crate) use cut::{Run, parts, words};
+pub(crate) use cut::{Run, beginning, parts, words};
 pub(crate) use drift::Drift;
 pub(crate) use near::{apart, letters};
 pub(crate) use stem::stem;
