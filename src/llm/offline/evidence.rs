@@ -24,7 +24,7 @@ pub(super) use history::{Commit, History};
 /// Longest path that is taken for one, in bytes.
 const LONGEST_PATH: usize = 512;
 /// What the paths of notes begin with that lie outside of the project.
-const ELSEWHERE: &str = "notes:";
+pub(super) const ELSEWHERE: &str = "notes:";
 
 /// Lines of files, by path. A file that was only named has no lines.
 #[derive(Debug, Default, PartialEq, Eq)]

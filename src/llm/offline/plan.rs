@@ -8,7 +8,7 @@
 use super::{
     answer::select,
     conversation::{Conversation, Standing},
-    evidence::Evidence,
+    evidence::{ELSEWHERE, Evidence},
     interest::Interest,
     protocol::{Percent, Stand, inert, shortened, signal},
     question::{Kind, Question},
@@ -105,12 +105,13 @@ fn widening(
 /// Around the hits that the answer would quote.
 fn reading(ranking: &Ranking, question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
     let quoted = select(&ranking.passages, &question.terms, question.is_of_changes);
-    let reads = quoted.iter().filter_map(|passage| match passage.is_note {
-        // Notes may lie outside of the project.
-        true => tools
-            .read_note(&passage.path, passage.lines.0)
-            .or_else(|| tools.read(&passage.path, passage.hit)),
-        false => tools.read(&passage.path, passage.hit),
+    let reads = quoted.iter().filter_map(|passage| {
+        // What lies outside of the project, no tool for files reads.
+        let is_elsewhere = passage.path.starts_with(ELSEWHERE);
+        match is_elsewhere || (passage.is_note && tools.can_read_notes()) {
+            true => tools.read_note(&passage.path, passage.lines.0),
+            false => tools.read(&passage.path, passage.hit),
+        }
     });
     distinct(reads).into_iter().take(3).collect()
 }

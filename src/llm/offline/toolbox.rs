@@ -213,6 +213,11 @@ impl<'a> Toolbox<'a> {
         self.planned(self.notes?, arguments, Aim::Notes(question.to_owned()))
     }
 
+    /// Whether there is anything to read notes with.
+    pub(super) const fn can_read_notes(&self) -> bool {
+        self.note_reader.is_some()
+    }
+
     /// Reading a note from a line on.
     pub(super) fn read_note(&self, path: &str, line: u32) -> Option<Planned> {
         let tool = self.note_reader?;

@@ -411,6 +411,13 @@ all that fits is shown; 1 section in 1 note searched";
     run.say(Role::User, "where is the password of the router?");
     let text = run.finish(|call| match call.name.as_str() {
         "note_search" => (ToolStatus::Ok, HOUSE.to_owned()),
+        "note_read" => (
+            ToolStatus::Ok,
+            listing(
+                "notes:house.md",
+                "# House\n\nThe password of the router is on its back.\n",
+            ),
+        ),
         _ => project().answer(call),
     });
     assert!(
@@ -421,6 +428,11 @@ all that fits is shown; 1 section in 1 note searched";
     assert!(
         text.starts_with("The closest match is in notes:house.md:3"),
         "{text}"
+    );
+    assert!(
+        run.calls.iter().all(|call| !call.starts_with("file_read")),
+        "{:#?}",
+        run.calls
     );
     assert_eq!(ends_with(&text), "context_sufficient", "{text}");
 }
