@@ -82,6 +82,24 @@ fn the_best_passage_comes_first() {
             vec!["src/b.rs:1-1", "src/a.rs:1-1"],
         ),
         (
+            "what says it before what is called so",
+            "which journal says \"no such session\"",
+            "src/a.rs:1: pub struct Journal {\nsrc/b.rs:4: bail(\"no such session\")",
+            vec!["src/b.rs:4-4", "src/a.rs:1-1"],
+        ),
+        (
+            "a file that was named before what defines it",
+            "how does src/a.rs limit sessions",
+            "src/a.rs:9: limit(1)\nsrc/b.rs:1: fn limit_sessions() {",
+            vec!["src/a.rs:9-9", "src/b.rs:1-1"],
+        ),
+        (
+            "the very name, and nothing that has only its words",
+            "what does back_off do",
+            "src/a.rs:1: fn back_off() {}\nsrc/b.rs:1: // backs off\nsrc/c.rs:1: back_off();",
+            vec!["src/a.rs:1-1", "src/c.rs:1-1"],
+        ),
+        (
             "a file that is only named",
             "gateway",
             "src/gateway.rs\nsrc/other.rs",

@@ -488,3 +488,16 @@ fn the_same_tree_gives_the_same_text_however_it_came_about() {
     }
     assert_eq!(one.ask(question), other.ask(question));
 }
+
+#[test]
+fn a_short_word_that_is_misspelt_is_read_as_another_but_not_relied_on() {
+    let tree = Tree::of(&[("a.rs", "fn gate() {}\n"), ("b.rs", "fn cookie() {}\n")]);
+    for (question, read_as, covered) in [
+        ("where is the gaze?", "`gaze` read as `gate`", "has 0 %"),
+        ("where is the cokie?", "`cokie` read as `cooki`", "has 70 %"),
+    ] {
+        let text = tree.ask(question);
+        assert!(text.contains(read_as), "{text}");
+        assert!(text.contains(covered), "{text}");
+    }
+}
