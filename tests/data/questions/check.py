@@ -4,8 +4,8 @@
     tests/data/questions/check.py [FOLDER]
 
 Of each row: its six columns, id, split, kind and style, and that each place is a file of the
-project with the lines named. Of each file: that the splits take turns, the kinds stand in order and
-no question stands twice. Prints sums, and of a bad row the id and what is wrong, never its question
+project with the lines named. Of each file: that its rows are all of one split or take turns, the
+kinds stand in order and no question stands twice. Prints sums, and of a bad row the id and what is wrong, never its question
 (half of them are held out); the exit code is 1 then.
 """
 
@@ -58,8 +58,6 @@ def check(table, project):
         if split not in SPLITS or kind not in KINDS or style not in STYLES:
             complaints.append(f"{name}: unknown split, kind or style")
             continue
-        if rows and split == rows[-1][1]:
-            complaints.append(f"{name}: the splits take no turns")
         if rows and KINDS.index(kind) < KINDS.index(rows[-1][2]):
             complaints.append(f"{name}: the kinds are not in order")
         if not question.strip() or question in questions:
@@ -72,6 +70,9 @@ def check(table, project):
         complaints += [f"{name}: {what}" for what in wrong if what]
         questions.add(question)
         rows.append(row)
+    splits = [row[1] for row in rows]
+    if len(set(splits)) > 1 and any(a == b for a, b in zip(splits, splits[1:])):
+        complaints.append(f"{table.stem}: the splits take no turns")
     return complaints, rows
 
 

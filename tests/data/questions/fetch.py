@@ -79,6 +79,26 @@ PINNED = {
         None,
         "0b8ccc13b0c0224384685f56e7ee00f3f9ef0806e07213da6c31fb9ea86a2063",
     ),
+    "rustls": (
+        "0.23.46",
+        None,
+        "6644a9ff7226e1f4f428077a5c37736c0264986f1c938a6aad8817ef28fbaa02",
+    ),
+    "webpack": (
+        "5.112.2",
+        "fb618a5eba0f16fa43ed720cc4634df4e88c65d594c0e0ad2c5c0c9be4057dfe",
+        "0e201049deee8ebd00f1c38c098ad40992eb9171cc829685e9d4d3324e6df7e9",
+    ),
+    "celery": (
+        "5.7.0",
+        "6a5dfcf6662287204f009a02002b9e66c83d4105e47ebabdc7079108772fc6f0",
+        "cbf65e195f9c9474ab3111fc86c8f82cdcf1b512922ded753e5036067c2eca82",
+    ),
+    "rocksdb": (
+        "0.17.3+10.4.2",
+        None,
+        "5623ecc0c2df680659d85bbb746071bd45024b8b7f693ac3b41c75875fa3eafb",
+    ),
 }
 
 
@@ -178,6 +198,10 @@ SOURCES = {
     "rxjs": (from_npm, "rxjs"),
     "scrapy": (from_pip, "scrapy"),
     "libgit2": (from_cargo, "libgit2-sys"),
+    "rustls": (from_cargo, "rustls"),
+    "webpack": (from_npm, "webpack"),
+    "celery": (from_pip, "celery"),
+    "rocksdb": (from_cargo, "librocksdb-sys"),
 }
 
 
