@@ -67,7 +67,7 @@ impl Asked {
                 .checked_sub(1)
                 .and_then(|at| runs.get(at).zip(run.get(at)))
                 .map_or("", |(spelt, lower)| match *spelt {
-                    Run::Word(name) if at > 1 && is_product(name) => VERSIONS[0],
+                    Run::Word(name) if at > 1 && has_versions(name, lower) => VERSIONS[0],
                     Run::Word(_) | Run::Version(_) => lower,
                 });
             let mut found = concepts_of(language, *word, lower, before);
@@ -113,13 +113,48 @@ impl Asked {
             drift,
         }
     }
+
+    /// Whether a sentence begins with this word, so that its capital says nothing: "Router is slow".
+    pub(crate) fn begins_sentence_with(&self, word: &str) -> bool {
+        let [first, second, ..] = &*self.run else {
+            return false;
+        };
+        let joins = JOINING.split(' ').any(|joining| joining == second);
+        let goes_on = is_common(self.language, second) && !joins;
+        goes_on && *first == word.to_lowercase() && !word.chars().skip(1).any(char::is_uppercase)
+    }
 }
 
+/// What a name may stand before that is no word of a sentence about it: "Router and Route".
+const JOINING: &str = "and or in of und oder et ou y de";
+
 /// Whether a word within a question is what has versions: written with a capital, but not in capitals
-/// alone, as are HTTP and UTF.
-fn is_product(word: &str) -> bool {
-    word.contains(char::is_uppercase) && word.contains(char::is_lowercase)
+/// alone, as are HTTP and UTF. German writes all nouns so, those of things that are counted too.
+fn has_versions(word: &str, lower: &str) -> bool {
+    word.contains(char::is_uppercase)
+        && word.contains(char::is_lowercase)
+        && !COUNTED.iter().any(|counted| lower.ends_with(counted))
 }
+
+/// What German counts and numbers.
+const COUNTED: [&str; 16] = [
+    "abschnitt",
+    "code",
+    "ebene",
+    "fehler",
+    "kapitel",
+    "level",
+    "nummer",
+    "phase",
+    "port",
+    "punkt",
+    "schritt",
+    "seite",
+    "status",
+    "stufe",
+    "teil",
+    "zeile",
+];
 
 /// What a word is about, after the one before it.
 fn concepts_of(language: Language, run: Run<'_>, lower: &str, before: &str) -> Vec<Concept> {

@@ -123,6 +123,15 @@ pub(super) fn is_common(language: Language, word: &str) -> bool {
         .any(|entry| entry == word)
 }
 
+/// Common words of other languages that are also words, names or abbreviations in English questions: one of
+/// them alone tells nothing.
+const ALSO_ENGLISH: &str = "\
+    a ai al am an au bin bis bon c comment con d da das de del den der des die dies dont dos drin du e \
+    el en entre er era es est et fait falls fut ha hat hay haz hier hin il im in ins j ja l la las le \
+    les lo los m ma man me mes mi mir mit moi mon n ne ni no non nos o ob on os ou par para plus pone \
+    por pour pro qu s sa se sea sein ser sera si sin so solo son sous su sur t ta tal tant te tel tes \
+    ton tous tout tu um un una une uno uns va vers voir von war was wen y ya yo";
+
 /// The language of a question, by its common words; English in doubt.
 pub(super) fn language_of(words: &[String]) -> Language {
     let count = |language| {
@@ -131,10 +140,15 @@ pub(super) fn language_of(words: &[String]) -> Language {
             .filter(|word| is_common(language, word))
             .count()
     };
-    let mut best = (Language::English, count(Language::English));
+    let is_english = |word: &str| ALSO_ENGLISH.split_ascii_whitespace().any(|one| one == word);
+    let english = count(Language::English);
+    let mut best = (Language::English, english);
     for language in OTHERS {
         let here = count(language);
-        if here > best.1 {
+        let mut words = words.iter();
+        let is_told =
+            words.any(|word| !word.is_ascii() || (is_common(language, word) && !is_english(word)));
+        if here > best.1 && (is_told || here > english + 1) {
             best = (language, here);
         }
     }
@@ -203,6 +217,17 @@ mod tests {
             ("où est le parser", Language::French),
             ("dónde está el parser", Language::Spanish),
             ("parser", Language::English),
+            ("workers die early", Language::English),
+            ("des cipher", Language::English),
+            ("comment parser", Language::English),
+            ("os signals", Language::English),
+            ("mit license header", Language::English),
+            ("an end when workers die", Language::English),
+            ("warum retry", Language::German),
+            ("fehler der die sitzung beendet", Language::German),
+            ("übergabe an die sitzung", Language::German),
+            ("pourquoi retry", Language::French),
+            ("dónde retry", Language::Spanish),
         ] {
             let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
             assert_eq!(language_of(&words), language, "{question}");

@@ -164,9 +164,8 @@ impl Drift {
         let lower = question.to_lowercase();
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
         let versioned = concepts.iter().any(|concept| concept.sort == Sort::Version)
-            && says(&[
-                "version", "release", "versión", "change", "drop", "remov", " v",
-            ]);
+            && (lower.split_whitespace().any(is_version)
+                || says(&["version", "release", "versión", "change", "drop", "remov"]));
         let which = run
             .iter()
             .position(|word| word == "which" || word == "what");
@@ -180,12 +179,32 @@ impl Drift {
             code: says(CODE),
             setting: says(SETTINGS),
             error: says(ERRORS) || lower.contains(['"', '“', '„', '«', '`']),
-            tests: run.iter().any(|word| {
-                ["test", "tests", "example", "examples", "fixture"].contains(&word.as_str())
-            }),
+            tests: asks_for_tests(run),
         }
     }
 }
+
+/// `v5`, `(v0.8`
+fn is_version(word: &str) -> bool {
+    let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let number = word.strip_prefix('v');
+    number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether it is about tests or examples; who wants to know how to test something reads of it elsewhere.
+fn asks_for_tests(run: &[String]) -> bool {
+    run.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|at| run.get(at));
+        match word.as_str() {
+            "tests" | "example" | "examples" | "fixture" => true,
+            "test" => before.is_none_or(|before| !DOERS.contains(&before.as_str())),
+            _ => false,
+        }
+    })
+}
+
+/// What stands before a verb.
+const DOERS: [&str; 8] = ["i", "we", "you", "to", "people", "users", "one", "properly"];
 
 #[cfg(test)]
 mod tests {
@@ -227,6 +246,34 @@ mod tests {
                 "\"no such thing\"",
                 Drift {
                     error: true,
+                    ..Drift::default()
+                },
+            ),
+            (
+                "Wo wird der Statuscode 503 vom Gateway behandelt?",
+                Drift {
+                    code: true,
+                    ..Drift::default()
+                },
+            ),
+            (
+                "how do we test the gateway",
+                Drift {
+                    guide: true,
+                    ..Drift::default()
+                },
+            ),
+            (
+                "dropped with v5?",
+                Drift {
+                    change: true,
+                    ..Drift::default()
+                },
+            ),
+            (
+                "is there a test of the gateway",
+                Drift {
+                    tests: true,
                     ..Drift::default()
                 },
             ),
