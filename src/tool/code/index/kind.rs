@@ -48,6 +48,7 @@ impl Kind {
             || stem.ends_with("_pb2")
             || file.contains(".generated.")
             || in_folder(&VENDORED)
+            || holds_others_in_deps(&path)
             || matches!(
                 extension,
                 "drawio"
@@ -160,6 +161,14 @@ impl Kind {
     }
 }
 
+/// Others' code lies in a folder of its own there; a project's own `deps` has files.
+fn holds_others_in_deps(path: &str) -> bool {
+    let behind = path
+        .strip_prefix("deps/")
+        .or_else(|| path.split_once("/deps/").map(|(_, behind)| behind));
+    behind.is_some_and(|behind| behind.contains('/'))
+}
+
 /// Whether Rust code only declares what stands in a library of another language.
 fn is_bindings(text: &str) -> bool {
     if !text.contains("extern \"C\" {") {
@@ -199,8 +208,12 @@ const LOCKS: [&str; 4] = [
     "yarn.lock",
 ];
 
-const VENDORED: [&str; 8] = [
+const VENDORED: [&str; 12] = [
     "node_modules",
+    "bower_components",
+    "site-packages",
+    "3rdparty",
+    "thirdparty",
     "vendor",
     "vendored",
     "third_party",
@@ -250,6 +263,8 @@ mod tests {
             ("package-lock.json", Kind::Made),
             ("app.min.js", Kind::Made),
             ("vendor/a.go", Kind::Made),
+            ("deps/lua/a.c", Kind::Made),
+            ("app/deps/auth.py", Kind::Code),
             ("locale/de/LC_MESSAGES/a.po", Kind::Locale),
         ] {
             assert_eq!(Kind::of(path), kind, "{path}");

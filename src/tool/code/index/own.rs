@@ -18,6 +18,7 @@ const LONGEST_TEST: usize = 2_000;
 
 /// The names that a question may have asked for, as they are spelt in it.
 pub(super) struct Names<'a> {
+    asked: &'a Asked,
     names: Vec<&'a str>,
     is_little: bool,
 }
@@ -32,6 +33,7 @@ impl<'a> Names<'a> {
         // What changed when, and how something is done, is said elsewhere.
         let asks_for_it = !(asked.drift.change || asked.drift.guide);
         Self {
+            asked,
             is_little: names.len() <= LITTLE && asks_for_it,
             names,
         }
@@ -54,7 +56,8 @@ impl<'a> Names<'a> {
 
     fn worth(&self, defined: &str) -> f32 {
         let worth = self.names.iter().map(|name| {
-            let is_spelt = name.contains(|c: char| c.is_uppercase() || c == '_');
+            let is_spelt = name.contains(|c: char| c.is_uppercase() || c == '_')
+                && !self.asked.begins_sentence_with(name);
             match (*name == defined && is_spelt, self.is_little) {
                 (true, true) => VERY_NAME,
                 (true, false) => AMONG_OTHERS,
@@ -166,6 +169,18 @@ mod tests {
                 "since when is Router stable?",
                 "struct Router {",
                 AMONG_OTHERS,
+            ),
+            (
+                "Router is slow, why",
+                "pub struct Router {",
+                BUT_FOR_CAPITALS,
+            ),
+            ("Router and Route", "pub struct Router {", VERY_NAME),
+            ("Router", "pub struct Router {", VERY_NAME),
+            (
+                "MethodRouter is slow",
+                "pub struct MethodRouter {",
+                VERY_NAME,
             ),
             ("where is max_turns", "    def max_turns(self):", VERY_NAME),
             ("where is it", "fn it() {", 1.0),

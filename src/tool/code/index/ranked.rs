@@ -33,6 +33,10 @@ const ENOUGH: f32 = 0.5;
 const HALF: u32 = 50;
 /// What the second best place of a file adds to it.
 const SECOND: f32 = 0.12;
+/// How much more a file is worth with many places that may answer, and how much less with many lines: the
+/// longer it is, the more it has by chance. Both are exponents.
+const BREADTH: f32 = 0.12;
+const LENGTH: f32 = -0.04;
 /// Most places of one file.
 const PER_FILE: usize = 3;
 /// Lines of a place that are marked as what was found.
@@ -198,13 +202,14 @@ pub(in crate::tool::code) fn rank(
         // What only the path speaks for says less than what has words of its own.
         let has_own = places.iter().any(|place| place.has_own);
         places.retain(|place| place.has_own || !has_own);
+        let breadth = breadth(places.len(), lines.len());
         ranked.places += places.len();
         places.truncate(settings.max_per_file.min(PER_FILE));
         let best = places.first().map_or(0.0, |place| place.score);
         let second = places.get(1).map_or(0.0, |place| place.score);
         let path = root.shown(&of_file.path);
         files.push((
-            best + SECOND * second,
+            (best + SECOND * second) * breadth,
             of_file,
             RankedFile {
                 path,
@@ -241,6 +246,11 @@ pub(in crate::tool::code) fn rank(
         (ranked.lacking, ranked.covered) = judge(&mut lens, &asked, &sought, best);
     }
     ranked
+}
+
+/// What a file is worth by how many places may answer, and how many lines it has.
+fn breadth(places: usize, lines: usize) -> f32 {
+    (1.0 + places as f32).powf(BREADTH) * (lines.max(1) as f32).powf(LENGTH)
 }
 
 /// Says what the places of a file stand in. Its text is read again for that: to keep the texts of all

@@ -2,6 +2,7 @@
 
 use std::{
     io::Read as _,
+    mem,
     panic::resume_unwind,
     path::{Path, PathBuf},
     sync::{
@@ -93,7 +94,14 @@ pub(super) fn refresh(
         state.forget(file);
     }
     let mut due = plan.due;
-    let mut again = state.thin(MOST_SEGMENTS - MOST_THREADS);
+    let mut thin = state.thin(MOST_SEGMENTS - MOST_THREADS);
+    let mut again = mem::take(&mut thin.files);
+    let new: u64 = due.iter().map(|(_, stamp)| stamp.bytes).sum();
+    let both = state.bytes() + thin.bytes + usize::try_from(new).unwrap_or(usize::MAX / 2);
+    if again.is_empty() || both > limits.bytes {
+        // Without room for all that is kept meanwhile, no more is told than is known.
+        state.drop_segments(&mem::take(&mut thin.segments));
+    }
     if state.bytes() < limits.bytes / 10 * 9 {
         // For what was left out there is room by now.
         let left_out = state
@@ -150,6 +158,8 @@ pub(super) fn refresh(
     for (segment, entries) in read {
         now.state.take_segment(segment, entries);
     }
+    // Until here they were searched.
+    now.state.drop_segments(&thin.segments);
     took
 }
 

@@ -13,7 +13,7 @@ use crate::words::{Asked, Concept, Sort, apart, letters};
 
 /// How soon more of the same word adds nothing, and how much longer passages are worth less.
 const K1: f32 = 1.2;
-const B: f32 = 0.45;
+const B: f32 = 0.6;
 /// Passages shorter than this count as this long.
 const SHORTEST: f32 = 40.0;
 /// What the rest of the file adds to a passage.

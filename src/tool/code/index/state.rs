@@ -61,6 +61,14 @@ pub(super) struct State {
     live_words: u64,
 }
 
+/// Segments that are to be dropped, and what has to be read again for that.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Thin {
+    pub(super) segments: Vec<u32>,
+    pub(super) bytes: usize,
+    pub(super) files: Vec<u32>,
+}
+
 impl State {
     /// The number under which a path is or will be known.
     pub(super) fn number_for(&mut self, path: &Path) -> u32 {
@@ -138,9 +146,9 @@ impl State {
         alive.unwrap_or_default().fill(false);
     }
 
-    /// Drops segments of which most is dead, and of too many all but the larger half of so many; gives the
-    /// files that have to be read again for that.
-    pub(super) fn thin(&mut self, most: usize) -> Vec<u32> {
+    /// Which segments are to be dropped: those of which most is dead, and of too many all but the larger
+    /// half of so many.
+    pub(super) fn thin(&self, most: usize) -> Thin {
         let mut small: HashSet<u32> = HashSet::new();
         if self.segments.len() > most {
             // Of equals the older ones stay.
@@ -148,29 +156,43 @@ impl State {
             by_size.sort_by_key(|(_, one)| Reverse(one.passages.len()));
             small.extend(by_size.iter().skip(most / 2).map(|(number, _)| *number));
         }
-        let mut dropped = Vec::new();
+        let mut thin = Thin::default();
+        for ((number, segment), dead) in self.segments.iter().zip(&self.dead) {
+            if dead * 2 > segment.passages.len() || small.contains(number) {
+                thin.segments.push(*number);
+                thin.bytes += segment.bytes();
+            }
+        }
+        let homeless = self
+            .entries()
+            .filter(|(_, entry)| thin.segments.contains(&entry.segment));
+        thin.files = homeless.map(|(file, _)| file).collect();
+        thin
+    }
+
+    /// Drops segments. Files that have passages in one are left out until they are read again.
+    pub(super) fn drop_segments(&mut self, numbers: &[u32]) {
+        if numbers.is_empty() {
+            return;
+        }
         let mut at = 0;
         while at < self.segments.len() {
-            let (number, segment) = &self.segments[at];
-            if self.dead[at] * 2 > segment.passages.len() || small.contains(number) {
-                dropped.push(self.segments.remove(at).0);
+            if numbers.contains(&self.segments[at].0) {
+                self.segments.remove(at);
                 self.dead.remove(at);
                 self.alive.remove(at);
             } else {
                 at += 1;
             }
         }
-        if dropped.is_empty() {
-            return Vec::new();
+        for entry in self.files.iter_mut().flatten() {
+            if numbers.contains(&entry.segment) {
+                entry.segment = 0;
+                entry.passages = (0, 0);
+                entry.status = Status::LeftOut;
+            }
         }
-        let homeless = |entry: &Entry| dropped.contains(&entry.segment);
-        let again: Vec<u32> = self
-            .entries()
-            .filter(|(_, entry)| homeless(entry))
-            .map(|(file, _)| file)
-            .collect();
         self.count_again();
-        again
     }
 
     fn count_again(&mut self) {
@@ -265,5 +287,67 @@ impl State {
 
     pub(super) fn mean_words(&self) -> f32 {
         self.live_words as f32 / self.live.max(1) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::segment::{Extent, Spellings, Text},
+        *,
+    };
+
+    /// Reads files of one word each in.
+    fn take(state: &mut State, files: &[(&str, &str)]) {
+        let (mut segment, mut spellings) = (Segment::default(), Spellings::default());
+        let mut entries = Vec::new();
+        for (path, text) in files {
+            let number = state.number_for(Path::new(path));
+            let text = Text {
+                number,
+                path,
+                text,
+                prose: false,
+            };
+            let (passages, extent) = segment.read(&mut spellings, text, |_| true);
+            assert_eq!(extent, Extent::Whole);
+            let stamp = Stamp {
+                bytes: 1,
+                changed: None,
+            };
+            let entry = Entry {
+                path: path.into(),
+                stamp,
+                status: Status::Text,
+                kind: Kind::Code,
+                segment: 0,
+                passages,
+            };
+            entries.push((number, entry));
+        }
+        state.take_segment(segment, entries);
+    }
+
+    #[test]
+    fn what_is_to_be_dropped_is_known_until_then() {
+        let mut state = State::default();
+        take(
+            &mut state,
+            &[("a", "zebra"), ("b", "quagga"), ("c", "okapi")],
+        );
+        assert_eq!(state.thin(9), Thin::default());
+        take(&mut state, &[("b", "gnu"), ("c", "gnu")]);
+        let thin = state.thin(9);
+        assert_eq!((&thin.segments, &thin.files), (&vec![1], &vec![0]));
+        assert_eq!((state.live_having("zebra"), state.live_passages()), (1, 3));
+        // Read again before the old segment goes, it is there all the time.
+        take(&mut state, &[("a", "zebra")]);
+        state.drop_segments(&thin.segments);
+        assert_eq!((state.live_having("zebra"), state.live_passages()), (1, 3));
+        // What is dropped unread is told as left out.
+        state.drop_segments(&[3]);
+        assert_eq!((state.live_having("zebra"), state.live_passages()), (0, 2));
+        let status = state.entry(0).map(|entry| entry.status);
+        assert_eq!(status, Some(Status::LeftOut));
     }
 }

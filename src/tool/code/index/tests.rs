@@ -138,6 +138,15 @@ fn the_best_file_comes_first() {
             "src/budget.rs",
         ),
         (
+            "of what is alike the shorter file",
+            &[
+                ("src/a.rs", &*format!("fn decide_budget() {{}}\n{other}")),
+                ("src/b.rs", "fn decide_budget() {}\n"),
+            ],
+            "decide the budget",
+            "src/b.rs",
+        ),
+        (
             "code before what a tool made",
             &[
                 ("src/a.rs", "// @generated\nfn decide_budget() {}\n"),

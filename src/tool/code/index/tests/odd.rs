@@ -30,7 +30,7 @@ fn a_file_of_ever_new_words_keeps_to_the_bounds() {
         ..CodeSearchSettings::default()
     };
     let tree = Tree::within(&[("b.rs", "fn cookie() {}\n")], settings, Duration::ZERO);
-    let words: String = (0..400_000)
+    let words: String = (0..60_000)
         .map(|at| format!("w{at:x}q v{at:x}z\n"))
         .collect();
     tree.write("a.txt", words.as_bytes());
