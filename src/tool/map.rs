@@ -127,5 +127,7 @@ fn map(
     let place = Place::find(root, wanted.path.as_deref())?;
     let listing = list::list(root, &place, settings, stop);
     let outlines = read::outlines(root, &listing, &focus, settings, stop);
-    Ok(render::render(&focus, &place, &listing, &outlines, tokens))
+    Ok(render::render(
+        &focus, &place, &listing, &outlines, tokens, stop,
+    ))
 }

@@ -93,7 +93,19 @@ impl Place {
     }
 }
 
+/// Longest glob, in bytes, and how deep its braces may lie in one another: what compiles them goes as deep.
+const LONGEST: usize = 4 * 1024;
+const DEEPEST: usize = 8;
+
 fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
+    if glob.len() > LONGEST || depth(glob) > DEEPEST {
+        return Err(ToolError::Tell(format!(
+            "{} is no usable glob: it has {} bytes and braces {} deep, allowed are {LONGEST} and {DEEPEST}",
+            quoted(text::clipped(glob, 60).0),
+            glob.len(),
+            depth(glob)
+        )));
+    }
     let bad = |error: ignore::Error| {
         let fault = match error {
             ignore::Error::Glob { err, .. } => err,
@@ -107,4 +119,18 @@ fn globs(root: &Path, glob: &str) -> Result<Override, ToolError> {
     let mut builder = OverrideBuilder::new(root);
     builder.add(&format!("{glob}{below}")).map_err(bad)?;
     builder.build().map_err(bad)
+}
+
+/// How many braces are open at most.
+fn depth(glob: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    for c in glob.bytes() {
+        match c {
+            b'{' => open += 1,
+            b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
 }

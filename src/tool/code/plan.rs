@@ -230,8 +230,8 @@ fn bad_pattern(query: &str, error: &grep_regex::Error) -> ToolError {
     let built = RegexBuilder::new(query).size_limit(MAX_COMPILED).build();
     if matches!(built, Err(regex::Error::CompiledTooBig(_))) {
         return ToolError::Tell(format!(
-            "the pattern {} is too costly: repeat less often, such as `{{1,20}}`, or say `[a-z]` for `\\w` \
-             where that is enough",
+            "the pattern {} is too costly: say `[a-z]` or `(?-u:\\w)` for `\\w` where that is enough, or repeat \
+             less often, such as `{{1,20}}`",
             text::quoted(query)
         ));
     }
@@ -298,7 +298,7 @@ mod tests {
                 "too big",
                 "(a{1000}){1000}",
                 Mode::Regex,
-                "the pattern `(a{1000}){1000}` is too costly: repeat less often, such as `{1,20}`, or say `[a-z]` for `\\w` where that is enough",
+                "the pattern `(a{1000}){1000}` is too costly: say `[a-z]` or `(?-u:\\w)` for `\\w` where that is enough, or repeat less often, such as `{1,20}`",
             ),
         ] {
             let error = Plan::new(query, mode).unwrap_err();

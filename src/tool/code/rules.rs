@@ -22,8 +22,11 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder, Glob},
 };
 
+use self::spelling::as_globs_do;
 use super::place::Place;
 use crate::tool::guard::path::{is_of_version_control, open_followed};
+
+mod spelling;
 
 /// Files with rules on what to ignore; of one folder, the later is the stronger.
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
@@ -148,7 +151,8 @@ fn is_odd(found: &Metadata) -> bool {
     }
 }
 
-/// A file of rules is none or cannot be read, or there are too many rules.
+/// A file of rules is none or cannot be read, or there are too many rules, or too long ones.
+#[derive(Debug, PartialEq, Eq)]
 struct Odd;
 
 /// The rules that a folder has itself, from what may still be read of them.
@@ -169,8 +173,10 @@ fn read(folder: &Path, left: &AtomicU64) -> Result<Option<Gitignore>, Odd> {
         }
         let builder = builder.get_or_insert_with(|| GitignoreBuilder::new(folder));
         for line in text.trim_start_matches('\u{feff}').lines() {
-            // Of a file that is half broken, what can be understood holds.
-            let _ = builder.add_line(Some(path.clone()), line);
+            // Of a file that is half broken, what can be understood holds, as it does for git.
+            if let Some(line) = as_globs_do(line)? {
+                let _ = builder.add_line(Some(path.clone()), &line);
+            }
         }
     }
     let Some(builder) = builder else {

@@ -490,6 +490,11 @@ fn numbers_out_of_range_are_explained() {
             json!({"query": "hit", "path": "src/[a.rs"}),
             "`src/[a.rs` is no usable glob: unclosed character class; missing ']'",
         ),
+        // What compiles globs goes as deep as their braces.
+        (
+            json!({"query": "hit", "path": format!("*{}", "{".repeat(9))}),
+            "`*{{{{{{{{{` is no usable glob: it has 10 bytes and braces 9 deep, allowed are 4096 and 8",
+        ),
     ] {
         let root = tree.folder.path().to_owned();
         let error = tree.try_search(root, arguments.clone(), &CancellationToken::new());

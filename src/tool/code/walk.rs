@@ -295,6 +295,8 @@ impl Visitor<'_> {
             Scanned::TooBig => self.tally.too_big += 1,
             Scanned::Unreadable => self.tally.unreadable += 1,
         }
+        // Perhaps before its end.
+        self.tally.stopped |= self.stop.is_cancelled();
     }
 }
 
@@ -302,5 +304,47 @@ impl Drop for Visitor<'_> {
     fn drop(&mut self) {
         // The walk waits for all; if it panicked, nobody does.
         let _ = self.sender.send(mem::take(&mut self.tally));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tool::{
+        ProjectRoot,
+        code::{FileCaps, Plan, plan::Mode},
+    };
+
+    /// A search that ends within a file has not seen all of it.
+    #[test]
+    fn a_file_that_was_stopped_in_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "hit").unwrap();
+        let root = ProjectRoot::open(folder.path()).unwrap();
+        let place = Place::find(&root, None).unwrap();
+        let plan = Plan::new("hit", Mode::Literal).unwrap();
+        let stop = CancellationToken::new();
+        let (sender, _receiver) = mpsc::channel();
+        let caps = FileCaps {
+            file_bytes: 100,
+            matches: 1,
+            line_chars: 80,
+            context: 0,
+        };
+        let mut visitor = Visitor {
+            place: &place,
+            keep: 1,
+            stop: &stop,
+            scanner: Scanner::new(&plan, &root, caps, &stop),
+            tally: Tally::default(),
+            sender,
+        };
+        for is_stopped in [false, true] {
+            visitor.scan(&root.path().join("a"));
+            assert_eq!(visitor.tally.stopped, is_stopped);
+            stop.cancel();
+        }
     }
 }

@@ -43,8 +43,8 @@ const ENVIRONMENT: [&str; 6] = [
     "TMPDIR",
     "TEMP",
 ];
-/// Settings that would run something, read something else, or colour what we read.
-const OFF: [&str; 14] = [
+/// Settings that would run something, read something else, hide commits, or colour what we read.
+const OFF: [&str; 16] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
@@ -54,6 +54,8 @@ const OFF: [&str; 14] = [
     "core.untrackedCache=false",
     "credential.helper=",
     "diff.external=",
+    "diff.orderFile=/dev/null",
+    "log.showRoot=true",
     "log.showSignature=false",
     "log.mailmap=false",
     "protocol.allow=never",

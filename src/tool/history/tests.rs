@@ -341,6 +341,8 @@ async fn a_repository_runs_nothing() {
     for (key, value) in [
         ("log.showSignature", "true"),
         ("log.mailmap", "true"),
+        ("log.showRoot", "false"),
+        ("diff.orderFile", "/nowhere/order"),
         ("color.ui", "always"),
         ("format.pretty", "%H"),
         ("core.hooksPath", "."),

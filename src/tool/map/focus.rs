@@ -1,6 +1,6 @@
 //! What is asked for, as words and paths, and how well a path or a name fits it.
 
-/// Most words of a focus; the rest is left out.
+/// Most words of a focus, and most paths; the rest is left out.
 const MAX_WORDS: usize = 32;
 /// Words that say nothing about code.
 const EMPTY: [&str; 36] = [
@@ -34,7 +34,7 @@ impl Focus {
                 || piece
                     .rsplit_once('.')
                     .is_some_and(|(stem, end)| !stem.is_empty() && (1..=5).contains(&end.len()));
-            if is_path {
+            if is_path && focus.paths.len() < MAX_WORDS {
                 let path = piece
                     .trim_end_matches(|c: char| c.is_ascii_digit())
                     .trim_end_matches(':');
@@ -203,6 +203,8 @@ mod tests {
         assert_eq!(focus.words.len(), 2);
         let words: Vec<String> = (0..1_000).map(|at| format!("w{at}")).collect();
         assert_eq!(Focus::new(&words.join(" ")).words.len(), MAX_WORDS);
+        let paths: Vec<String> = (0..1_000).map(|at| format!("a/{at}.rs")).collect();
+        assert_eq!(Focus::new(&paths.join(" ")).paths.len(), MAX_WORDS);
         assert!(Focus::new(" ?! the ").is_empty());
     }
 }

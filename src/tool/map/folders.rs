@@ -1,6 +1,8 @@
 //! The tree of folders, as deep as there is room for, with the numbers of their files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+
+use tokio_util::sync::CancellationToken;
 
 use super::{focus::Focus, list::Listed};
 use crate::tool::text::counted;
@@ -16,16 +18,25 @@ struct Folder<'a> {
     names: Vec<&'a str>,
 }
 
-/// As many lines as fit into so many bytes, the deepest tree that does.
-pub(super) fn tree(files: &[Listed], focus: &Focus, room: usize) -> String {
+/// As many lines as fit into so many bytes, the deepest tree that does; stopped, the flattest.
+pub(super) fn tree(
+    files: &[Listed],
+    focus: &Focus,
+    room: usize,
+    stop: &CancellationToken,
+) -> String {
+    let whole = unfolded(files, focus, stop);
     for depth in (1..=MAX_DEPTH).rev() {
-        let lines = lines(files, focus, depth);
+        if stop.is_cancelled() {
+            break;
+        }
+        let lines = lines(files, &whole, depth);
         let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
         if bytes <= room {
             return lines.join("\n");
         }
     }
-    let lines = lines(files, &Focus::default(), 1);
+    let lines = lines(files, &HashSet::new(), 1);
     let more = 48;
     let mut shown = String::new();
     for (at, line) in lines.iter().enumerate() {
@@ -41,13 +52,30 @@ pub(super) fn tree(files: &[Listed], focus: &Focus, room: usize) -> String {
     shown
 }
 
-fn lines(files: &[Listed], focus: &Focus, depth: usize) -> Vec<String> {
+/// The folder of a file, and its name there.
+fn parted(file: &Listed) -> (&str, &str) {
+    file.shown.rsplit_once('/').unwrap_or(("", &file.shown))
+}
+
+/// The folders that fit the focus, as far as there was time to look.
+fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) -> HashSet<&'a str> {
+    if focus.is_empty() {
+        return HashSet::new();
+    }
+    let mut folders: Vec<&str> = files.iter().map(|file| parted(file).0).collect();
+    folders.dedup();
+    folders.sort_unstable();
+    folders.dedup();
+    let in_time = folders.into_iter().take_while(|_| !stop.is_cancelled());
+    in_time.filter(|folder| focus.of_path(folder) > 0).collect()
+}
+
+fn lines(files: &[Listed], whole: &HashSet<&str>, depth: usize) -> Vec<String> {
     const FEW: usize = 6;
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {
-        let (folder, name) = file.shown.rsplit_once('/').unwrap_or(("", &file.shown));
-        // What fits the focus is not folded.
-        let shown = if !focus.is_empty() && focus.of_path(folder) > 0 {
+        let (folder, name) = parted(file);
+        let shown = if whole.contains(folder) {
             folder
         } else {
             upper(folder, depth)
@@ -79,5 +107,26 @@ fn upper(folder: &str, depth: usize) -> &str {
     match folder.match_indices('/').nth(depth - 1) {
         Some((end, _)) => &folder[..end],
         None => folder,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_the_focus_is_not_folded_and_who_is_stopped_folds_all() {
+        let listed = |path: &str| Listed {
+            shown: path.to_owned(),
+            path: path.into(),
+            bytes: 1,
+        };
+        let files = ["a/b/c/one.rs", "a/b/search/two.rs", "three.rs"].map(listed);
+        let focus = Focus::new("search");
+        let stop = CancellationToken::new();
+        let shown = |room| tree(&files, &focus, room, &stop);
+        assert_eq!(shown(42), "./ three.rs\na/ 1 file\na/b/search/ two.rs");
+        stop.cancel();
+        assert_eq!(shown(100), "./ three.rs\na/ 2 files");
     }
 }

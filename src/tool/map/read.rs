@@ -73,6 +73,10 @@ pub(super) fn outlines(
     let mut found = Outlines::default();
     let mut ranked: Vec<(i64, &Listed)> = Vec::new();
     for file in &listing.files {
+        if stop.is_cancelled() {
+            found.stopped = true;
+            break;
+        }
         if !outline::knows(&file.shown) {
             continue;
         }

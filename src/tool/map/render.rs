@@ -5,6 +5,8 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write as _};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     focus::Focus,
     folders,
@@ -25,6 +27,7 @@ pub(super) fn render(
     listing: &Listing,
     outlines: &Outlines,
     tokens: u32,
+    stop: &CancellationToken,
 ) -> String {
     let room = (tokens as usize * TOKEN).saturating_sub(NOTES);
     let head = format!(
@@ -34,7 +37,7 @@ pub(super) fn render(
         outlines.files.len()
     );
     let share = if focus.is_empty() { 3 } else { 5 };
-    let tree = folders::tree(&listing.files, focus, room / share);
+    let tree = folders::tree(&listing.files, focus, room / share, stop);
     let mut text = format!("{head}{tree}\n");
     let mut chosen = choose(focus, &outlines.files, room.saturating_sub(text.len()));
     if !focus.is_empty() {
@@ -64,7 +67,14 @@ pub(super) fn render(
     }
     let all: usize = outlines.files.iter().map(|file| file.total).sum();
     text.push('\n');
-    text.push_str(&notes(listing, outlines, shown, all, chosen.len()));
+    text.push_str(&notes(
+        listing,
+        outlines,
+        shown,
+        all,
+        chosen.len(),
+        stop.is_cancelled(),
+    ));
     text
 }
 
@@ -145,7 +155,14 @@ fn choose<'a>(
     shown.filter(|(_, places)| !places.is_empty()).collect()
 }
 
-fn notes(listing: &Listing, outlines: &Outlines, shown: usize, all: usize, files: usize) -> String {
+fn notes(
+    listing: &Listing,
+    outlines: &Outlines,
+    shown: usize,
+    all: usize,
+    files: usize,
+    is_stopped: bool,
+) -> String {
     let mut notes = Vec::new();
     if all > shown {
         notes.push(format!(
@@ -167,7 +184,7 @@ fn notes(listing: &Listing, outlines: &Outlines, shown: usize, all: usize, files
     if listing.more {
         notes.push("there are more files than are looked at: name a folder".to_owned());
     }
-    if listing.stopped || outlines.stopped {
+    if listing.stopped || outlines.stopped || is_stopped {
         let read = counted(outlines.read, "file", "files");
         notes.push(format!("stopped at the deadline after {read}"));
     }

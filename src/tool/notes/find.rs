@@ -18,15 +18,29 @@ pub(super) const MOST_NAMED: usize = 12;
 /// Longest heading in the list of them, in characters.
 const MAX_HEADING: usize = 60;
 
+/// The heading that a link names behind its note: `[[name#heading|shown]]`.
+fn linked_section(name: &str) -> Option<&str> {
+    let (_, rest) = unbracketed(name.trim()).split_once('#')?;
+    let heading = rest.split('|').next().unwrap_or_default().trim();
+    (!heading.is_empty()).then_some(heading)
+}
+
 /// Which note is meant; what else there is, if none or several are. Only if the name as it stands is
 /// nobody's, `[[name#heading]]` and `name|shown` are read as links are.
-pub(super) fn find(notes: &Notes, index: &Index, name: &str) -> Result<usize, ToolError> {
-    let mut called = called(notes, index, name);
-    if called.is_empty() && name.contains(['#', '|']) {
+///
+/// With it, the heading that was named so.
+pub(super) fn find<'a>(
+    notes: &Notes,
+    index: &Index,
+    name: &'a str,
+) -> Result<(usize, Option<&'a str>), ToolError> {
+    let as_it_stands = called(notes, index, name);
+    if as_it_stands.is_empty() && name.contains(['#', '|']) {
         let linked = unbracketed(name.trim()).split(['#', '|']).next();
-        called = self::called(notes, index, linked.unwrap_or_default());
+        let called = called(notes, index, linked.unwrap_or_default());
+        return Ok((one(index, name, &called)?, linked_section(name)));
     }
-    one(index, name, &called)
+    Ok((one(index, name, &as_it_stands)?, None))
 }
 
 /// The same for who writes: a name means what it says and nothing less.
@@ -180,13 +194,45 @@ fn no_section(path: &str, note: &Note, name: &str) -> ToolError {
     ToolError::Tell(format!("`{path}` has no section {}: {there}", quoted(name)))
 }
 
+/// The section that a link names: a heading, headings from the outer one on (`A#B`), or what a browser
+/// would jump to (`set-up`). None for blocks (`^x`), and for what is not there.
+pub(super) fn section_of_link(note: &Note, heading: &str) -> Option<usize> {
+    let path: Vec<&str> = heading.split('#').map(str::trim).collect();
+    let last = path.last()?;
+    let by_anchor = || {
+        let wanted = anchor(last);
+        let of = |section: &Section| section.heading().map(anchor);
+        let mut sections = note.sections.iter();
+        sections.position(|section| !wanted.is_empty() && of(section).as_ref() == Some(&wanted))
+    };
+    let by_words = [path.join(" › "), (*last).to_owned()];
+    let named = by_words
+        .iter()
+        .find_map(|name| exact(note, name).first().copied());
+    named.or_else(by_anchor)
+}
+
+/// What stands behind `#` in links to a heading: words with a dash for each blank.
+fn anchor(heading: &str) -> String {
+    let letters = heading.trim().chars().filter_map(|c| match c {
+        ' ' | '-' => Some('-'),
+        '_' => Some(c),
+        c => c.is_alphanumeric().then_some(c),
+    });
+    letters.flat_map(char::to_lowercase).collect()
+}
+
 /// The lines of a section with all sections below it.
 pub(super) fn with_those_below(note: &Note, at: usize) -> (u32, u32) {
     let Some(section) = note.sections.get(at) else {
         return (1, note.lines);
     };
     let after = note.sections.iter().skip(at + 1);
-    let below = after.take_while(|next| next.path.starts_with(&section.path));
+    // A namesake beside it has the same path.
+    let is_below = |next: &&Section| {
+        next.path.len() > section.path.len() && next.path.starts_with(&section.path)
+    };
+    let below = after.take_while(is_below);
     let last = below.last().map_or(section.last, |below| below.last);
     (section.first, last)
 }

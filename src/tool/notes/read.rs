@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Notes,
-    find::{MOST_NAMED, find, headings, section, with_those_below},
+    find::{MOST_NAMED, find, headings, section, section_of_link, with_those_below},
     index::Index,
     kind::Kind,
     report, store, write,
@@ -19,7 +19,7 @@ use crate::model::tool::{ToolNeed, ToolSpec};
 use crate::tool::{
     Tool, ToolContext, ToolError, arguments,
     blocking::Blocking,
-    text::{clipped, counted, on_one_line},
+    text::{clipped, counted, on_one_line, quoted},
 };
 
 /// The tool `note_read`.
@@ -91,18 +91,18 @@ fn read(notes: &Notes, wanted: &Arguments, stop: &CancellationToken) -> Result<S
         return Err(ToolError::tell("`start_line` is 0, but lines count from 1"));
     }
     let index = notes.fresh(stop);
-    let at = find(notes, &index, &wanted.note)?;
+    let (at, linked) = find(notes, &index, &wanted.note)?;
     let page = &index.pages[at];
     let path = index.shown(at);
-    let (first, last) = match wanted
-        .section
-        .as_deref()
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-    {
-        Some(name) => with_those_below(&page.note, section(&path, &page.note, name)?),
-        None => (1, page.note.lines),
+    let asked = wanted.section.as_deref().map(str::trim);
+    let asked = asked.filter(|name| !name.is_empty());
+    let at_section = match asked {
+        Some(name) => Some(section(&path, &page.note, name)?),
+        None => linked.and_then(|heading| section_of_link(&page.note, heading)),
     };
+    let (first, last) = at_section.map_or((1, page.note.lines), |section| {
+        with_those_below(&page.note, section)
+    });
     let start = wanted.start_line.unwrap_or(first).max(first);
     if start > last && last > 0 {
         return Err(ToolError::Tell(format!(
@@ -114,6 +114,10 @@ fn read(notes: &Notes, wanted: &Arguments, stop: &CancellationToken) -> Result<S
         .ok_or_else(|| ToolError::Tell(format!("`{path}` changed while it was read: try again")))?;
     let lines = store::lines(&text);
     let mut shown = shown(notes, &index, at, &lines, (start, last));
+    if let Some(heading) = linked.filter(|_| at_section.is_none()) {
+        // A link may be older than the note, or lead to a block.
+        let _ = write!(shown, "\n  it has no section {}", quoted(heading));
+    }
     if notes.writable.is_some() {
         // For who wants to replace it.
         let _ = write!(shown, "\n  version: {}", write::version(&text));

@@ -366,6 +366,13 @@ impl Notes {
                 Err(error) => drop(trouble.get_or_insert(error)),
             }
         }
+        if self.prefix == OUTSIDE {
+            // Words about the project would lead astray.
+            return Err(ToolError::Tell(format!(
+                "{} is no folder and no note among the notes, whose paths begin with `{OUTSIDE}`",
+                quoted(given)
+            )));
+        }
         Err(trouble.unwrap_or_else(|| {
             ToolError::Tell(format!(
                 "{} lies outside of the folder of notes, which is `{prefix}`",

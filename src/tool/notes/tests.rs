@@ -376,7 +376,7 @@ docs/limits.md (lines 1–5 of 5)
     );
     for name in [
         "use sqlite",
-        "[[Use SQLite#Decision]]",
+        "[[Use SQLite|the store]]",
         "0003-use-sqlite",
         "adr/0003-use-sqlite.md",
     ] {
@@ -429,7 +429,7 @@ docs/limits.md (lines 1–5 of 5)
 #[tokio::test]
 async fn a_name_is_taken_whole_before_it_is_taken_for_a_link() {
     let folder = folder(&[
-        ("C.md", "c\n"),
+        ("C.md", "c\n# Usage\nd\n"),
         ("C#.md", "sharp\n"),
         ("a|b.md", "bar\n"),
         ("[[x]].md", "brackets\n"),
@@ -440,7 +440,8 @@ async fn a_name_is_taken_whole_before_it_is_taken_for_a_link() {
         ("c#", "C#.md (lines"),
         ("[[C#]]", "C#.md (lines"),
         ("C", "C.md (lines"),
-        ("C#Usage", "C.md (lines"),
+        ("C#Usage", "C.md (lines 2–3 of 3)"),
+        ("[[C#Usage|how]]", "C.md (lines 2–3 of 3)"),
         ("[[C|the language]]", "C.md (lines"),
         ("a|b", "a|b.md (lines"),
         ("[[x]]", "[[x]].md (lines"),
@@ -452,7 +453,11 @@ async fn a_name_is_taken_whole_before_it_is_taken_for_a_link() {
 
 #[tokio::test]
 async fn a_section_is_read_with_those_below_it() {
-    let folder = folder(&[("a.md", "# A\n## B\nb\n### C\nc\n## D\nd\n# B\n")]);
+    let folder = folder(&[
+        ("a.md", "# A\n## B\nb\n### C\nc\n## D\nd\n# B\n"),
+        ("how.md", "x\n## Set up & run\ny\n"),
+        ("log.md", "# 2026\n## Log\na\n### More\n## Log\nb\n"),
+    ]);
     let tool = NoteRead::new(notes(&folder));
     for (section, first) in [
         ("b", "a.md (lines 2–5 of 8)\n2: ## B\n"),
@@ -464,6 +469,31 @@ async fn a_section_is_read_with_those_below_it() {
             .await
             .unwrap();
         assert!(read.starts_with(first), "{section}: {read}");
+    }
+    let wanted = json!({"note": "log", "section": "Log (2)"});
+    let read = call(&tool, wanted).await.unwrap();
+    assert!(read.starts_with("log.md (lines 2–4 of 6)\n"), "{read}");
+    for (link, first, last) in [
+        ("[[a#A#B]]", "a.md (lines 2–5 of 8)\n", "headings"),
+        ("a.md#d", "a.md (lines 6–7 of 8)\n", "headings"),
+        ("how#set-up--run", "how.md (lines 2–3 of 3)\n", "headings"),
+        (
+            "[[a#E|there]]",
+            "a.md (lines 1–8 of 8)\n",
+            "it has no section `E`",
+        ),
+        (
+            "[[a#^block]]",
+            "a.md (lines 1–8 of 8)\n",
+            "it has no section `^block`",
+        ),
+    ] {
+        let read = call(&tool, json!({ "note": link })).await.unwrap();
+        let told = read.lines().last().unwrap().trim();
+        assert!(
+            read.starts_with(first) && told.starts_with(last),
+            "{link}: {read}"
+        );
     }
 }
 
@@ -526,6 +556,9 @@ async fn a_folder_of_notes_may_lie_in_the_project_or_elsewhere() {
         assert!(below.unwrap().starts_with(path), "{name}");
         let beside = told(&tool, json!({"query": "journal", "path": "b.md"})).await;
         assert!(beside.contains("b.md"), "{name}: {beside}");
+        // Where the notes lie elsewhere, none is named like a file of the project.
+        let of_project = beside.contains("project");
+        assert!(!(of_project && name == "outside"), "{name}: {beside}");
     }
     assert!(Notes::open(&project.path().join("none"), Some(&root), settings).is_err());
 }

@@ -12,6 +12,7 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
     let mut python = Python::default();
     let mut ruby = Ruby::default();
     let mut open = Open::default();
+    let is_python = language == Language::Python;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         if found.is_full() {
@@ -22,7 +23,8 @@ pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<
             _ => ruby.line(line, at, &mut open, found),
         }
         at += line.len();
-        if !line.trim().is_empty() {
+        let is_aside = is_python && open.is_before_next(line);
+        if !(line.trim().is_empty() || is_aside) {
             open.last = at - 1;
         }
     }
@@ -46,6 +48,12 @@ impl Open {
                 found.end(symbol, end);
             }
         }
+    }
+
+    /// Whether a line is a comment that stands no deeper than what is open: it belongs to what follows.
+    fn is_before_next(&self, line: &str) -> bool {
+        let deepest = self.levels.last();
+        line.trim_start().starts_with('#') && deepest.is_some_and(|level| depth(line) <= level.0)
     }
 
     fn in_type(&self) -> bool {

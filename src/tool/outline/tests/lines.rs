@@ -56,6 +56,9 @@ if True:
 
 async def main():
 	pass
+	# Still of it.
+
+# Of what follows.
 x = lambda: 0
 "####;
 
@@ -73,8 +76,8 @@ type Point 13:18-41
 function top 44:44-47
   function conditional 46:46-47
 function guarded 50:50-51
-function main 53:53-54
-variable x 55:55-55
+function main 53:53-55
+variable x 57:58-58
 "####;
     assert_eq!(shown("b.py", PYTHON), want);
 }
