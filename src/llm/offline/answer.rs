@@ -21,6 +21,7 @@ mod gaps;
 mod history;
 mod misread;
 mod overview;
+mod recall;
 mod talk;
 mod uses;
 
@@ -60,6 +61,7 @@ pub(super) fn compose(case: &Case<'_>) -> String {
     let quoted = select(&quotable, terms, case.question.is_of_changes);
     let (body, stand, confidence) = match (case.question.kind, told_of_history(case)) {
         (Kind::Chat(chat), _) => talk::chatter(chat),
+        (Kind::Recall(recall), _) => recall::compose(case.conversation, recall),
         (Kind::Deed, _) => deed::compose(case, &quoted),
         (Kind::Lookup, Some(change)) => history::compose(case, change, &quoted),
         (Kind::Lookup, None) => looked_up(case, &quoted),
@@ -100,8 +102,8 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     let needed = TermSet::needed(terms);
     let lead = quoted.first().map(|best| leading(best)).unwrap_or_default();
     let elsewhere = not_elsewhere(case, quoted);
-    let lead = match elsewhere {
-        Some(what) => format!("I found {what} about it. {lead}"),
+    let lead = match &elsewhere {
+        Some(Elsewhere { told, .. }) => format!("{told} {lead}"),
         None => lead,
     };
     let misread = quoted.first().map(|best| misread::told(case, best));
@@ -111,7 +113,7 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
         .as_ref()
         .map(|gaps| format!(" Missing: {gaps}."))
         .unwrap_or_default();
-    let gaps = gaps.or_else(|| elsewhere.map(|what| format!("{what} says it: these are files")));
+    let gaps = gaps.or_else(|| elsewhere.map(|elsewhere| elsewhere.missing));
     let body = format!("{lead}{note}\n\n{}", places(case, quoted));
     match gaps {
         None => {
@@ -122,7 +124,9 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
             (body, stand, sureness(needed, quoted))
         }
         Some(missing) => {
-            let share = 35 * needed.and(gaps::together(quoted)).len() / needed.len().max(1);
+            let far = quoted.first().map(|best| misread::far(case, best));
+            let had = gaps::together(quoted).minus(far.unwrap_or_default());
+            let share = 35 * needed.and(had).len() / needed.len().max(1);
             let caveat =
                 Some("these are quotes found by their words, not an explanation".to_owned());
             (
@@ -150,10 +154,26 @@ fn sureness(needed: TermSet, quoted: &[&Passage]) -> Percent {
 }
 
 /// What a question asked for besides the files, and what was not there.
-fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<&'static str> {
+struct Elsewhere {
+    /// A sentence.
+    told: String,
+    missing: String,
+}
+
+fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
+    let none = |what: &str| Elsewhere {
+        told: format!("I found {what} about it."),
+        missing: format!("{what} says it: these are files"),
+    };
     match case.question.interest {
-        Interest::History(_) => Some("no commit"),
-        Interest::Settled if quoted.iter().all(|passage| !passage.is_note) => Some("no note"),
+        Interest::History(_) => Some(match stuck::failed_history(case) {
+            Some(failed) => Elsewhere {
+                told: format!("There is nothing about commits: {failed}."),
+                missing: format!("commits: {failed}; these are files"),
+            },
+            None => none("no commit"),
+        }),
+        Interest::Settled if quoted.iter().all(|passage| !passage.is_note) => Some(none("no note")),
         Interest::Places
         | Interest::Uses
         | Interest::Notes

@@ -1,10 +1,13 @@
 //! What of a conversation belongs to the query at hand: its question, what was asked of tools for
 //! it, and how it stands.
 //!
-//! Reads messages only. Earlier queries are there as the question before this one, nothing more:
-//! their results may be out of date. Pure.
+//! Reads messages only. Of earlier queries there are the questions, and the last answer for those who want to
+//! hear it again; their results are not used, since they may be out of date. Pure.
 
-use super::{protocol::is_stuck, question::names_something};
+use super::{
+    protocol::{is_stuck, without_signal},
+    question::{asks, is_chat, stands_alone},
+};
 use crate::model::{Message, Role, ToolCall, ToolResult, ToolStatus};
 
 /// How many earlier messages are looked at for what a question goes on from.
@@ -54,8 +57,13 @@ pub(super) struct Conversation<'a> {
     pub(super) question: String,
     /// What the user said while it was worked on.
     pub(super) added: Vec<&'a str>,
-    /// The question of the last query before this one that named something.
+    /// The last question before this one that names something by itself. What follows it may be about
+    /// "it": "and where is it tested?", "who calls it?".
     pub(super) previous: Option<String>,
+    /// What was asked before, the latest first; at most [`MOST_EARLIER`].
+    pub(super) earlier: Vec<String>,
+    /// The last answer before this question that was no small talk, and whether that said to be whole.
+    pub(super) answer: Option<(String, bool)>,
     /// The calls of this query, in order.
     pub(super) asked: Vec<Asked<'a>>,
     /// How many replies of this query asked for tools.
@@ -83,17 +91,33 @@ impl<'a> Conversation<'a> {
             });
         let added = own.iter().filter(|message| is_said(message));
         let before = &messages[..question.unwrap_or_default()];
-        let mut earlier = before
+        let earlier = before
             .iter()
             .rev()
             .filter(|message| is_said(message))
             .map(|message| text(message))
-            .take(MOST_EARLIER);
-        let previous = earlier.find(|text| names_something(text));
+            .filter(|text| asks(text));
+        let earlier: Vec<String> = earlier.take(MOST_EARLIER).collect();
+        let is_reply = |at: &usize| {
+            before[*at].role == Role::Assistant && before[*at].calls().next().is_none()
+        };
+        let is_of_chat = |at: usize| {
+            let mut asked = before[..at].iter().rev();
+            let asked = asked.find(|message| is_said(message));
+            asked.is_some_and(|message| is_chat(&text(message)))
+        };
+        let answer = (0..before.len())
+            .rev()
+            .filter(is_reply)
+            .map(|at| (at, without_signal(&text(before[at]))))
+            .find(|(at, (answer, _))| !answer.is_empty() && !is_of_chat(*at))
+            .map(|(_, answer)| answer);
         Self {
             question: question.map_or_else(String::new, |at| text(messages[at])),
             added: added.flat_map(|message| message.texts()).collect(),
-            previous,
+            previous: earlier.iter().find(|text| stands_alone(text)).cloned(),
+            earlier,
+            answer,
             asked: asked.collect(),
             rounds: replies()
                 .filter(|message| message.calls().next().is_some())

@@ -18,11 +18,15 @@ use crate::model::ToolCall;
 mod history;
 mod notes;
 mod own;
+mod searched;
 
 pub(super) use history::{Commit, History};
+pub(super) use searched::Searched;
 
 /// Longest path that is taken for one, in bytes.
 const LONGEST_PATH: usize = 512;
+/// Highest number that is taken for that of a line.
+const LAST_LINE: u32 = 10_000_000;
 /// What the paths of notes begin with that lie outside of the project.
 pub(super) const ELSEWHERE: &str = "notes:";
 
@@ -44,6 +48,8 @@ pub(super) struct Evidence {
     pub(super) absent: Vec<String>,
     /// What the last search for a plain question says of its best place.
     pub(super) judged: Option<Judged>,
+    /// The searches for a text or a pattern.
+    pub(super) searched: Vec<Searched>,
 }
 
 /// How much of a question a place has, in hundredths, and which of its words it does not have.
@@ -82,6 +88,8 @@ impl Evidence {
             if is_ranked(call) {
                 evidence.take_places(content, is_own);
                 evidence.take_words(content);
+            } else {
+                evidence.searched.extend(Searched::of(call, content));
             }
             evidence.noted.extend(notes::sections(content, is_own));
             evidence.history.take(call, content);
@@ -127,20 +135,29 @@ impl Evidence {
         self.places = first.into_iter().chain(files).chain(last).collect();
     }
 
-    /// Puts the lines of files that the question names before all other places.
+    /// Puts the lines of files that the question names before all other places: a line with what is around
+    /// it, several as they were asked for.
     pub(super) fn take_in_lines(&mut self, terms: &[Term]) {
-        let named = terms.iter().filter_map(|term| Some((term, term.line()?)));
-        let places = named.flat_map(|(term, line)| {
+        let named = terms.iter().filter_map(|term| Some((term, term.lines()?)));
+        let places = named.flat_map(|(term, (first, last))| {
             let files = self.files.iter();
             files
-                .filter(move |(path, lines)| term.is_path_of(path) && lines.contains_key(&line))
-                .map(move |(path, lines)| Place {
-                    path: path.clone(),
-                    lines: enclosing(path, lines, line),
-                    within: Vec::new(),
-                    marked: vec![line],
-                    record: None,
-                    has: Vec::new(),
+                .filter(move |(path, lines)| term.is_path_of(path) && lines.contains_key(&first))
+                .map(move |(path, lines)| {
+                    let known = (first..=last).take_while(|at| lines.contains_key(at));
+                    let marked: Vec<u32> = known.collect();
+                    let span = match marked.last() {
+                        Some(&last) if last > first => (first, last),
+                        Some(_) | None => enclosing(path, lines, first),
+                    };
+                    Place {
+                        path: path.clone(),
+                        lines: span,
+                        within: Vec::new(),
+                        marked,
+                        record: None,
+                        has: Vec::new(),
+                    }
                 })
         });
         let places: Vec<Place> = places.collect();
@@ -314,8 +331,17 @@ fn plausible(path: &str) -> bool {
         && (path.contains(['.', '/']) || !path.contains(char::is_whitespace))
 }
 
+/// None for what no file has: counting on from there has to stay a number.
 fn line_number(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|&number| number > 0)
+    text.parse()
+        .ok()
+        .filter(|number| (1..=LAST_LINE).contains(number))
+}
+
+/// The lines from one to another, if there are any.
+fn lines_between(first: &str, last: &str) -> Option<(u32, u32)> {
+    let (first, last) = (line_number(first)?, line_number(last)?);
+    (first <= last).then_some((first, last))
 }
 
 /// `path (lines a–b of N)`, or a path alone that cannot be anything else.

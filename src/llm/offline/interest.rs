@@ -94,18 +94,87 @@ pub(super) fn is_settled(word: &str) -> bool {
     holds(SETTLED, word)
 }
 
+/// Whether the word only says that a name is used.
+pub(super) fn is_use(word: &str) -> bool {
+    holds(USED, word) || holds(TO_USE, word)
+}
+
 fn change_in(words: &[String], said: &str) -> Option<Change> {
-    let any = |list: &str| words.iter().any(|word| holds(list, word));
-    // "When is it removed?" asks how it works; "when was it?" what happened.
-    let did = words.iter().any(|word| word == "did");
-    let begun = any(BEGUN) || (did && any(TO_BEGIN));
-    let changed = any(CHANGED) || (did && any(TO_CHANGE));
-    let asks = has_phrase(said, ASKING) && (begun || changed);
-    let names = has_phrase(said, NAMING);
-    (asks || names).then(|| match begun && !any(LAST) {
+    let asked = (0..words.len()).find_map(|at| asked_of_people(words, at));
+    let asked = asked.or_else(|| {
+        let behind = ASKING
+            .split(" | ")
+            .filter_map(|phrase| behind_phrase(said, phrase));
+        behind
+            .into_iter()
+            .find_map(|clause| change_of(clause.split_whitespace()))
+    });
+    let named = || has_phrase(said, NAMING).then(|| of_naming(words));
+    let change = asked.or_else(named)?;
+    Some(match words.iter().any(|word| holds(LAST, word)) {
+        true => Change::Latest,
+        false => change,
+    })
+}
+
+fn of_naming(words: &[String]) -> Change {
+    match words.iter().any(|word| holds(BEGUN, word)) {
         true => Change::First,
         false => Change::Latest,
-    })
+    }
+}
+
+/// "Who added it?": the change has to be what "who" did, and not what comes after it.
+fn asked_of_people(words: &[String], at: usize) -> Option<Change> {
+    let behind = words.get(at + 1..)?;
+    if !holds(WHO, words.get(at)?) {
+        return None;
+    }
+    let beside = behind.iter().take_while(|word| holds(BESIDE, word)).count();
+    let (beside, behind) = behind.split_at(beside);
+    let has = |list: &str| beside.iter().any(|word| holds(list, word));
+    let most = match (
+        has("hat haben hatte"),
+        words[at] == "qui" && !has("a ont avait"),
+    ) {
+        // "Wer hat den Cache hinzugefügt": the verb is the last word.
+        (true, _) => behind.len(),
+        (false, true) => 0,
+        (false, false) => 1,
+    };
+    // "Who did add it?"
+    let did = beside.iter().filter(|word| *word == "did");
+    change_of(did.chain(behind.iter().take(most)).map(String::as_str))
+}
+
+/// The change that a clause asks for, before what else it says of the time.
+fn change_of<'a>(clause: impl Iterator<Item = &'a str>) -> Option<Change> {
+    let clause: Vec<&str> = clause
+        .take_while(|word| !holds(SUBORDINATE, word))
+        .collect();
+    let any = |list: &str| clause.iter().any(|word| holds(list, word));
+    // "When is it removed?" asks how it works; "when was it?" what happened.
+    let did = any("did");
+    if any(BEGUN) || (did && any(TO_BEGIN)) {
+        Some(Change::First)
+    } else if any(CHANGED) || (did && any(TO_CHANGE)) {
+        Some(Change::Latest)
+    } else {
+        None
+    }
+}
+
+/// What stands behind a phrase; "did" again, if it ends so.
+fn behind_phrase<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
+    let mut places = said.match_indices(phrase);
+    let (at, _) = places
+        .find(|(at, _)| said[..*at].ends_with(' ') && said[at + phrase.len()..].starts_with(' '))?;
+    let kept = if phrase.ends_with("did") {
+        "did".len()
+    } else {
+        0
+    };
+    Some(&said[at + phrase.len() - kept..])
 }
 
 fn has_phrase(said: &str, phrases: &str) -> bool {
@@ -117,11 +186,24 @@ fn has_phrase(said: &str, phrases: &str) -> bool {
 
 const LAST: &str = "last latest zuletzt";
 
+/// Who did something, and what may stand between that and what they did.
+const WHO: &str = "who wer qui quién quiénes quien quienes";
+const BESIDE: &str = "\
+    actually all also did else even ever exactly first had has have initially it just last lately latest most originally \
+    previously recently really s that was were hat haben hatte zuletzt zuerst ursprünglich a ont avait l le la les \
+    récemment dernièrement initialement ha han había lo los las fue el que";
+
+/// What asks for a change that is told behind it.
 const ASKING: &str = "\
-    who | whose | when was | when were | when did | when has | when have | why was | why \
-    were | why did | how long ago | wer | wann wurde | \
-    wann wurden | wann hat | warum wurde | warum wurden | qui a | quand a | quand ont | pourquoi \
-    a | quién | cuándo se | por qué se";
+    whose | by whom | when was | when were | when did | when has | when have | why was | why \
+    were | why did | how long ago | von wem | wann wurde | \
+    wann wurden | wann hat | warum wurde | warum wurden | par qui | quand a | quand ont | pourquoi \
+    a | por quién | cuándo se | por qué se";
+
+/// What begins a clause that tells only the time or the cause.
+const SUBORDINATE: &str = "\
+    after because before if once unless until when whenever while nachdem sobald bevor wenn während weil \
+    après lorsque dès avant después cuando antes mientras";
 
 /// What asks for commits by itself.
 const NAMING: &str = "\
@@ -136,13 +218,15 @@ const NAMING: &str = "\
 /// What begins with a change.
 const BEGUN: &str = "\
     added introduced created wrote written first invented hinzugefügt \
-    eingeführt geschrieben angelegt ajouté introduit écrit créé añadió agregó introdujo escribió \
-    creó";
+    eingeführt geschrieben schrieb angelegt ajouté introduit écrit créé añadió agregó introdujo escribió \
+    creó añadido agregado introducido escrito creado";
 
 const CHANGED: &str = "\
     changed removed deleted renamed fixed broke touched modified moved reverted replaced \
-    rewritten merged committed geändert entfernt gelöscht umbenannt behoben modifié supprimé renommé corrigé cambió eliminó \
-    quitó renombró corrigió";
+    rewritten merged committed geändert änderte \
+    entfernt entfernte gelöscht löschte umbenannt behoben modifié supprimé renommé corrigé cambió modificó \
+    eliminó borró quitó renombró corrigió cambiado modificado eliminado borrado quitado renombrado \
+    corregido";
 
 /// The same behind "did".
 const TO_BEGIN: &str = "add introduce create write";
@@ -187,8 +271,17 @@ const USERS: &str = "\
     who calls | what calls | who uses | what uses | which function calls | which functions call | which code \
     calls | which code uses | which files use | which file uses | callers of | callers | usages of | usage of | \
     uses of | users of | references to | call sites | who references | what references | who imports | what \
-    imports | which files import | what depends on | wer ruft | wer benutzt | wer verwendet | wer nutzt | qui \
-    appelle | qui utilise | quién llama | quién usa | quién utiliza";
+    imports | which files import | what depends on | wer ruft | was ruft | wer benutzt | wer verwendet | wer nutzt | \
+    wer importiert | qui appelle | qui l appelle | qui le appelle | qui la appelle | qui les appelle | qui \
+    utilise | qui l utilise | qui les utilise | qui importe | qui l importe | qui les importe | quién llama | \
+    quién lo llama | quién la llama | quién los llama | quién las llama | quién usa | quién lo usa | quién la \
+    usa | quién los usa | quién las usa | quién utiliza | quién lo utiliza | quién la utiliza | quién \
+    importa | quién lo importa | quién la importa";
+
+/// Words of them that say no more.
+const TO_USE: &str = "\
+    calls uses callers usages usage references imports depends ruft auf benutzt verwendet nutzt importiert \
+    appelle utilise importe usa utiliza importa";
 
 /// The same, in two words.
 const WHERE: &str = "where wo où dónde";
@@ -222,61 +315,4 @@ const SETTLED: &str = "\
     beschlossen besprechung décision décisions décidé réunion decisión decisiones decidió reunión";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn questions_tell_where_they_are_to_be_looked_up() {
-        use Interest::{History, Notes, Overview, Places, Settled, Uses};
-        let (first, latest) = (History(Change::First), History(Change::Latest));
-        for (question, interest) in [
-            ("where is the parser?", Places),
-            ("when is a session removed?", Places),
-            ("who calls parse_config?", Uses),
-            ("where is back_off used?", Uses),
-            ("wo wird back_off aufgerufen?", Uses),
-            ("what is back_off used for?", Places),
-            ("what are methods called that end it?", Places),
-            ("where is Decision defined?", Places),
-            ("what does Overview do?", Places),
-            ("where are release notes generated?", Places),
-            ("why do we keep orders in SQLite?", Notes),
-            ("who may write to the journal?", Places),
-            ("why was my request dropped?", Places),
-            ("how does the last attempt end?", Places),
-            ("since which version is there a cache?", Places),
-            ("what does the commit method do?", Places),
-            ("when was the cache added?", first),
-            ("who wrote the parser?", first),
-            ("who last changed the parser?", latest),
-            ("when did you add the cache", first),
-            ("why was the retry removed?", latest),
-            ("show me the last commits", latest),
-            ("what has been changed recently?", latest),
-            ("git blame of src/main.rs", latest),
-            ("which commit introduced max_turns", first),
-            ("wann wurde der cache eingeführt?", first),
-            ("qui a modifié le cache ?", latest),
-            ("¿cuándo se añadió la caché?", first),
-            ("what is this project about?", Overview),
-            ("give me an overview of the journal", Overview),
-            ("how is the code organised?", Overview),
-            ("wie ist das projekt aufgebaut?", Overview),
-            ("what was decided about sqlite?", Settled),
-            ("notes of the last meeting", Settled),
-            ("notes on the release", Notes),
-            ("was steht in den notizen zum umzug?", Notes),
-            ("", Places),
-        ] {
-            assert_eq!(Interest::of(question), interest, "{question}");
-        }
-    }
-
-    #[test]
-    fn words_that_say_only_that_are_no_subject() {
-        assert!(is_change("added") && is_change("commits") && !is_change("cache"));
-        assert!(is_whole("project") && !is_whole("cache"));
-        assert!(is_settled("agreed") && !is_settled("notes"));
-        assert!(is_noted("notes") && is_name("Meeting") && !is_name("meeting") && !is_name("ADR"));
-    }
-}
+mod tests;

@@ -46,7 +46,7 @@ pub(super) fn next(
 ) -> Option<Plan> {
     let needs_no_term = question.interest != Interest::Places;
     let looks_up = match question.kind {
-        Kind::Chat(_) => false,
+        Kind::Chat(_) | Kind::Recall(_) => false,
         Kind::Deed | Kind::Lookup => needs_no_term || !question.terms.is_empty(),
     };
     if !looks_up || conversation.rounds >= MAX_ROUNDS {
@@ -56,8 +56,12 @@ pub(super) fn next(
     let mut calls = match (conversation.standing, conversation.rounds) {
         (Standing::Urged, _) => otherwise(terms, tools),
         (Standing::Going, 0) => opening::calls(question, tools),
-        (Standing::Going, 1) if question.used_name().is_some() => {
-            opening::again(question, evidence, tools)
+        (Standing::Going, _) if question.used_name().is_some() => {
+            let more = opening::again(question, evidence, tools);
+            match more.is_empty() && !opening::has_uses(question, evidence) {
+                true => reading(ranking, question, tools),
+                false => more,
+            }
         }
         (Standing::Going, 1) => [
             opening::again(question, evidence, tools),
@@ -65,7 +69,11 @@ pub(super) fn next(
             reading(ranking, question, tools),
         ]
         .concat(),
-        (Standing::Going | Standing::Retried, _) => reading(ranking, question, tools),
+        (Standing::Going | Standing::Retried, _) => [
+            named_lines(terms, evidence, tools),
+            reading(ranking, question, tools),
+        ]
+        .concat(),
     };
     calls.truncate(MOST_CALLS);
     (!calls.is_empty()).then(|| Plan {
@@ -100,6 +108,20 @@ fn widening(
     .into_iter()
     .take(3)
     .collect()
+}
+
+/// The lines that were asked for, of files that could not be read as they were named and were found since.
+fn named_lines(terms: &[Term], evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let named = terms.iter().filter_map(|term| Some((term, term.lines()?)));
+    let reads = named.filter_map(|(term, (first, last))| {
+        let mut known = evidence.files.iter();
+        let (path, lines) = known.find(|(path, _)| term.is_path_of(path))?;
+        match lines.contains_key(&first) {
+            true => None,
+            false => tools.read_lines(path, first, last),
+        }
+    });
+    distinct(reads).into_iter().take(2).collect()
 }
 
 /// Around the hits that the answer would quote.

@@ -71,7 +71,7 @@ impl Stand {
     const fn name(&self) -> &'static str {
         match self {
             Self::NeedTurn { .. } => "need_turn",
-            Self::Sufficient { .. } => "context_sufficient",
+            Self::Sufficient { .. } => SUFFICIENT,
             Self::Partial { .. } => "partial_answer",
             Self::Stuck { .. } => STUCK,
         }
@@ -79,12 +79,21 @@ impl Stand {
 }
 
 const STUCK: &str = "stuck";
+const SUFFICIENT: &str = "context_sufficient";
 
 /// Whether a reply of ours ended with `stuck`.
 pub(super) fn is_stuck(reply: &str) -> bool {
     reply
         .rfind("<signal")
         .is_some_and(|at| reply[at..].starts_with(&opening(STUCK)))
+}
+
+/// A reply without the signal at its end, and whether that said that it is a whole answer.
+pub(super) fn without_signal(reply: &str) -> (String, bool) {
+    let at = reply.rfind("\n<signal").unwrap_or(reply.len());
+    let (body, signal) = reply.split_at(at);
+    let is_whole = signal.contains(&opening(SUFFICIENT));
+    (body.trim().to_owned(), is_whole)
 }
 
 fn opening(name: &str) -> String {

@@ -1,4 +1,4 @@
-//! What is asked: small talk, a deed, or something to look up, and by which terms.
+//! What is asked: small talk, a deed, a look back, or something to look up, and by which terms.
 //!
 //! From the text alone, as a model would see it; no look at how the query was classified. Pure.
 
@@ -8,34 +8,26 @@ use crate::words::{self, Asked, Concept, Language, Run, Sort};
 
 use super::{
     interest::{Interest, is_change, is_name, is_noted, is_settled, is_whole},
-    lexicon::{
-        Chat, begins_object, chat_in, is_deed, is_it, is_noun_too, is_pronoun, is_showing, is_stop,
-        is_weak, without_politeness,
-    },
+    lexicon::{holds, is_showing, is_stop, is_weak, without_politeness, without_talk},
     term::{MAX_TERMS, Term, TermKind, TermSet},
     words::{is_identifier, is_spaceless, words as words_of},
 };
 
 mod files;
+mod going_on;
+mod kind;
 mod quoted;
 
-/// So few words of its own a question has that goes on about "it".
-const FEW: usize = 2;
+pub(super) use going_on::{asks, is_chat, stands_alone};
+pub(super) use kind::Kind;
+
+use going_on::{Pointing, only_weak};
+use kind::kind_of;
+
 /// How much of a question is looked at, in characters: as much as the classifier does (spec 4).
 const LOOKED_AT: usize = 4_000;
 /// How near another word comes that stands for the same thing.
 const SAME: f32 = 0.5;
-
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Nothing to look up.
-    Chat(Chat),
-    /// Something is to be written or changed.
-    Deed,
-    /// Something is to be found.
-    Lookup,
-}
 
 /// A question, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,42 +48,43 @@ impl Question {
     /// term of its own ("and the second one?") is about the one before.
     pub(super) fn read(text: &str, added: &[&str], previous: Option<&str>) -> Self {
         let kind = match (kind_of(text), added.last()) {
-            (Kind::Chat(_), Some(latest)) => kind_of(latest),
+            (kind, Some(latest)) if kind.is_of_talk() => kind_of(latest),
             (kind, _) => kind,
         };
-        let said = || [text].into_iter().chain(added.iter().copied());
+        let said = || {
+            [text]
+                .into_iter()
+                .chain(added.iter().copied())
+                .map(asked_in)
+        };
         let interest_of = |text: &str| match kind {
             Kind::Lookup => Interest::of(&quoted::taken_from(beginning(text)).1),
-            Kind::Chat(_) | Kind::Deed => Interest::Places,
+            Kind::Chat(_) | Kind::Recall(_) | Kind::Deed => Interest::Places,
         };
+        let previous = previous.map(asked_in);
         let plain = said().collect::<Vec<_>>().join(" ");
         let own = interest_of(&plain);
+        let pointing = Pointing::of(&plain);
         let of_own = |mut terms: Vec<Term>| {
-            terms.retain(|term| !is_said(own, term));
+            // "Who calls it?" names nothing: "calls" says what is asked of it.
+            terms.retain(|term| !is_said(own, term) && !pointing.is_use(own, term));
             terms
         };
         let terms = match kind {
-            Kind::Chat(_) => Vec::new(),
+            Kind::Chat(_) | Kind::Recall(_) => Vec::new(),
             Kind::Deed | Kind::Lookup => of_own(terms_of(said())),
         };
-        let says_it = || words_of(&plain.to_lowercase()).any(is_pronoun);
-        // "Who calls it?" names nothing either: "calls" says what is asked of it.
-        let is_bare = terms.is_empty() || (only_weak(said()) && says_it());
+        let is_bare = terms.is_empty() || (pointing.perhaps && only_weak(said()));
         let goes_on = is_bare
             && match own {
                 Interest::Overview => false,
                 // "The last commits" are those of all; "who wrote it" is about what was asked before.
-                Interest::History(_) => says_it(),
+                Interest::History(_) => pointing.perhaps,
                 Interest::Places | Interest::Uses | Interest::Notes | Interest::Settled => {
-                    !matches!(kind, Kind::Chat(_))
+                    !kind.is_of_talk()
                 }
             };
-        // "And where is it tested?" has a word of its own, and is about what was asked before too.
-        let adds = !goes_on
-            && own == Interest::Places
-            && terms.len() <= FEW
-            && terms.iter().all(|term| term.kind <= TermKind::Word)
-            && words_of(&plain.to_lowercase()).any(is_it);
+        let adds = !goes_on && own == Interest::Places && pointing.adds(&terms);
         let (terms, plain, interest) = match previous.filter(|_| goes_on || adds) {
             None => (terms, plain, own),
             Some(previous) if adds => {
@@ -192,7 +185,16 @@ fn known_to(asked: &Asked, term: Term) -> Option<Term> {
     let same = forms
         .filter(|(_, near)| *near >= SAME)
         .map(|(form, _)| form.clone());
-    Some(Term::new(kind, &term.shown).or_called(same))
+    let known = Term::new(kind, &term.shown).or_called(same);
+    Some(match asked.begins_sentence_with(&known.shown) {
+        true => known.begins_sentence(),
+        false => known,
+    })
+}
+
+/// What of a text is looked at, without small talk.
+fn asked_in(text: &str) -> &str {
+    without_talk(beginning(text))
 }
 
 fn beginning(text: &str) -> &str {
@@ -205,43 +207,6 @@ pub(super) fn of_characters(text: &str, most: usize) -> &str {
         Some((end, _)) => words::beginning(text, end),
         None => text,
     }
-}
-
-fn kind_of(text: &str) -> Kind {
-    let lower = beginning(text).trim().to_lowercase();
-    match chat_in(&lower) {
-        Some(chat) => Kind::Chat(chat),
-        None if asks_for_a_deed(&lower) => Kind::Deed,
-        None => Kind::Lookup,
-    }
-}
-
-/// A deed is an order ("rename it") or a polite one ("could you rename it?"), not a question about
-/// one ("how do I rename it?").
-fn asks_for_a_deed(lower: &str) -> bool {
-    let (order, polite) = without_politeness(lower);
-    let mut words = order
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let Some(first) = words.next().filter(|word| is_deed(word)) else {
-        return false;
-    };
-    // "Build fails with E0277" is about a build; "build the docs" orders one.
-    let has_object = !is_noun_too(first) || words.next().is_none_or(begins_object);
-    has_object && (polite || !order.trim_end().ends_with('?'))
-}
-
-/// Whether a text names something to look for, so that what follows may be about that.
-pub(super) fn names_something(text: &str) -> bool {
-    let says_it = words_of(&text.to_lowercase()).any(is_pronoun);
-    let is_bare = says_it && only_weak([text]);
-    !matches!(kind_of(text), Kind::Chat(_)) && !is_bare && !terms_of([text]).is_empty()
-}
-
-/// Whether there are terms, and all of them weak.
-fn only_weak<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
-    let terms = all_terms(texts);
-    !terms.is_empty() && terms.iter().all(|term| term.kind == TermKind::Weak)
 }
 
 fn weak_terms<'a>(texts: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = Term> {
@@ -300,10 +265,25 @@ fn terms_in(token: &str) -> Vec<Term> {
     if let Some(version) = version(token) {
         return vec![Term::new(TermKind::Name, version)];
     }
-    // "doesn't" and "session's": what is behind the apostrophe says nothing.
-    let token = token.split(['\'', '’']).next().unwrap_or(token);
-    words_of(token).filter_map(term_of).collect()
+    words_of(without_apostrophe(token))
+        .filter_map(term_of)
+        .collect()
 }
+
+/// What is behind an apostrophe says nothing ("doesn't", "session's"); behind the letters that French
+/// leaves of small words, all ("l'index", "qu'appelle").
+fn without_apostrophe(token: &str) -> &str {
+    match token.split_once(['\'', '’']) {
+        Some((before, behind)) if holds(ELIDED, &before.to_lowercase()) && behind.len() > 2 => {
+            behind
+        }
+        Some((before, _)) => before,
+        None => token,
+    }
+}
+
+/// What French leaves of small words before a vowel.
+const ELIDED: &str = "c d j jusqu l lorsqu m n puisqu qu quelqu s t";
 
 /// `1.5` or `v1.5`, without the letter.
 fn version(token: &str) -> Option<&str> {

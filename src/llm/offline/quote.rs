@@ -29,6 +29,16 @@ pub(super) fn in_sentence(place: &str) -> String {
     }
 }
 
+/// A place as it stands on a line of its own: marked if it would begin something there, such as a fence, in
+/// which all that follows would be code.
+fn alone(place: String) -> String {
+    let begins = |c: char| c.is_whitespace() || c == '~';
+    match place.starts_with(begins) {
+        true => format!("`{place}`"),
+        false => place,
+    }
+}
+
 /// Its place, and under it what stands there.
 pub(super) fn quote(passage: &Passage, evidence: &Evidence) -> String {
     let lines = evidence
@@ -49,7 +59,7 @@ pub(super) fn quote(passage: &Passage, evidence: &Evidence) -> String {
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
     format!(
         "{}\n{fence}{}\n{text}\n{fence}",
-        place(passage),
+        alone(place(passage)),
         language(&passage.path)
     )
 }
@@ -156,6 +166,20 @@ mod tests {
                 "a.txt:1\n```\n [2Jx\ty\n```",
             ),
             ("a long line", "a.txt", long.as_str(), (1, 1), cut.as_str()),
+            (
+                "a path that would open one",
+                "~~~x/a.rs",
+                "a();",
+                (1, 1),
+                "`~~~x/a.rs:1`\n```rust\na();\n```",
+            ),
+            (
+                "a path that would be code",
+                "    a b.md",
+                "# A",
+                (1, 1),
+                "`    a b.md:1`\n```markdown\n# A\n```",
+            ),
         ] {
             assert_eq!(
                 quote(&passage(path, lines), &evidence(path, text)),

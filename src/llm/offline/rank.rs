@@ -158,7 +158,12 @@ fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<P
             )
         });
         let Some(hit) = hit else { continue };
-        let span = enclosing(file.path, file.lines, hit);
+        // Where all of it was asked for, all of it is shown.
+        let is_whole = place.marked.len() as u64 > u64::from(last - first);
+        let span = match is_whole {
+            true => (first, last),
+            false => enclosing(file.path, file.lines, hit),
+        };
         let span = (span.0.max(first), span.1.min(last));
         let mut passage = file.passage(found, hit, span);
         let named = Line::new(&place.within.join(" "));
@@ -341,7 +346,7 @@ impl FoundFile<'_> {
             .terms
             .iter()
             .filter(|term| term.kind == TermKind::Word);
-        words.any(|term| term.shown == *name && name.starts_with(char::is_uppercase))
+        words.any(|term| term.shown == *name && term.is_capital())
     }
 
     fn named_only(&self, found: &Found<'_>) -> Passage {

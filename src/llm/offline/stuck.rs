@@ -11,7 +11,7 @@ use super::{
     interest::Interest,
     protocol::{Percent, Stand, inert, shortened},
     term::Term,
-    toolbox::Toolbox,
+    toolbox::{HISTORY_SEARCH, Toolbox, is_for},
 };
 use crate::{
     llm::{Request, ToolChoice},
@@ -79,18 +79,38 @@ pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
 
 fn blocker(case: &Case<'_>, about: &str) -> String {
     let asked = &case.conversation.asked;
-    let failed = asked.iter().filter(|asked| !asked.worked()).count();
+    let all_failed = asked.iter().all(|asked| !asked.worked());
+    // That files were listed says nothing about what is in them.
+    let mut searches = asked.iter().filter(|asked| is_search(asked)).peekable();
+    let no_search_worked = searches.peek().is_some() && searches.all(|asked| !asked.worked());
+    if let (Some(failed), Interest::History(_)) = (failed_history(case), case.question.interest) {
+        return failed;
+    }
     match (asked.is_empty(), case.means) {
         (true, Means::None) => "there are no tools to search the files with".to_owned(),
         (true, Means::NoTurn) => "no turn was left to search the files".to_owned(),
         (true, Means::Tools) => "no search was made".to_owned(),
-        (false, _) if failed == asked.len() => "every call of a tool failed".to_owned(),
+        (false, _) if all_failed => "every call of a tool failed".to_owned(),
+        (false, _) if no_search_worked => "every search failed".to_owned(),
         // A search that found something is not told to have found nothing.
         (false, _) if is_told_of(case.evidence) => {
             "a search found something, but nothing that could be quoted".to_owned()
         }
         (false, _) => format!("no file that was searched has {about}"),
     }
+}
+
+/// That the history could not be searched, with what was said of that; none if it could, or was not asked.
+pub(super) fn failed_history(case: &Case<'_>) -> Option<String> {
+    let mut asked = case.conversation.asked.iter();
+    let failed = asked.find(|asked| asked.call.name == HISTORY_SEARCH && !asked.worked())?;
+    let why = failed.result.map_or("", |result| &result.content);
+    Some(format!("the history could not be searched, {}", said(why)))
+}
+
+fn is_search(asked: &Asked<'_>) -> bool {
+    let arguments = asked.call.parsed().unwrap_or(Value::Null);
+    arguments.get("query").is_some() || asked.call.name == HISTORY_SEARCH
 }
 
 /// Whether a search named places that have something of the question.
@@ -143,7 +163,8 @@ fn attempt(asked: &Asked<'_>, terms: &[Term]) -> String {
 
 /// What was looked for, in the words of the question: searches are given stems of them.
 fn as_asked(sought: &str, terms: &[Term]) -> String {
-    let whole = |word: &str| terms.iter().find(|term| term.literal() == word);
+    let stands_for = |term: &Term, word: &str| term.literal() == word || is_for(word, &term.shown);
+    let whole = |word: &str| terms.iter().find(|term| stands_for(term, word));
     let of_words = || {
         let words = sought.split(' ');
         let words = words.map(|word| whole(word).map_or(word, |term| &term.shown));

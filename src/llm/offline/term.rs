@@ -2,6 +2,9 @@
 
 use super::words::{Line, is_spaceless, stem, subwords};
 
+/// Most lines of a file that are shown for a range of them.
+const MOST_LINES: u32 = 60;
+
 /// Most terms that are looked for; a long question is cut to its most telling ones.
 pub(super) const MAX_TERMS: usize = 12;
 
@@ -32,8 +35,12 @@ pub(super) struct Term {
     /// What else it may be called: in English, or as it is spelt rightly.
     others: Vec<String>,
     is_version: bool,
-    /// The line of a file that is meant.
-    line: Option<u32>,
+    /// The lines of a file that are meant, both ends included.
+    lines: Option<(u32, u32)>,
+    /// Those behind them that are meant too, but too many.
+    more_lines: Option<(u32, u32)>,
+    /// Whether a sentence begins with it, so that its capital says nothing.
+    begins_sentence: bool,
 }
 
 impl Term {
@@ -54,19 +61,41 @@ impl Term {
             others: Vec::new(),
             is_version: shown.contains('.')
                 && shown.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
-            line: None,
+            lines: None,
+            more_lines: None,
+            begins_sentence: false,
         }
     }
 
-    /// The same file at a line.
-    pub(super) fn at_line(mut self, line: Option<u32>) -> Self {
-        self.line = line;
+    /// The same word at the beginning of a sentence.
+    pub(super) fn begins_sentence(mut self) -> Self {
+        self.begins_sentence = true;
         self
     }
 
-    /// The line of the file that it names, if it names one.
-    pub(super) fn line(&self) -> Option<u32> {
-        self.line
+    /// Whether it is spelt with a capital, as names of types are.
+    pub(super) fn is_capital(&self) -> bool {
+        self.shown.starts_with(char::is_uppercase) && !self.begins_sentence
+    }
+
+    /// The same file at some lines, of which [`MOST_LINES`] are looked at.
+    pub(super) fn at_lines(mut self, lines: Option<(u32, u32)>) -> Self {
+        let cut = |(first, _): (u32, u32)| first.saturating_add(MOST_LINES - 1);
+        self.lines = lines.map(|lines| (lines.0, lines.1.min(cut(lines))));
+        self.more_lines = lines
+            .filter(|lines| lines.1 > cut(*lines))
+            .map(|lines| (cut(lines) + 1, lines.1));
+        self
+    }
+
+    /// The first and the last line that it names and that are not looked at, being too many.
+    pub(super) fn more_lines(&self) -> Option<(u32, u32)> {
+        self.more_lines
+    }
+
+    /// The first and the last line of the file that it names, if it names any.
+    pub(super) fn lines(&self) -> Option<(u32, u32)> {
+        self.lines
     }
 
     /// Whether it names this file: from the top of the project, from a folder in it or from above.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::*;
@@ -11,7 +12,10 @@ use crate::model::{
 };
 
 mod interests;
+mod misread;
 mod named;
+mod talk;
+mod uses;
 
 fn spec(name: &str, schema: Value) -> ToolSpec {
     ToolSpec {
@@ -84,15 +88,19 @@ impl Project {
     }
 
     fn search(&self, query: &str, mode: &str) -> String {
-        let wanted: Vec<String> = match mode {
-            "words" => query.split_whitespace().map(str::to_lowercase).collect(),
-            _ => vec![query.to_lowercase()],
+        let wanted = match mode {
+            "words" => regex::escape(query)
+                .split(' ')
+                .collect::<Vec<_>>()
+                .join("|"),
+            "regex" => query.to_owned(),
+            _ => regex::escape(query),
         };
+        let wanted = Regex::new(&format!("(?i){wanted}")).unwrap();
         let matches = self.0.iter().flat_map(|(path, content)| {
-            let hit = |line: &str| wanted.iter().any(|word| line.to_lowercase().contains(word));
             let lines = (1..)
                 .zip(content.lines())
-                .filter(move |(_, line)| hit(line));
+                .filter(|(_, line)| wanted.is_match(line));
             lines.map(move |(at, line)| format!("{path}:{at}: {line}"))
         });
         let found: Vec<String> = matches.collect();

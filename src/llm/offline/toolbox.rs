@@ -11,9 +11,15 @@ use crate::model::{
     tool::{ToolApproval, ToolEffect, ToolNeed},
 };
 
+mod schema;
+mod uses;
+
+use schema::{allows, bounded, property};
+pub(super) use uses::{Naming, is_for};
+
 const CODE_SEARCH: &str = "code_search";
 const FILE_READ: &str = "file_read";
-/// Earlier conversations, for those who ask about them: what was answered once is no source.
+/// Earlier conversations: what was answered once is no source, so they are not asked.
 const THREAD_SEARCH: &str = "thread_search";
 /// For what was noted or decided, for who changed what when, and for the whole: not asked with every
 /// question.
@@ -21,7 +27,7 @@ const NOTE_SEARCH: &str = "note_search";
 /// What the paths of notes begin with that lie outside of the project, as their tool says.
 const ELSEWHERE: &str = "`notes:`";
 const NOTE_READ: &str = "note_read";
-const HISTORY_SEARCH: &str = "history_search";
+pub(super) const HISTORY_SEARCH: &str = "history_search";
 const REPO_MAP: &str = "repo_map";
 const SPECIAL: &[&str] = &[CODE_SEARCH, THREAD_SEARCH, NOTE_SEARCH, HISTORY_SEARCH];
 
@@ -183,12 +189,7 @@ impl<'a> Toolbox<'a> {
             How::Words => "words",
             How::Literal => "literal",
         };
-        // A search that failed may not have liked what came with the query.
-        let failed = self
-            .asked
-            .iter()
-            .any(|asked| asked.call.name == tool.name && asked.result.is_some() && !asked.worked());
-        if !failed {
+        if !self.failed(tool) {
             if property(tool, "mode").is_some_and(|property| allows(tool, property, mode)) {
                 arguments.insert("mode".to_owned(), json!(mode));
             }
@@ -199,6 +200,13 @@ impl<'a> Toolbox<'a> {
             }
         }
         self.planned(tool, arguments, Aim::Search(text.to_owned()))
+    }
+
+    /// Whether a search failed, which may not have liked what came with the query.
+    fn failed(&self, tool: &ToolSpec) -> bool {
+        self.asked
+            .iter()
+            .any(|asked| asked.call.name == tool.name && asked.result.is_some() && !asked.worked())
     }
 
     /// Whether the notes are a folder of their own, by what their tool says of itself.
@@ -300,6 +308,18 @@ impl<'a> Toolbox<'a> {
         }
     }
 
+    /// Reading these lines, or around the first if it is the only one or where a tool takes no other.
+    pub(super) fn read_lines(&self, path: &str, first: u32, last: u32) -> Option<Planned> {
+        let tool = self.reader?;
+        let takes = |name| property(tool, name).is_some();
+        if first == last || !takes("start_line") || !takes("end_line") {
+            return self.read(path, first);
+        }
+        let ends = json!({"path": path, "start_line": first, "end_line": last});
+        let arguments = ends.as_object().cloned().unwrap_or_default();
+        self.planned(tool, arguments, Aim::Read(path.to_owned()))
+    }
+
     /// A list of what files there are.
     pub(super) fn list(&self) -> Option<Planned> {
         self.planned(self.lister?, Map::new(), Aim::List)
@@ -340,54 +360,6 @@ fn reads_near(arguments: &Value, path: &str, line: u32) -> bool {
         (None, None) => line <= half,
     };
     near && arguments.get("path").and_then(Value::as_str) == Some(path)
-}
-
-fn property<'a>(tool: &'a ToolSpec, name: &str) -> Option<&'a Value> {
-    tool.schema.get("properties")?.get(name)
-}
-
-/// Whether a property that names its values has this one; one that names none takes any.
-fn allows(tool: &ToolSpec, property: &Value, value: &str) -> bool {
-    let mut named = Vec::new();
-    named_values(tool, property, &mut named);
-    named.is_empty() || named.contains(&value)
-}
-
-fn named_values<'a>(tool: &'a ToolSpec, property: &'a Value, named: &mut Vec<&'a str>) {
-    let list = |name: &str| {
-        property
-            .get(name)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
-    named.extend(
-        list("enum")
-            .chain(property.get("const"))
-            .filter_map(Value::as_str),
-    );
-    // One level of alternatives and references, as schema generators write them.
-    let referred = property
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| tool.schema.pointer(reference.strip_prefix('#')?));
-    for inner in list("oneOf")
-        .chain(list("anyOf"))
-        .chain(list("allOf"))
-        .chain(referred)
-    {
-        let is_leaf = inner.get("$ref").is_none();
-        if is_leaf {
-            named_values(tool, inner, named);
-        }
-    }
-}
-
-fn bounded(property: &Value, number: u64) -> u64 {
-    let bound = |name: &str| property.get(name).and_then(Value::as_u64);
-    number
-        .min(bound("maximum").unwrap_or(number))
-        .max(bound("minimum").unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -1,9 +1,14 @@
 //! Where a name is used: the lines of the evidence that have it as a word and do not define it. Pure.
 
+use std::collections::BTreeSet;
+
 use super::{
     evidence::Evidence,
     source::{FileKind, Introduces, introduces},
 };
+
+/// So many files that use a name are not few.
+const FEW: usize = 3;
 
 /// Lines that have a name.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,6 +20,10 @@ pub(super) struct Uses<'a> {
     pub(super) mentioned: Vec<Spot<'a>>,
     /// Those that define it.
     pub(super) defined: Vec<Spot<'a>>,
+    /// How many more were found and not shown.
+    pub(super) unshown: u64,
+    /// Whether not all files were looked at.
+    pub(super) is_stopped: bool,
 }
 
 /// A line of a file.
@@ -46,7 +55,17 @@ impl<'a> Uses<'a> {
             }));
         }
         found.sort_unstable();
-        let mut uses = Self::default();
+        let searches = || {
+            let searched = evidence.searched.iter();
+            searched.filter(|search| search.query.contains(name))
+        };
+        // The widest search has what the narrower ones have.
+        let all = searches().map(|search| search.found).max().unwrap_or(0);
+        let mut uses = Self {
+            unshown: all.saturating_sub(found.len() as u64),
+            is_stopped: searches().any(|search| search.is_stopped),
+            ..Self::default()
+        };
         for (role, spot) in found {
             match role {
                 Role::Call | Role::Code | Role::Test | Role::Import => uses.used.push(spot),
@@ -60,6 +79,25 @@ impl<'a> Uses<'a> {
     /// Whether nothing has the name but what defines it.
     pub(super) const fn is_empty(&self) -> bool {
         self.used.is_empty() && self.mentioned.is_empty()
+    }
+
+    /// Whether so few files use it that more are worth looking for.
+    pub(super) fn are_few(&self) -> bool {
+        let files: BTreeSet<&str> = self.used.iter().map(|spot| spot.path).collect();
+        files.len() < FEW
+    }
+
+    /// The ending of the files of code that have it, if one is known.
+    pub(super) fn language(&self) -> Option<&'a str> {
+        let mut known = self.defined.iter().chain(&self.used).map(|spot| spot.path);
+        let path = known.find(|path| FileKind::of(path) == FileKind::Code)?;
+        let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+        Some(ending).filter(|ending| ending.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    }
+
+    /// Whether there are more lines than these, or may be.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.unshown > 0 || self.is_stopped
     }
 }
 
@@ -146,6 +184,8 @@ mod tests {
             ],
             mentioned: vec![spot("a.rs", 2), spot("a.rs", 12), spot("docs/a.md", 4)],
             defined: vec![spot("retry.rs", 3)],
+            unshown: 0,
+            is_stopped: false,
         };
         assert_eq!(Uses::of(&evidence, "back_off"), uses);
         assert!(Uses::of(&evidence, "front_off").is_empty());

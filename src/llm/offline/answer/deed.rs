@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        lexicon::without_politeness,
+        lexicon::{deed_in, is_left_of_deed},
         protocol::{Percent, Stand, inert, shortened},
         rank::Passage,
         term::{Term, TermKind, TermSet},
@@ -50,11 +50,11 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
 /// What the order is about: all of it but the deed.
 fn subject(case: &Case<'_>) -> TermSet {
     let lower = case.question.plain.to_lowercase();
-    let (order, _) = without_politeness(&lower);
-    let deed = order.split(|c: char| !c.is_alphanumeric()).next();
+    let deed = deed_in(&lower);
     let is_deed = |term: &Term| {
+        let word = term.shown.to_lowercase();
         matches!(term.kind, TermKind::Weak | TermKind::Word)
-            && Some(&*term.shown.to_lowercase()) == deed
+            && (Some(&*word) == deed || is_left_of_deed(&word))
     };
     let terms = case.question.terms.iter().enumerate();
     terms

@@ -9,18 +9,66 @@ use super::{
         term::{Term, TermKind, TermSet},
         words::subwords,
     },
-    Case, ENOUGH_COVERED, names,
+    Case, ENOUGH_COVERED, misread, names,
 };
 
 /// What is missing, if anything.
 pub(super) fn of(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
     let terms = &case.question.terms;
     let says = |best: &&Passage| best.terms.of(terms).any(Term::is_saying);
+    let misread = all_misread(case, quoted);
+    let unread = unread(terms, case.evidence).or_else(|| left_out(terms, case.evidence));
     match &case.evidence.judged {
+        _ if unread.is_some() => unread,
         _ if quoted.first().is_some_and(says) => None,
+        _ if misread.is_some() => misread,
         Some(judged) => of_judged(judged, terms, case.evidence),
         None => of_quotes(terms, case.ranking.found, quoted),
     }
+}
+
+/// The lines of files that were asked for, if none of them is known.
+fn unread(terms: &[Term], evidence: &Evidence) -> Option<String> {
+    let named = || terms.iter().filter_map(|term| Some((term, term.lines()?)));
+    let is_known = |(term, (first, _)): (&Term, (u32, u32))| {
+        let mut files = evidence.files.iter();
+        files.any(|(path, lines)| term.is_path_of(path) && lines.contains_key(&first))
+    };
+    let lines: Vec<String> = named()
+        .map(|(term, (first, _))| format!("line {first} of {}", names([term].into_iter())))
+        .collect();
+    (!lines.is_empty() && !named().any(is_known)).then(|| lines.join(", "))
+}
+
+/// The lines that were asked for beyond the most that are shown, if the file goes on as far as those.
+fn left_out(terms: &[Term], evidence: &Evidence) -> Option<String> {
+    let named = terms
+        .iter()
+        .filter_map(|term| Some((term, term.lines()?.1, term.more_lines()?)));
+    let is_long = |(term, last, _): &(&Term, u32, _)| {
+        let mut files = evidence.files.iter();
+        files.any(|(path, lines)| term.is_path_of(path) && lines.contains_key(last))
+    };
+    let lines: Vec<String> = named
+        .filter(is_long)
+        .map(|(term, _, (first, last))| {
+            let file = names([term].into_iter());
+            format!("lines {first}–{last} of {file} are not shown")
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
+}
+
+/// What is in no file, where the best place has nothing but what was taken for other words.
+fn all_misread(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
+    let terms = &case.question.terms;
+    let best = quoted.first()?;
+    let needed = TermSet::needed(terms);
+    let far = misread::far(case, best);
+    let had = best.all_terms().and(needed);
+    let is_all = !had.is_empty() && had.minus(far).is_empty();
+    let nowhere = unfound(terms, case.ranking.found.minus(far)).filter(|_| is_all);
+    nowhere.map(|words| format!("{words} found nowhere"))
 }
 
 /// As a search judged it that knows how common each word is and what else it is called.
@@ -38,7 +86,7 @@ fn of_judged(judged: &Judged, terms: &[Term], evidence: &Evidence) -> Option<Str
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
         let is_part_of = |file: &&Term| {
             let parts = subwords(&file.shown);
-            (is_number && file.line().is_some()) || asked.iter().all(|part| parts.contains(part))
+            (is_number && file.lines().is_some()) || asked.iter().all(|part| parts.contains(part))
         };
         let is_subject = terms.iter().any(|term| term.shown == **word);
         let is_order = is_showing(&word.to_lowercase()) && !read.is_empty();

@@ -187,3 +187,28 @@ fn quotes_are_the_best_and_what_adds_words() {
         assert_eq!(got, chosen, "{name}");
     }
 }
+
+#[test]
+fn lines_beyond_the_most_that_are_shown_are_said_to_be_missing() {
+    let file = |count: u32| {
+        let lines: Vec<String> = (10..=count).map(|at| format!("{at}: x = {at}")).collect();
+        format!("src/a.py (lines 10–{count} of 300)\n{}", lines.join("\n"))
+    };
+    let left_out = "Missing: lines 70–200 of “src/a.py” are not shown.";
+    for (question, last, is_cut) in [
+        ("lines 10 to 200 of src/a.py", 69, true),
+        ("src/a.py:10-200", 69, true),
+        ("src/a.py:10-69", 69, false),
+        // A file that ends before.
+        ("src/a.py:10-200", 40, false),
+    ] {
+        let text = answer(question, &file(last));
+        assert_eq!(text.contains(left_out), is_cut, "{question}: {text}");
+        assert_eq!(
+            text.contains("partial_answer"),
+            is_cut,
+            "{question}: {text}"
+        );
+        assert!(text.contains("\nsrc/a.py:10-"), "{question}: {text}");
+    }
+}

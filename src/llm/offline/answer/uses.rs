@@ -1,4 +1,5 @@
-//! The answer to where a name is used: its uses with what is around them, and where it is defined.
+//! The answer to where a name is used: its uses with what is around them, where it is defined, and how much
+//! was not looked at.
 
 use super::{
     super::{
@@ -15,24 +16,39 @@ use super::{
 const MOST_QUOTED: usize = 3;
 const MOST_NAMED: usize = 12;
 
+/// How sure that is if all lines with the name are known, and if not.
+const OF_ALL: Percent = Percent(75);
+const OF_SOME: Percent = Percent(60);
+
 /// None if no use was asked for, or nothing has the name.
 pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
     let name = case.question.used_name()?;
     let uses = Uses::of(case.evidence, name);
     let (spots, verb) = match (uses.used.is_empty(), uses.mentioned.is_empty()) {
         (false, _) => (&uses.used, "used"),
-        (true, false) => (&uses.mentioned, "only mentioned"),
-        (true, true) => (&uses.defined, "only defined"),
+        (true, false) => (&uses.mentioned, "mentioned"),
+        (true, true) => (&uses.defined, "defined"),
     };
     let quoted = quoted(spots);
     let first = quoted.first()?;
     let name = inert(name);
-    let others = match spots.len() - 1 {
-        0 => String::new(),
-        1 => " and in one other place".to_owned(),
-        many => format!(" and in {many} other places"),
+    let others = match (spots.len() - 1, uses.is_cut()) {
+        (0, _) => String::new(),
+        (1, false) => " and in one other place".to_owned(),
+        (1, true) => " and in at least one other place".to_owned(),
+        (many, false) => format!(" and in {many} other places"),
+        (many, true) => format!(" and in at least {many} other places"),
     };
-    let mut blocks = vec![format!("`{name}` is {verb} in {}{others}.", place(*first))];
+    let place_of_first = place(*first);
+    let lead = match (uses.used.is_empty(), uses.is_cut()) {
+        (false, _) => format!("`{name}` is used in {place_of_first}{others}."),
+        (true, false) => format!("`{name}` is only {verb} in {place_of_first}{others}."),
+        (true, true) => format!(
+            "I saw no use of `{name}`, but not all lines that have it. It is {verb} in \
+             {place_of_first}{others}."
+        ),
+    };
+    let mut blocks = vec![lead];
     let passages: Vec<Passage> = quoted.iter().map(|spot| passage(case, *spot)).collect();
     blocks.extend(passages.iter().map(|passage| quote(passage, case.evidence)));
     let rest: Vec<&Spot<'_>> = spots.iter().filter(|spot| !quoted.contains(spot)).collect();
@@ -48,7 +64,13 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         };
         blocks.push(format!("Also in {}{more}.", named.join(", ")));
     }
-    if verb != "only defined"
+    let unseen = unseen(&uses);
+    blocks.extend(
+        unseen
+            .iter()
+            .map(|unseen| format!("Not looked at: {unseen}.")),
+    );
+    if verb != "defined"
         && let Some(definition) = uses.defined.first()
     {
         blocks.push(format!("It is defined in {}.", place(*definition)));
@@ -61,10 +83,24 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         },
         true => Stand::Partial {
             missing: format!("a place that uses `{name}`"),
-            caveat: None,
+            caveat: unseen.map(|unseen| format!("not looked at: {unseen}")),
         },
     };
-    Some((blocks.join("\n\n"), stand, Percent(75)))
+    let sure = if uses.is_cut() { OF_SOME } else { OF_ALL };
+    Some((blocks.join("\n\n"), stand, sure))
+}
+
+/// What was found and not shown, or not even looked for.
+fn unseen(uses: &Uses<'_>) -> Option<String> {
+    let lines = match uses.unshown {
+        0 => None,
+        1 => Some("one more line that was found".to_owned()),
+        many => Some(format!("{many} more lines that were found")),
+    };
+    let files = "some files, as the search was stopped at its deadline";
+    let files = uses.is_stopped.then(|| files.to_owned());
+    let unseen: Vec<String> = lines.into_iter().chain(files).collect();
+    (!unseen.is_empty()).then(|| unseen.join("; "))
 }
 
 /// Other files first: where in one file it is used once, it is seen there again.

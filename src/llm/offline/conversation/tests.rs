@@ -230,6 +230,60 @@ fn the_question_is_found_behind_what_came_before() {
 }
 
 #[test]
+fn what_goes_on_about_it_is_no_ground_for_what_follows() {
+    let first = "where is request_seen defined?";
+    for (name, said, previous) in [
+        ("one step", vec![first, "who calls it?"], Some(first)),
+        (
+            "two steps",
+            vec![first, "and where is it tested?", "who calls it?"],
+            Some(first),
+        ),
+        (
+            "thanks between",
+            vec![first, "thanks!", "repeat that", "who calls it?"],
+            Some(first),
+        ),
+        (
+            "in German",
+            vec![first, "und wo wird es getestet?", "und wer ruft es auf?"],
+            Some(first),
+        ),
+        (
+            "in French and Spanish",
+            vec![
+                first,
+                "et qui l'appelle ?",
+                "¿y dónde se prueba?",
+                "and it?",
+            ],
+            Some(first),
+        ),
+        (
+            "another subject",
+            vec![
+                first,
+                "how does the cache drop what is in it?",
+                "who calls it?",
+            ],
+            Some("how does the cache drop what is in it?"),
+        ),
+        (
+            "nothing before",
+            vec!["where is it tested?", "who calls it?"],
+            None,
+        ),
+    ] {
+        let said = said.into_iter().flat_map(|text| [user(text), done()]);
+        let mut messages: Vec<Message> = said.collect();
+        messages.pop();
+        let messages = shared(messages);
+        let got = Conversation::read(&messages);
+        assert_eq!(got.previous.as_deref(), previous, "{name}");
+    }
+}
+
+#[test]
 fn calls_are_those_of_this_query_with_their_results() {
     let messages = shared(vec![
         user("q1"),

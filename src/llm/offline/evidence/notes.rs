@@ -1,7 +1,7 @@
 //! Sections of notes, as a search of notes tells them: lines as `path:line: text`, under them
 //! `in "title › heading" · lines a–b · kind · status · date`. Pure.
 
-use super::{Place, line_number, matched, own};
+use super::{Place, lines_between, matched, own};
 
 /// What makes a section more than a passage of text.
 const RECORDS: &[&str] = &["decision", "changelog", "meeting"];
@@ -63,7 +63,7 @@ fn about(line: &str) -> Option<About> {
     let known: Vec<&str> = parts.collect();
     let is_record = known.first().is_some_and(|kind| RECORDS.contains(kind));
     Some(About {
-        lines: (line_number(first)?, line_number(last)?),
+        lines: lines_between(first, last)?,
         within: headings.split(" › ").map(str::to_owned).collect(),
         record: is_record.then(|| known.join(", ")),
     })

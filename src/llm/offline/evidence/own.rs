@@ -3,7 +3,7 @@
 //! What a block begins with is its path, whatever stands in it: names of notes have blanks, dashes and
 //! question marks. Pure.
 
-use super::{Place, line_number};
+use super::{Place, line_number, lines_between};
 use crate::model::ToolCall;
 
 /// The tools that answer so.
@@ -80,7 +80,7 @@ fn header(line: &str) -> Option<(&str, (u32, u32), &str)> {
             Some(names) => names.trim_start(),
             None => names,
         };
-        let lines = (line_number(first)?, line_number(last)?);
+        let lines = lines_between(first, last)?;
         (end > 0).then_some((&line[..end], lines, names))
     })
 }

@@ -266,3 +266,29 @@ fn commits_sections_of_notes_and_folders_are_read() {
     assert_eq!(evidence.folders, ["./ README.md", "src/ a.rs"]);
     assert_eq!(evidence.files["src/a.rs"][&1], "fn a()");
 }
+
+#[test]
+fn numbers_that_no_line_can_have_are_none() {
+    let at_end = "a.rs:4294967295: x.rs:4294967295: y\n4294967295: z\n\n\
+                  b.rs:10000000: b\nb.rs:10000001: b";
+    let backwards = "c.rs (lines 9–3 of 9): c\nc.rs:4: c";
+    for tool in ["code_search", "vault_search"] {
+        let call = ToolCall {
+            id: CallId::new("c"),
+            name: tool.to_owned(),
+            arguments: r#"{"query": "x", "mode": "words"}"#.to_owned(),
+        };
+        let content = format!("{at_end}\n\n{backwards}");
+        let evidence = Evidence::read([(&call, &*content)].into_iter());
+        let numbers = evidence.files.values().flat_map(|lines| lines.keys());
+        assert!(numbers.clone().all(|at| *at <= 10_000_000), "{evidence:?}");
+        assert!(
+            evidence
+                .files
+                .get("b.rs")
+                .is_some_and(|lines| !lines.is_empty()),
+            "{tool}: {evidence:?}"
+        );
+        assert_eq!(evidence.places, [], "{tool}");
+    }
+}

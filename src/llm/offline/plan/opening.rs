@@ -6,7 +6,7 @@ use super::{
         interest::{Change, Interest},
         question::{Question, of_characters},
         term::{Term, TermKind, TermSet},
-        toolbox::{How, Past, Planned, Toolbox},
+        toolbox::{How, Naming, Past, Planned, Toolbox},
         uses::Uses,
     },
     distinct, literal, most_telling,
@@ -25,7 +25,7 @@ pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
         Interest::Uses => {
             let uses = question
                 .used_name()
-                .and_then(|name| tools.search(name, How::Literal));
+                .and_then(|name| tools.search_name(name, Naming::Any));
             return uses.into_iter().collect();
         }
         // What lies outside of the project, no other search sees.
@@ -61,16 +61,36 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
                 .take(2)
                 .collect()
         }
-        Interest::Uses if !has_uses(question, evidence) => places(question, tools),
-        Interest::Places
-        | Interest::Uses
-        | Interest::Notes
-        | Interest::Settled
-        | Interest::History(_) => Vec::new(),
+        Interest::Uses => uses(question, evidence, tools),
+        Interest::Places | Interest::Notes | Interest::Settled | Interest::History(_) => Vec::new(),
     }
 }
 
-fn has_uses(question: &Question, evidence: &Evidence) -> bool {
+/// Its calls and what code has it, if not all lines that have a name were shown and few that were use it;
+/// what the whole question has, if none has it but what defines it.
+fn uses(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let Some(name) = question.used_name() else {
+        return Vec::new();
+    };
+    let uses = Uses::of(evidence, name);
+    let narrower: Vec<Planned> = match uses.is_cut() && uses.are_few() {
+        true => {
+            let code = uses
+                .language()
+                .and_then(|ending| tools.search_name(name, Naming::In(ending)));
+            let calls = tools.search_name(name, Naming::Calls);
+            calls.into_iter().chain(code).collect()
+        }
+        false => Vec::new(),
+    };
+    match narrower.is_empty() && uses.is_empty() {
+        true => places(question, tools),
+        false => narrower,
+    }
+}
+
+/// Whether something has the name whose uses are asked for, besides what defines it.
+pub(super) fn has_uses(question: &Question, evidence: &Evidence) -> bool {
     let uses = question.used_name().map(|name| Uses::of(evidence, name));
     uses.is_some_and(|uses| !uses.is_empty())
 }
@@ -159,7 +179,10 @@ fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
         .take(2);
     let files = || needed.of(terms).filter(is_path);
     let reads = files()
-        .filter_map(|term| tools.read(&term.shown, term.line().unwrap_or(0)))
+        .filter_map(|term| match term.lines() {
+            Some((first, last)) => tools.read_lines(&term.shown, first, last),
+            None => tools.read(&term.shown, 0),
+        })
         .take(2);
     let calls = distinct(words.into_iter().chain(verbatim).chain(reads));
     if calls.is_empty() {

@@ -1,6 +1,7 @@
 //! Kinds of questions, and the terms that are taken from them.
 
 use super::*;
+use crate::llm::offline::lexicon::{Chat, Recall};
 
 #[test]
 fn kinds_are_told_apart() {
@@ -32,6 +33,16 @@ fn kinds_are_told_apart() {
             "no, that isn't what I asked",
             Kind::Chat(Chat::Misunderstood),
         ),
+        (
+            "Thanks a lot, that was exactly it",
+            Kind::Chat(Chat::Thanks),
+        ),
+        (
+            "good evening, how can you help me?",
+            Kind::Chat(Chat::Identity),
+        ),
+        ("what was my last question?", Kind::Recall(Recall::Question)),
+        ("ok, repeat that", Kind::Recall(Recall::Again)),
         ("thanks, how does it retry?", Kind::Lookup),
         ("great, now the gateway", Kind::Lookup),
         ("it works?", Kind::Lookup),
@@ -51,6 +62,12 @@ fn kinds_are_told_apart() {
         ("test coverage of the parser?", Kind::Lookup),
         ("Can you explain the cache?", Kind::Lookup),
         ("additional settings", Kind::Lookup),
+        ("write_all", Kind::Lookup),
+        ("write timeout", Kind::Lookup),
+        ("good morning, delete the cache", Kind::Deed),
+        ("Schreibe einen Test für den Scheduler", Kind::Deed),
+        ("S’il te plaît, corrige l’erreur", Kind::Deed),
+        ("Elimina el archivo NEWS", Kind::Deed),
         ("", Kind::Lookup),
     ] {
         assert_eq!(kind_of(text), kind, "{text}");
@@ -111,6 +128,19 @@ fn terms_are_what_is_worth_looking_for() {
             ],
         ),
         ("and the second one?", vec![]),
+        (
+            "good morning, where is the retry middleware?",
+            vec![(Word, "retry"), (Word, "middleware")],
+        ),
+        ("Hallo! Guten Tag, wo ist der Cache?", vec![(Word, "Cache")]),
+        ("bonjour, où est l'index ?", vec![(Word, "index")]),
+        (
+            "Hola, buenos días, ¿dónde está la caché?",
+            vec![(Word, "caché")],
+        ),
+        ("no, I meant request_seen", vec![(Name, "request_seen")]),
+        ("sorry, request_seen I mean", vec![(Name, "request_seen")]),
+        ("forget it, where are the eggs?", vec![(Word, "eggs")]),
     ] {
         assert_eq!(shown(&Question::read(text, &[], None)), terms, "{text}");
     }
@@ -174,7 +204,9 @@ fn files_are_named_with_the_lines_that_are_meant() {
             .terms
             .iter()
             .filter(|term| term.kind == TermKind::Path);
-        let named = files.next().map(|term| (&*term.shown, term.line()));
+        let named = files
+            .next()
+            .map(|term| (&*term.shown, term.lines().map(|(first, _)| first)));
         assert_eq!(named, Some((file, line)), "{text}");
         let words = question
             .terms
@@ -241,6 +273,102 @@ fn what_was_added_and_what_came_before_count() {
 }
 
 #[test]
+fn what_goes_on_about_it_is_about_what_was_asked_before() {
+    use Interest::{Places, Uses};
+    let before = "where is request_seen defined?";
+    for (previous, text, interest, terms, plain) in [
+        (
+            before,
+            "and where is it tested?",
+            Places,
+            vec!["request_seen", "defined", "tested"],
+            "where is request_seen defined? and where is it tested?",
+        ),
+        (
+            before,
+            "who calls it?",
+            Uses,
+            vec!["request_seen", "defined", "calls"],
+            before,
+        ),
+        (
+            before,
+            "who references it?",
+            Uses,
+            vec!["request_seen", "defined"],
+            before,
+        ),
+        (
+            before,
+            "good, and who calls it?",
+            Uses,
+            vec!["request_seen", "defined", "calls"],
+            before,
+        ),
+        (
+            before,
+            "is it possible to retry?",
+            Places,
+            vec!["possible", "retry"],
+            "is it possible to retry?",
+        ),
+    ] {
+        let question = Question::read(text, &[], Some(previous));
+        let got: Vec<&str> = question.terms.iter().map(|term| &*term.shown).collect();
+        assert_eq!(
+            (question.interest, got, &*question.plain),
+            (interest, terms, plain),
+            "{text}"
+        );
+    }
+    let alone = Question::read("who calls it?", &[], None);
+    assert_eq!((alone.interest, alone.terms.len()), (Places, 0));
+    // In other languages the verbs may or may not be known: the name is, and its uses are.
+    for (previous, text, interest) in [
+        (
+            "Wo ist request_seen definiert?",
+            "und wo wird es getestet?",
+            Places,
+        ),
+        (
+            "Wo ist request_seen definiert?",
+            "und wer ruft es auf?",
+            Uses,
+        ),
+        (
+            "Où est défini request_seen ?",
+            "et où est-ce testé ?",
+            Places,
+        ),
+        ("Où est défini request_seen ?", "et qui l'appelle ?", Uses),
+        ("Où est défini request_seen ?", "et qui l’utilise ?", Uses),
+        (
+            "¿Dónde está definido request_seen?",
+            "¿y quién lo llama?",
+            Uses,
+        ),
+        (
+            "¿Dónde está definido request_seen?",
+            "¿y dónde se prueba?",
+            Places,
+        ),
+    ] {
+        let question = Question::read(text, &[], Some(previous));
+        let mut names = question
+            .terms
+            .iter()
+            .filter(|term| term.kind == TermKind::Name);
+        let name = names.next().map(|term| &*term.shown);
+        let used = (interest == Uses).then_some("request_seen");
+        assert_eq!(
+            (question.interest, name, question.used_name()),
+            (interest, Some("request_seen"), used),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_long_question_keeps_its_most_telling_terms() {
     let words = "ab cd ef gh ij kl mn op qr st uv wx yz zz some_name";
     let question = Question::read(words, &[], None);
@@ -256,4 +384,30 @@ fn a_long_question_keeps_its_most_telling_terms() {
     let whole = Question::read(&cut, &[], None);
     let terms = vec![(TermKind::Word, "word"), (TermKind::Word, "cache")];
     assert_eq!(shown(&whole), terms);
+}
+
+#[test]
+fn texts_of_any_length_are_read() {
+    let log = "12:04:07 ERROR worker failed, thanks. ".repeat(25_000);
+    for (text, begins, has) in [
+        (
+            format!("hi, where is request_seen? {log}"),
+            "where is request_seen?",
+            Some("request_seen"),
+        ),
+        (
+            "hi ".repeat(100) + "where is the parser?",
+            "hi hi",
+            Some("parser"),
+        ),
+        ("hi ".repeat(100_000) + "where is it?", "hi hi", None),
+    ] {
+        let question = Question::read(&text, &[], None);
+        assert_eq!(question.kind, Kind::Lookup, "{begins}");
+        assert!(question.plain.starts_with(begins), "{}", question.plain);
+        assert!(question.plain.chars().count() <= LOOKED_AT, "{begins}");
+        let is_known = |word| question.terms.iter().any(|term| term.shown == word);
+        assert!(has.is_none_or(is_known), "{:?}", question.terms);
+        assert_eq!(question.terms.is_empty(), has.is_none(), "{begins}");
+    }
 }

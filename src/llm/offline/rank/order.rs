@@ -2,7 +2,10 @@
 //! very name that was asked for.
 
 use super::{
-    super::term::{Term, TermKind, TermSet},
+    super::{
+        term::{Term, TermKind, TermSet},
+        words::Line,
+    },
     About, Found, Passage,
 };
 
@@ -19,7 +22,9 @@ impl Found<'_> {
         let files = those(&|term| term.kind == TermKind::Path);
         passages.sort_by_key(|passage| {
             let says = !passage.terms.and(quoted).is_empty();
-            let lies = !passage.path_terms.and(files).is_empty();
+            // What it stands in may have the name as well, and is no file.
+            let path = TermSet::of_line(self.terms, &Line::new(&passage.path));
+            let lies = !path.and(files).is_empty();
             (!says, !lies)
         });
     }

@@ -173,3 +173,18 @@ fn found_terms_are_those_of_lines_and_paths() {
         .collect();
     assert_eq!(missing, ["quarantine"]);
 }
+
+#[test]
+fn a_capital_makes_a_name_but_where_a_sentence_begins() {
+    for (question, exact) in [
+        ("why is the Router slow?", true),
+        ("Router slow", true),
+        ("Router is slow, why?", false),
+        ("why is the router slow?", false),
+    ] {
+        let terms = Question::read(question, &[], None).terms;
+        let ranking = Ranking::of(&evidence("a.rs:1: struct Router { slow: bool }"), &terms);
+        let got: Vec<bool> = ranking.passages.iter().map(|one| one.exact).collect();
+        assert_eq!(got, [exact], "{question}");
+    }
+}

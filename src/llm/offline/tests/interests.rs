@@ -179,12 +179,12 @@ fn each_interest_asks_its_tools_first_and_tells_what_they_say() {
             "who uses a name",
             &["Who uses Session?"],
             vec![
-                r#"code_search {"context":2,"max_results":20,"mode":"literal","query":"Session"}"#,
+                r#"code_search {"context":2,"max_results":100,"mode":"regex","query":"(?-i)\\bSession\\b"}"#,
             ],
             "context_sufficient",
             &[
                 "`Session` is used in src/session.rs:4 and in one other place.",
-                "src/session.rs:3-7\n```rust",
+                "src/session.rs:4-5\n```rust",
                 "Also in src/session.rs:5.",
                 "It is defined in src/session.rs:10.",
             ],
@@ -192,7 +192,9 @@ fn each_interest_asks_its_tools_first_and_tells_what_they_say() {
         (
             "nobody uses it",
             &["where is evict defined?", "and who calls it?"],
-            vec![r#"code_search {"context":2,"max_results":20,"mode":"literal","query":"evict"}"#],
+            vec![
+                r#"code_search {"context":2,"max_results":100,"mode":"regex","query":"(?-i)\\bevict\\b"}"#,
+            ],
             "partial_answer",
             &["`evict` is only defined in src/cache.rs:2."],
         ),
@@ -314,17 +316,37 @@ fn a_commit_is_said_to_be_about_no_more_than_it_has() {
 }
 
 #[test]
-fn where_there_is_no_repository_the_files_answer() {
-    let mut run = Run::new(all_tools());
-    run.say(Role::User, "who wrote evict?");
-    let text = run.finish(|call| match call.name.as_str() {
-        "history_search" => (ToolStatus::Failed, "this is no git repository".to_owned()),
-        _ => answer(call),
-    });
-    assert!(
-        text.starts_with("I found no commit about it. The closest match"),
-        "{text}"
-    );
+fn where_there_is_no_repository_that_is_told() {
+    const WHY: &str = "the history could not be searched, “this is no git repository”";
+    for (name, question, signal, begins) in [
+        (
+            "the files answer",
+            "who wrote evict?",
+            "partial_answer",
+            format!("There is nothing about commits: {WHY}. The closest match"),
+        ),
+        (
+            "nothing does",
+            "show me the last commits",
+            "stuck",
+            format!("I found nothing about the latest changes: {WHY}."),
+        ),
+    ] {
+        let mut run = Run::new(all_tools());
+        let no_history = |call: &ToolCall| match call.name.as_str() {
+            "history_search" => (ToolStatus::Failed, "this is no git repository".to_owned()),
+            _ => answer(call),
+        };
+        run.say(Role::User, question);
+        let mut text = run.finish(no_history);
+        if signal == "stuck" {
+            // Files can be listed all the same.
+            run.say(Role::Guidance, "Try an alternative strategy.");
+            text = run.finish(no_history);
+        }
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
+        assert!(text.starts_with(&begins), "{name}: {text}");
+    }
 }
 
 #[test]

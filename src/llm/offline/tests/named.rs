@@ -9,6 +9,9 @@ fn answer(call: &ToolCall) -> (ToolStatus, String) {
     let arguments = call.parsed().unwrap();
     let text = |name: &str| arguments[name].as_str().unwrap_or("");
     let found = match (call.name.as_str(), text("path"), text("query")) {
+        ("file_read", "src/retry.rs", _) if arguments["around"] == 900 => {
+            return (ToolStatus::Failed, "the file has 7 lines".to_owned());
+        }
         ("file_read", "src/retry.rs", _) => listing("src/retry.rs", RETRY),
         ("file_read", "Garden - Plan.md", _) => {
             listing("Garden - Plan.md", "# Garden\n\nThe budget is 300.\n")
@@ -73,6 +76,34 @@ fn files_are_answered_from_whatever_they_are_called() {
             "context_sufficient",
             &["src/retry.rs:7\n```rust\npub fn charge() {}"],
             "Missing",
+        ),
+        (
+            "some lines of it",
+            "show me lines 2 to 4 of src/retry.rs",
+            "context_sufficient",
+            &["\nsrc/retry.rs:2-4\n```rust\n\npub fn backoff() -> u64 {\n    100\n```"],
+            "Missing",
+        ),
+        (
+            "more lines than it has",
+            "src/retry.rs:5-70",
+            "context_sufficient",
+            &["\nsrc/retry.rs:5-7\n"],
+            "Missing",
+        ),
+        (
+            "lines of a file in a folder",
+            "lines 5-7 of retry.rs",
+            "context_sufficient",
+            &["\nsrc/retry.rs:5-7\n"],
+            "Missing",
+        ),
+        (
+            "a line that it does not have",
+            "src/retry.rs:900",
+            "partial_answer",
+            &["Missing: line 900 of “src/retry.rs”."],
+            "not found",
         ),
         (
             "an order to show it",

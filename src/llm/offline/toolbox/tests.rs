@@ -117,6 +117,31 @@ fn reading_uses_the_arguments_that_there_are() {
 }
 
 #[test]
+fn lines_are_read_as_they_were_asked_for_where_a_tool_takes_that() {
+    let both = json!({"path": {}, "around": {}, "start_line": {}, "end_line": {}});
+    for (name, properties, expected) in [
+        (
+            "it does",
+            both,
+            json!({"path": "p", "start_line": 4, "end_line": 9}),
+        ),
+        (
+            "it does not",
+            json!({"path": {}, "around": {}}),
+            json!({"path": "p", "around": 4}),
+        ),
+    ] {
+        let tools = [spec("file_read", json!({"properties": properties}))];
+        let planned = Toolbox::of(&tools, &[]).read_lines("p", 4, 9);
+        assert_eq!(
+            arguments(planned),
+            [("file_read".to_owned(), expected)],
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn only_tools_that_fit_are_searched_with() {
     let query = || json!({"properties": {"query": {}}});
     let notes = || spec("vault_search", query());

@@ -1,0 +1,41 @@
+//! What is to be done with what was said: small talk, a deed, a look back, or a look-up.
+
+use super::{
+    super::lexicon::{Chat, Recall, chat_in, deed_in, recall_in},
+    asked_in, beginning,
+};
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Kind {
+    /// Nothing to look up.
+    Chat(Chat),
+    /// What was said before is asked for.
+    Recall(Recall),
+    /// Something is to be written or changed.
+    Deed,
+    /// Something is to be found.
+    Lookup,
+}
+
+impl Kind {
+    /// Whether it is about the conversation alone, so that there is nothing to look up.
+    pub(in super::super) const fn is_of_talk(self) -> bool {
+        match self {
+            Self::Chat(_) | Self::Recall(_) => true,
+            Self::Deed | Self::Lookup => false,
+        }
+    }
+}
+
+pub(super) fn kind_of(text: &str) -> Kind {
+    let text = beginning(text);
+    let lower = |text: &str| text.trim().to_lowercase().replace('’', "'");
+    if let Some(chat) = chat_in(&lower(text)) {
+        return Kind::Chat(chat);
+    }
+    let (whole, asked) = (lower(text), lower(asked_in(text)));
+    let recall = || recall_in(&asked).map(Kind::Recall);
+    let deed = || deed_in(&whole).or(deed_in(&asked)).map(|_| Kind::Deed);
+    recall().or_else(deed).unwrap_or(Kind::Lookup)
+}
