@@ -204,14 +204,22 @@ impl Chat<'_> {
             terminal,
             interrupts,
             reader,
+            begun,
             ..
         } = self;
         let mut person = reader.person(request.format, terminal);
-        let follower = Follower::new(session, request.format, &request.progress, &mut person);
+        let mut follower = Follower::new(session, request.format, &request.progress, &mut person);
         let followed = match asked {
             Asked::Now(question) => {
                 let asked = Submission::new(question);
-                follower.follow(asked, terminal, interrupts).await
+                match follower.ask(asked, terminal, interrupts).await {
+                    Ok(watch) => {
+                        // Now, because whoever is told to end never comes to the end of the query.
+                        *begun = true;
+                        follower.through(watch, terminal, interrupts).await
+                    }
+                    Err(stop) => Err(stop),
+                }
             }
             Asked::Before(watch) => follower.through(*watch, terminal, interrupts).await,
         };
@@ -246,6 +254,8 @@ impl Chat<'_> {
 
     fn say_how_to_come_back(&mut self) {
         self.terminal.clear_status();
+        // It may have been told to end in the middle of an answer. Who cannot be told anything is not waited for.
+        let _ = self.terminal.end_line();
         let this = self.begun.then_some(&self.session.key().name);
         if let Some(name) = this.or(self.before.as_ref())
             && self.terminal.err_is_terminal()

@@ -138,8 +138,8 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(answer)
     }
 
-    /// What is not yet known to be asked cannot be taken back: that has to wait.
-    async fn ask(
+    /// Asks, and returns when that is known. What is not yet known to be asked cannot be taken back: that has to wait.
+    pub(super) async fn ask(
         &mut self,
         submission: Submission,
         terminal: &mut Terminal,

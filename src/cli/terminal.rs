@@ -34,6 +34,7 @@ pub struct Terminal {
     /// Standard error: everything else.
     pub err: Stream,
     status: Status,
+    line: Line,
     /// How the terminal's width is asked for, which may change; none where it is as it was given.
     measure: Option<fn() -> usize>,
 }
@@ -43,6 +44,13 @@ pub struct Terminal {
 enum Status {
     Shown,
     None,
+}
+
+/// Whether a line of a result stands on a terminal that has no end yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Begun,
+    Ended,
 }
 
 impl Terminal {
@@ -71,6 +79,7 @@ impl Terminal {
             out,
             err,
             status: Status::None,
+            line: Line::Ended,
             measure: None,
         }
     }
@@ -110,8 +119,25 @@ impl Terminal {
     /// When standard output cannot be written.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
         self.clear_status();
+        if !text.is_empty() {
+            self.line = match self.out_is_terminal() && !text.ends_with('\n') {
+                true => Line::Begun,
+                false => Line::Ended,
+            };
+        }
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
+    }
+
+    /// Ends a line that was left in the middle of its text.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn end_line(&mut self) -> io::Result<()> {
+        match self.line {
+            Line::Begun => self.write("\n"),
+            Line::Ended => Ok(()),
+        }
     }
 
     /// Writes a line of a result.

@@ -94,6 +94,9 @@ fn a_program_that_is_told_to_end_leaves_the_terminal_as_it_was() {
         chat.signal(signal);
         assert_eq!(chat.end(), End::Code(0), "{at}, {signal}");
         assert!(chat.is_sane(), "{at}, {signal}");
+        let text = chat.text();
+        let told = text.contains("Let me\nto come back: oracle chat");
+        assert_eq!(told, at == "work", "{at}, {signal}: {text}");
     }
     // What ran was put aside in order, and goes on.
     let mut chat = Screen::oracle(&place, CHAT);
