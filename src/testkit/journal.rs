@@ -31,6 +31,8 @@ pub enum Obstacle {
     SilentReads,
     /// Appends are done, but never answered.
     SilentAppends,
+    /// Appends are done at once, and answered so much later.
+    LateAppends(Duration),
     /// Appends to this session are neither done nor answered.
     Stuck(Sid),
     /// Snapshots are neither kept nor answered.
@@ -111,6 +113,7 @@ impl Obstructed {
             | Obstacle::Panic(_)
             | Obstacle::SilentReads
             | Obstacle::SilentAppends
+            | Obstacle::LateAppends(_)
             | Obstacle::SilentSnapshots
             | Obstacle::Stuck(_)
             | Obstacle::RefusedAppends
@@ -143,6 +146,12 @@ impl Journal for Obstructed {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                     self.inner.append(append).await?;
                     std::future::pending().await
+                }
+                Obstacle::LateAppends(time) => {
+                    self.hits.fetch_add(1, Ordering::Relaxed);
+                    let appended = self.inner.append(append).await;
+                    tokio::time::sleep(time).await;
+                    appended
                 }
                 Obstacle::Stuck(sid) if sid == append.sid => {
                     self.hits.fetch_add(1, Ordering::Relaxed);

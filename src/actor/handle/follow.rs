@@ -180,6 +180,7 @@ impl Follow {
         };
         if last > self.seen {
             let entries = self.session.read(sid, self.seen, PAGE).await?;
+            self.session.let_calls_be_told(&entries).await;
             let name = &self.session.key.name;
             let events = entries
                 .iter()

@@ -13,8 +13,8 @@ use crate::{
     journal::{self, Known},
     kernel::Conversation,
     model::{
-        Event, Record, Seq, Sid,
-        record::{Fact, QueryFact, TurnFact},
+        CallId, Event, Record, Seq, Sid,
+        record::{ApprovalFact, Fact, QueryFact, TurnFact},
     },
 };
 
@@ -172,6 +172,38 @@ impl SessionHandle {
         };
         let more = entries.last().is_some_and(|entry| entry.seq < last);
         Ok(Some(Page { entries, more }))
+    }
+
+    /// Returns once the session has told of the calls that wait by these records, if it lives here: the journal has
+    /// them a moment before that ([`Self::waiting_calls`]). Also when it cannot say in time, for then nobody can.
+    pub(super) async fn let_calls_be_told(&self, entries: &[journal::Entry]) {
+        let mut open: Vec<&CallId> = Vec::new();
+        for entry in entries {
+            match &entry.record.fact {
+                Fact::Approval(ApprovalFact::Requested(request)) => open.push(&request.call),
+                Fact::Approval(ApprovalFact::Answered(answer)) => {
+                    open.retain(|call| **call != answer.call);
+                }
+                _ => {}
+            }
+        }
+        let waiting = self.waiting_calls();
+        open.retain(|call| waiting.iter().all(|waits| waits.call.id != **call));
+        if open.is_empty() {
+            return;
+        }
+        let message = |reply| ShardMsg::GetView {
+            key: self.key.clone(),
+            reply,
+        };
+        // Whatever it is asked it answers behind what it was at.
+        let answered = async {
+            let ask = || self.router.ask(&self.key, self.admission(), message);
+            while let Err(AskError::Busy { retry_after, .. }) = ask().await {
+                tokio::time::sleep(retry_after).await;
+            }
+        };
+        let _ = tokio::time::timeout(self.router.acknowledge, answered).await;
     }
 
     /// As the journal knows it.

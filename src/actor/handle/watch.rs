@@ -289,6 +289,7 @@ impl Watch {
             let name = self.session.key.name.clone();
             return Err(AskError::Deleted { name });
         };
+        self.session.let_calls_be_told(&page.entries).await;
         if self.seen.is_none() {
             self.begun = false;
             self.leading.clear();

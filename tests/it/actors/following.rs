@@ -1,4 +1,4 @@
-//! What following a query costs, and where it begins.
+//! What following a query costs, where it begins, and what is known by the time that something is heard.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use oracle_agent::{
         Event, Outcome, QueryId, Record, Seq, Submission, Timestamp, Usage,
         record::{Fact, Finished, QueryFact},
     },
-    testkit::{Obstructed, TestOracle, TestSession, TestTool},
+    testkit::{Obstacle, Obstructed, TestOracle, TestSession, TestTool},
 };
 use serde_json::json;
 
@@ -165,4 +165,37 @@ async fn who_follows_slowly_for_little_misses_nothing() {
     assert_eq!(told(watch).await, all);
     let again = handle.watch_for(query, Detail::Events).await.unwrap();
     assert_eq!(told(again).await, all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_reads_in_the_journal_that_a_call_waits_finds_it_among_those_that_do() {
+    let journal = Obstructed::new(Arc::new(Memory::new()));
+    let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
+    let oracle = TestOracle::new(script)
+        .tool(TestTool::new("look").needs_approval())
+        .journal(Arc::new(journal.clone()))
+        .start()
+        .await
+        .unwrap();
+    journal.set(Obstacle::LateAppends(Duration::from_millis(500)));
+    let session = oracle.session("s").unwrap();
+    let query = session.submit(Submission::new("look")).await.unwrap();
+    let asks = |event: &Event| event.kind == "approval.requested";
+    while !session.events(Seq(0)).await.unwrap().iter().any(asks) {
+        tokio::time::advance(Duration::from_millis(10)).await;
+    }
+    assert!(session.waiting_calls().is_empty(), "it does not know yet");
+    let handle: &SessionHandle = &session;
+    let watches = async {
+        let mut watch = handle.watch(query).await.unwrap();
+        while !matches!(watch.next().await.unwrap(), Some(Progress::Event(event)) if asks(&event)) {
+        }
+        handle.waiting_calls().len()
+    };
+    let follows = async {
+        let mut follow = handle.follow(Seq(0), Frames::No).await.unwrap();
+        while !matches!(follow.next().await.unwrap(), Progress::Event(event) if asks(&event)) {}
+        handle.waiting_calls().len()
+    };
+    assert_eq!(tokio::join!(watches, follows), (1, 1));
 }
