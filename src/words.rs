@@ -10,12 +10,14 @@
 //! | `stem` | what the forms of a word have in common |
 //! | `common` | words that nobody looks for, by language |
 //! | `lexicon` | other words for the same thing, also of other languages |
+//! | `define` | what a line of code defines |
 //! | `near` | which words may be misspelt ones |
 //! | `asked`, `drift` | a question: what it is about, and what kind of place answers it |
 
 mod asked;
 mod common;
 mod cut;
+mod define;
 mod drift;
 mod lexicon;
 mod near;
@@ -24,6 +26,7 @@ mod stem;
 pub(crate) use asked::{Asked, Concept, Sort};
 pub(crate) use common::Language;
 pub(crate) use cut::{Run, beginning, parts, words};
+pub(crate) use define::{Tongue, WIDEST, announces, is_note, name_defined};
 pub(crate) use drift::Drift;
 pub(crate) use near::{apart, letters};
 pub(crate) use stem::stem;

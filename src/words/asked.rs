@@ -1,7 +1,7 @@
 //! A plain question: what it is about, and what kind of place answers it.
 
 use super::{
-    common::{Language, is_common, is_hollow, is_misspelt_common, is_weak, language_of},
+    common::{Language, is_common, is_hollow, is_misspelt_common, is_weak, language_of, only_asks},
     cut::{Run, beginning, parts, words},
     drift::Drift,
     lexicon::{synonyms, translations},
@@ -183,6 +183,7 @@ fn concepts_of(language: Language, run: Run<'_>, lower: &str, before: &str) -> V
     // "How long" asks for a time, and not for what is long.
     let of_measure = before == "how" && MEASURES.contains(&lower);
     let common = is_common(language, lower)
+        || only_asks(lower)
         || of_measure
         || is_misspelt_common(language, lower)
         // A name of a project or a tool stays English in any language.

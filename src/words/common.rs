@@ -118,10 +118,18 @@ fn list(language: Language) -> &'static str {
 
 /// Whether nobody looks for this lower-cased word in a question of that language.
 pub(super) fn is_common(language: Language, word: &str) -> bool {
-    list(language)
-        .split_ascii_whitespace()
-        .any(|entry| entry == word)
+    let mut words = list(language).split_ascii_whitespace();
+    words.any(|entry| entry == word)
 }
+
+/// Whether an English word only asks, in whatever language the rest is: a question may go on from one in another.
+pub(super) fn only_asks(word: &str) -> bool {
+    ASKING.contains(&word)
+}
+
+const ASKING: [&str; 9] = [
+    "does", "how", "what", "when", "where", "which", "who", "whose", "why",
+];
 
 /// Common words of other languages that are also words, names or abbreviations in English questions: one of
 /// them alone tells nothing.
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn small_words_are_left_out() {
         assert!(is_common(Language::English, "where"));
-        assert!(is_common(Language::German, "wird"));
+        assert!(is_common(Language::German, "wird") && only_asks("where"));
         assert!(!is_common(Language::English, "parser"));
         for (word, misspelt) in [
             ("hwo", true),

@@ -17,6 +17,8 @@ pub(crate) struct Drift {
     pub(crate) error: bool,
     /// Tests or examples.
     pub(crate) tests: bool,
+    /// Where something is tested: tests, and not what they test.
+    pub(crate) tested: bool,
 }
 
 const GUIDES: &[&str] = &[
@@ -180,6 +182,7 @@ impl Drift {
             setting: says(SETTINGS),
             error: says(ERRORS) || lower.contains(['"', '“', '„', '«', '`']),
             tests: asks_for_tests(run),
+            tested: asks_where_tested(run) && !says(GUIDES),
         }
     }
 }
@@ -202,6 +205,38 @@ fn asks_for_tests(run: &[String]) -> bool {
         }
     })
 }
+
+/// Whether it asks for the tests of something: "where is it tested", "which tests cover it". What is tested against
+/// something is checked, and what tests or runs tests is code.
+fn asks_where_tested(run: &[String]) -> bool {
+    let holds = |list: &str, word: Option<&String>| {
+        word.is_some_and(|word| list.split(' ').any(|entry| entry == word))
+    };
+    let asks = holds(ASKING, run.first());
+    let asks_where = asks && holds(LYING, run.get(1)) || holds(SHOWING, run.first());
+    run.iter().enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|at| run.get(at));
+        let next = run.get(at + 1);
+        let (is_tests, is_tested) = (holds(TESTS, Some(word)), holds(TESTED, Some(word)));
+        let is_noun = before.is_none() || holds(BEFORE_TESTS, before);
+        let about = at >= 2 && run[at - 2] == "about";
+        (is_tests && is_noun && holds(OF_TESTS, next))
+            || (is_tests && next.is_none() && (asks_where || about))
+            || (asks && is_tested && next.is_none())
+            || (asks && is_tested && holds(ARTICLES, next))
+    })
+}
+
+const ASKING: &str =
+    "where which what how is are wo welche wie wird werden ist où quels comment est dónde qué cómo";
+const LYING: &str = "are is sind liegen stehen sont se están hay";
+const SHOWING: &str = "show find list";
+const TESTS: &str = "test tests unittests pruebas";
+const BEFORE_TESTS: &str = "a the any which what no there are unit integration regression our its welche die der ein einen les des un las los";
+const TESTED: &str = "tested getestet testé testée testés testées prueba prueban";
+const OF_TESTS: &str = "of for that which cover covers covering exercise exercises check checks für von zu pour du de del para";
+/// French and Spanish say behind the verb what is tested.
+const ARTICLES: &str = "le la les l el los las";
 
 /// What stands before a verb.
 const DOERS: [&str; 8] = ["i", "we", "you", "to", "people", "users", "one", "properly"];
@@ -274,11 +309,12 @@ mod tests {
                 "is there a test of the gateway",
                 Drift {
                     tests: true,
+                    tested: true,
                     ..Drift::default()
                 },
             ),
             (
-                "the tests of the gateway",
+                "examples of the gateway",
                 Drift {
                     tests: true,
                     ..Drift::default()
@@ -286,6 +322,33 @@ mod tests {
             ),
         ] {
             assert_eq!(Asked::read(question).drift, expected, "{question}");
+        }
+    }
+    #[test]
+    fn who_asks_for_tests_is_told_from_who_asks_what_is_checked() {
+        for (question, tested) in [
+            ("where is Gateway tested?", true),
+            ("is Gateway tested?", true),
+            ("where are the tests of the gateway", true),
+            ("which tests cover the gateway?", true),
+            ("where are the gateway tests?", true),
+            ("Wo wird der Gateway getestet?", true),
+            ("où est testée la passerelle ?", true),
+            ("où la passerelle est-elle testée ?", true),
+            ("¿dónde se prueba el gateway?", true),
+            ("where is the path tested against the pattern?", false),
+            ("how do I write tests for the gateway?", false),
+            ("how do we test the gateway", false),
+            ("are there tests for the gateway?", true),
+            ("what about the tests?", true),
+            ("what runs the tests before a release?", false),
+            ("where does the gateway test for unknown keys?", false),
+            ("how does the runner collect tests?", false),
+            ("which option skips slow tests?", false),
+            ("how the parser tests for eof", false),
+            ("where is the gateway?", false),
+        ] {
+            assert_eq!(Asked::read(question).drift.tested, tested, "{question}");
         }
     }
 }
