@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `kind` | what a path says about a file |
 //! | `deal` | work on many things, on a few threads |
-//! | `define` | whether a line of code defines something |
 //! | `shape`, `pieces` | where the passages of a file begin and end |
 //! | `within` | the names of what a place stands in |
 //! | `segment` | words to passages |
@@ -16,7 +15,6 @@
 //! | `ranked` | the best places, by file |
 
 mod deal;
-mod define;
 mod kind;
 mod own;
 mod pieces;
@@ -30,7 +28,6 @@ mod state;
 mod weigh;
 mod within;
 
-pub(super) use define::name_defined;
 pub(super) use kind::Kind;
 pub(super) use project::ProjectIndex;
 pub(super) use ranked::{Ranked, RankedFile, Shown, rank};

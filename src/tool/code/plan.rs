@@ -7,11 +7,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    index::name_defined,
     slices::parts,
     words::{Set, Words},
 };
-use crate::tool::{ToolError, text};
+use crate::{
+    tool::{ToolError, text},
+    words::{Tongue, name_defined},
+};
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
@@ -185,11 +187,14 @@ impl Plan {
     }
 
     /// Whether a matching line defines what was looked for. For a plain question that is told elsewhere.
-    pub(super) fn defines(&self, line: &[u8]) -> bool {
+    pub(super) fn defines(&self, tongue: Tongue, line: &[u8]) -> bool {
         let Aim::Pattern { locators } = &self.aim else {
             return false;
         };
-        let Some((start, end)) = name_defined(line) else {
+        let text = std::str::from_utf8(line).ok();
+        let Some((start, end)) =
+            text.and_then(|line| name_defined(tongue, line, std::iter::empty()))
+        else {
             return false;
         };
         let in_name = |found: regex::bytes::Match<'_>| found.start() < end && found.end() > start;
@@ -324,7 +329,11 @@ mod tests {
             ("budget", Mode::Words, "fn budget() {", false),
         ] {
             let plan = Plan::new(query, mode).unwrap();
-            assert_eq!(plan.defines(line.as_bytes()), want, "{query}: {line}");
+            assert_eq!(
+                plan.defines(Tongue::Other, line.as_bytes()),
+                want,
+                "{query}: {line}"
+            );
         }
     }
 

@@ -14,7 +14,10 @@ use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
 use super::{index::Kind, plan::Plan, slices::slices};
-use crate::tool::{ProjectRoot, guard::path, text::clipped};
+use crate::{
+    tool::{ProjectRoot, guard::path, text::clipped},
+    words::Tongue,
+};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How many matches pass between two looks at the stop token.
@@ -115,6 +118,7 @@ impl<'a> Scanner<'a> {
         let_lines_end_alike(&mut self.buffer);
         let mut found = Found {
             plan: self.plan,
+            tongue: Tongue::of(&path.to_string_lossy()),
             stop: self.stop,
             keep: self.caps.matches,
             before: 0,
@@ -252,6 +256,8 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
 /// The matching lines of one file.
 struct Found<'a> {
     plan: &'a Plan,
+    /// How definitions look there.
+    tongue: Tongue,
     stop: &'a CancellationToken,
     /// How many lines will be shown at most.
     keep: usize,
@@ -279,7 +285,7 @@ impl Found<'_> {
             return;
         }
         self.set |= set;
-        let defines = u32::from(self.plan.defines(line));
+        let defines = u32::from(self.plan.defines(self.tongue, line));
         self.lines.push((set.count_ones() + defines, number));
         self.total += 1;
         if self.lines.len() >= MOST_LINES {

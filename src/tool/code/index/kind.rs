@@ -48,7 +48,7 @@ impl Kind {
             || stem.ends_with("_pb2")
             || file.contains(".generated.")
             || in_folder(&VENDORED)
-            || holds_others_in_deps(&path)
+            || holds_others_in_deps(&path, extension)
             || matches!(
                 extension,
                 "drawio"
@@ -132,6 +132,8 @@ impl Kind {
     /// How much a place in such a file is worth to a question of that drift.
     pub(super) fn worth(self, drift: Drift) -> f32 {
         match self {
+            Self::Test if drift.tested => 1.3,
+            Self::Code | Self::Docs if drift.tested => 0.6,
             Self::Code if drift.change => 0.75,
             Self::Code if drift.code => 1.15,
             Self::Code if drift.guide => 0.85,
@@ -150,6 +152,16 @@ impl Kind {
         }
     }
 
+    /// What tests are worth that stand in a file of code, beside what it is worth.
+    pub(super) fn worth_within_code(drift: Drift) -> f32 {
+        let tests = Self::Test.worth(drift);
+        if drift.tested {
+            tests / Self::Code.worth(drift)
+        } else {
+            tests
+        }
+    }
+
     /// The same for those who look for a text or a pattern, in hundredths.
     pub(in crate::tool::code) fn worth_to_anybody(self) -> u32 {
         (self.worth(Drift::default()) * 100.0) as u32
@@ -161,11 +173,15 @@ impl Kind {
     }
 }
 
-/// Others' code lies in a folder of its own there; a project's own `deps` has files.
-fn holds_others_in_deps(path: &str) -> bool {
-    let behind = path
-        .strip_prefix("deps/")
-        .or_else(|| path.split_once("/deps/").map(|(_, behind)| behind));
+/// Others' code lies in folders of its own there. Further down that is so of C alone: elsewhere a `deps` may be a
+/// project's own.
+fn holds_others_in_deps(path: &str, extension: &str) -> bool {
+    let behind = match path.strip_prefix("deps/") {
+        None if matches!(extension, "c" | "h" | "cc" | "cpp" | "hpp") => {
+            path.split_once("/deps/").map(|(_, behind)| behind)
+        }
+        behind => behind,
+    };
     behind.is_some_and(|behind| behind.contains('/'))
 }
 
@@ -264,7 +280,9 @@ mod tests {
             ("app.min.js", Kind::Made),
             ("vendor/a.go", Kind::Made),
             ("deps/lua/a.c", Kind::Made),
-            ("app/deps/auth.py", Kind::Code),
+            ("lib/deps/http/parser.h", Kind::Made),
+            ("deps/auth.py", Kind::Code),
+            ("app/deps/auth/token.py", Kind::Code),
             ("locale/de/LC_MESSAGES/a.po", Kind::Locale),
         ] {
             assert_eq!(Kind::of(path), kind, "{path}");

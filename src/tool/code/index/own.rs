@@ -1,8 +1,7 @@
 //! What a look at the text of a place adds to its worth: that it defines the very name that was asked for,
 //! or that it is a test among the code. Pure.
 
-use super::{define::name_defined, shape::WIDEST};
-use crate::words::{Asked, Sort};
+use crate::words::{Asked, Sort, Tongue, WIDEST, name_defined, parts};
 
 /// What defining a name adds that was asked for as it is spelt, to a question about little else and to
 /// others; and what a name adds that is spelt so but for its capitals.
@@ -20,11 +19,13 @@ const LONGEST_TEST: usize = 2_000;
 pub(super) struct Names<'a> {
     asked: &'a Asked,
     names: Vec<&'a str>,
+    /// What names that are misspelt were read as, in small letters alone.
+    meant: Vec<&'a str>,
     is_little: bool,
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn of(asked: &'a Asked) -> Self {
+    pub(super) fn of(asked: &'a Asked, read_as: &'a [(String, String)]) -> Self {
         let telling = asked
             .concepts
             .iter()
@@ -36,18 +37,27 @@ impl<'a> Names<'a> {
             asked,
             is_little: names.len() <= LITTLE && asks_for_it,
             names,
+            meant: meant(asked, read_as),
         }
     }
 
     /// What these lines are worth more for what they define.
-    pub(super) fn factor(&self, lines: &[&str]) -> f32 {
+    pub(super) fn factor(&self, tongue: Tongue, lines: &[&str]) -> f32 {
+        // Who asks for its tests knows where it is.
+        if self.asked.drift.tested {
+            return 1.0;
+        }
+        let may_define = |line: &str| {
+            line.len() <= WIDEST
+                && (!self.meant.is_empty() || self.names.iter().any(|name| holds(line, name)))
+                && !is_of_another(line)
+        };
         lines
             .iter()
-            .filter(|line| line.len() <= WIDEST)
-            .filter(|line| self.names.iter().any(|name| holds(line, name)))
-            .filter(|line| !is_of_another(line))
-            .filter_map(|line| {
-                let (start, end) = name_defined(line.as_bytes())?;
+            .enumerate()
+            .filter(|(_, line)| may_define(line))
+            .filter_map(|(at, line)| {
+                let (start, end) = name_defined(tongue, line, lines[at + 1..].iter().copied())?;
                 line.get(start..end)
             })
             .map(|defined| self.worth(defined))
@@ -65,8 +75,22 @@ impl<'a> Names<'a> {
                 (false, _) => 1.0,
             }
         });
-        worth.fold(1.0, f32::max)
+        let meant = self
+            .meant
+            .iter()
+            .any(|name| *name == parts(defined).concat());
+        worth.fold(if meant { VERY_NAME } else { 1.0 }, f32::max)
     }
+}
+
+/// Only what is spelt as names are: another word may be meant by one that is not.
+fn meant<'a>(asked: &Asked, read_as: &'a [(String, String)]) -> Vec<&'a str> {
+    let is_name = |word: &str| {
+        let mut concepts = asked.concepts.iter();
+        concepts.any(|concept| concept.shown == word && concept.sort == Sort::Name)
+    };
+    let of_names = read_as.iter().filter(|(word, _)| is_name(word));
+    of_names.map(|(_, meant)| meant.as_str()).collect()
 }
 
 /// A quick look before a closer one.
@@ -186,9 +210,24 @@ mod tests {
             ("where is it", "fn it() {", 1.0),
         ] {
             let asked = Asked::read(question);
-            let got = Names::of(&asked).factor(&["x", line]);
+            let got = Names::of(&asked, &[]).factor(Tongue::Other, &["x", line]);
             assert_eq!(got, expected, "{question} {line}");
         }
+    }
+
+    #[test]
+    fn a_misspelt_name_counts_where_the_one_is_defined_that_was_meant() {
+        let asked = Asked::read("where is JoinHandel defined?");
+        let read_as = [("JoinHandel".to_owned(), "joinhandle".to_owned())];
+        let names = Names::of(&asked, &read_as);
+        assert_eq!(
+            names.factor(Tongue::Other, &["pub struct JoinHandle<T> {"]),
+            VERY_NAME
+        );
+        assert_eq!(
+            names.factor(Tongue::Other, &["pub struct Handle<T> {"]),
+            1.0
+        );
     }
 
     #[test]

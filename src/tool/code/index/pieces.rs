@@ -82,12 +82,13 @@ fn beginning(marks: &[Mark], first: usize, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{super::shape::marks, *};
+    use crate::words::Tongue;
 
     #[test]
     fn passages_begin_with_the_comments_of_what_they_define() {
         let text = "use a;\n\n/// Doc.\n#[inline]\nfn one() {\n}\n\n// Two.\nfn two() {\n}\n";
         let lines: Vec<&str> = text.lines().collect();
-        let got: Vec<(usize, usize)> = pieces(&marks(&lines, false))
+        let got: Vec<(usize, usize)> = pieces(&marks(&lines, Some(Tongue::Other)))
             .iter()
             .map(|piece| (piece.first, piece.last))
             .collect();
@@ -99,7 +100,7 @@ mod tests {
         let mut text = "# A\n## B\n".to_owned();
         text.push_str(&"word\n".repeat(100));
         let lines: Vec<&str> = text.lines().collect();
-        let pieces = pieces(&marks(&lines, true));
+        let pieces = pieces(&marks(&lines, None));
         assert!(pieces.len() > 2, "{pieces:?}");
         assert_eq!(
             pieces.last().map(|piece| piece.within.clone()),

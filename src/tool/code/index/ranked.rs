@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     tool::{CodeSearchSettings, ProjectRoot, code::place::Place},
-    words::{Asked, Sort},
+    words::{Asked, Sort, Tongue},
 };
 
 /// How many passages are looked at closely.
@@ -145,7 +145,8 @@ pub(in crate::tool::code) fn rank(
         state.entry(file).is_some_and(|entry| wanted(&entry.path))
     });
     let mut lens = Lens::new(&sought, &asked.run);
-    let names = Names::of(&asked);
+    let read_as = ranked.read_as.clone();
+    let names = Names::of(&asked, &read_as);
     // The file of the best passage first.
     let mut by_file: Vec<OfFile> = Vec::new();
     let mut places: HashMap<u32, usize> = HashMap::new();
@@ -190,12 +191,12 @@ pub(in crate::tool::code) fn rank(
             .collect();
         for place in &mut places {
             let inside = &lines[place.first as usize - 1..(place.last as usize).min(lines.len())];
-            place.score *= names.factor(inside);
+            place.score *= names.factor(Tongue::of(&of_file.path.to_string_lossy()), inside);
             let is_test = tests
                 .iter()
                 .any(|(first, last)| (*first..=*last).contains(&place.first));
             if is_test {
-                place.score *= Kind::Test.worth(asked.drift);
+                place.score *= Kind::worth_within_code(asked.drift);
             }
         }
         places.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.first.cmp(&b.first)));

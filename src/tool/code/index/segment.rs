@@ -9,7 +9,7 @@ use super::{
     pieces::{Piece, pieces},
     shape::{self, Mark},
 };
-use crate::words::{Run, letters, parts, stem, words};
+use crate::words::{Run, Tongue, letters, parts, stem, words};
 
 /// How much a word weighs by where it stands, in quarters of a word of plain text.
 mod weight {
@@ -126,7 +126,7 @@ impl Segment {
             None => Extent::Whole,
             Some(_) => Extent::Cut,
         };
-        let marks = shape::marks(&lines, file.prose);
+        let marks = shape::marks(&lines, (!file.prose).then(|| Tongue::of(file.path)));
         let of_path = self.path_terms(spellings, file.path);
         let mut pieces = pieces(&marks);
         if pieces.is_empty() {

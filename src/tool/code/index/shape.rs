@@ -1,10 +1,7 @@
 //! The shape of a file by the look of its lines: what introduces something. No parser: at worst a
 //! passage is a few lines too long or too short.
 
-use super::define::defined;
-
-/// Longest line that is looked at for a definition or a heading, in bytes.
-pub(super) const WIDEST: usize = 300;
+use crate::words::{Tongue, WIDEST, is_note, name_defined};
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +21,8 @@ pub(super) enum Mark {
     },
 }
 
-/// What each line of a text is.
-pub(super) fn marks(lines: &[&str], prose: bool) -> Vec<Mark> {
+/// What each line of a text is; of prose if no language of code is told.
+pub(super) fn marks(lines: &[&str], tongue: Option<Tongue>) -> Vec<Mark> {
     let mut marks = Vec::with_capacity(lines.len());
     let mut fenced = false;
     let mut underlines: Vec<u8> = Vec::new();
@@ -35,7 +32,9 @@ pub(super) fn marks(lines: &[&str], prose: bool) -> Vec<Mark> {
             Mark::Blank
         } else if line.len() > WIDEST {
             Mark::Text
-        } else if prose {
+        } else if let Some(tongue) = tongue {
+            code(tongue, line, bare, &lines[at + 1..])
+        } else {
             if bare.starts_with("```") || bare.starts_with("~~~") {
                 fenced = !fenced;
             }
@@ -45,8 +44,6 @@ pub(super) fn marks(lines: &[&str], prose: bool) -> Vec<Mark> {
             } else {
                 heading(line, next, &mut underlines)
             }
-        } else {
-            code(line, bare)
         };
         marks.push(mark);
     }
@@ -132,26 +129,15 @@ fn indent(line: &str) -> usize {
         .sum()
 }
 
-/// Whether a bare line of code is a comment, an attribute or a decorator.
-pub(super) fn is_note(bare: &str) -> bool {
-    let note = [
-        "//", "#[", "#!", "# ", "/*", "* ", "*/", "@", "--", ";;", "\"\"\"", "'''",
-    ];
-    bare == "*" || bare == "#" || note.iter().any(|start| bare.starts_with(start))
-}
-
-fn code(line: &str, bare: &str) -> Mark {
+fn code(tongue: Tongue, line: &str, bare: &str, behind: &[&str]) -> Mark {
     if is_note(bare) {
         return Mark::Note;
     }
-    match defined(bare) {
-        Some((start, end)) => {
-            let shift = line.len() - line.trim_start().len();
-            Mark::Def {
-                depth: indent(line),
-                name: (start + shift, end + shift),
-            }
-        }
+    match name_defined(tongue, line, behind.iter().copied()) {
+        Some(name) => Mark::Def {
+            depth: indent(line),
+            name,
+        },
         None => Mark::Text,
     }
 }
@@ -172,7 +158,7 @@ mod tests {
             ("plain\n\n--\n", vec![]),
         ] {
             let lines: Vec<&str> = text.lines().collect();
-            let got: Vec<usize> = marks(&lines, true)
+            let got: Vec<usize> = marks(&lines, None)
                 .into_iter()
                 .filter_map(|mark| match mark {
                     Mark::Head { level } => Some(level),
@@ -185,7 +171,7 @@ mod tests {
 
     #[test]
     fn definitions_have_depths_and_names() {
-        let got = marks(&["    fn inner() {", "/// Doc.", ""], false);
+        let got = marks(&["    fn inner() {", "/// Doc.", ""], Some(Tongue::Rust));
         let name = (7, 12);
         assert_eq!(got, [Mark::Def { depth: 4, name }, Mark::Note, Mark::Blank]);
     }
@@ -193,7 +179,7 @@ mod tests {
     #[test]
     fn a_manual_defines_by_directives() {
         let lines = [".. confval:: the_name", ".. note:: this"];
-        let got = marks(&lines, true);
+        let got = marks(&lines, None);
         assert_eq!(
             got,
             [

@@ -5,7 +5,10 @@ use super::{
     kind::Kind,
     shape::{self, Mark},
 };
-use crate::tool::outline::{self, Symbol, SymbolKind};
+use crate::{
+    tool::outline::{self, Symbol, SymbolKind},
+    words::Tongue,
+};
 
 /// Lines of a file, from 1: the first and the last of a place, and the one that matters most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,7 @@ impl<'a> Frame<'a> {
             false => outline::outline(path, text),
         };
         let marks = match symbols.is_empty() {
-            true => shape::marks(lines, kind.is_prose()),
+            true => shape::marks(lines, (!kind.is_prose()).then(|| Tongue::of(path))),
             false => Vec::new(),
         };
         Self {
