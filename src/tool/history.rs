@@ -11,6 +11,7 @@
 //! concerns the project folder is shown, also where the repository is larger; a call ends with its
 //! deadline or its cancellation, and its process with it; the size of a result is bounded.
 
+mod day;
 mod git;
 mod report;
 mod settings;
@@ -33,6 +34,7 @@ use super::{
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
+use day::Day;
 use git::Git;
 pub use settings::HistorySearchSettings;
 use settings::MOST_COMMITS;
@@ -68,6 +70,18 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "String")]
     text: Option<String>,
+    /// Only commits made on this day or later: `2026-11-20`, `today`, `yesterday`, or counted back as in
+    /// `3 days ago` (days, weeks, months, years).
+    #[serde(default)]
+    #[schemars(with = "String")]
+    since: Option<String>,
+    /// Only commits made on this day or earlier, written in the same way.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    until: Option<String>,
+    /// Whether to say how many there are in all; not together with `text`.
+    #[serde(default)]
+    count: bool,
     /// Most commits to show.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 50))]
@@ -81,7 +95,17 @@ struct Wanted {
     /// Relative to the project.
     path: Option<String>,
     text: Option<String>,
+    since: Option<Bound>,
+    until: Option<Bound>,
+    is_counted: bool,
     commits: usize,
+}
+
+/// A day that bounds a search, with the words in which it was asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Bound {
+    day: Day,
+    asked: String,
 }
 
 impl HistorySearch {
@@ -90,7 +114,7 @@ impl HistorySearch {
     pub fn new(root: ProjectRoot, settings: HistorySearchSettings) -> Self {
         let description = format!(
             "Finds commits in the project's git history by words of their messages, by the path that \
-             they changed, or by a text that they added or removed. Each comes with its date, author, \
+             they changed, by a text that they added or removed, or by days. Each comes with its date, author, \
              message and files, the newest first, {} at most unless max_results says otherwise. \
              Without arguments it gives the latest ones.",
             settings.max_results
@@ -177,8 +201,24 @@ impl Arguments {
         Ok(Wanted {
             words,
             path: path.filter(|path| path != "."),
+            since: bound("since", self.since)?,
+            until: bound("until", self.until)?,
+            is_counted: self.count && text.is_none(),
             text,
             commits: commits as usize,
         })
+    }
+}
+
+fn bound(name: &str, asked: Option<String>) -> Result<Option<Bound>, ToolError> {
+    let Some(asked) = asked.filter(|asked| !asked.trim().is_empty()) else {
+        return Ok(None);
+    };
+    match Day::read(&asked) {
+        Some(day) => Ok(Some(Bound { day, asked })),
+        None => Err(ToolError::Tell(format!(
+            "`{name}` is {}, which is no day: write it as in `2026-11-20`, `yesterday` or `3 days ago`",
+            quoted(clipped(&asked, MAX_TEXT).0)
+        ))),
     }
 }

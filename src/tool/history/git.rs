@@ -35,13 +35,15 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 #[cfg(target_os = "linux")]
 const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 /// What git gets of our environment: where programs and the user's own settings are.
-const ENVIRONMENT: [&str; 6] = [
+const ENVIRONMENT: [&str; 7] = [
     "HOME",
     "XDG_CONFIG_HOME",
     "USERPROFILE",
     "SYSTEMROOT",
     "TMPDIR",
     "TEMP",
+    // Whose days they are.
+    "TZ",
 ];
 /// Settings that would run something, read something else, hide commits, or colour what we read.
 const OFF: [&str; 16] = [
@@ -81,6 +83,8 @@ pub(super) struct Log {
     pub(super) stopped: bool,
     /// Whether there was more than is read.
     pub(super) cut: bool,
+    /// How many there are in all, if that was asked for and told in time.
+    pub(super) count: Option<u64>,
 }
 
 /// How a process ended.
@@ -135,7 +139,12 @@ impl Git {
                 _ => refused(&log),
             });
         }
+        let count = match wanted.is_counted {
+            true => self.run(top, counting(wanted, is_top), until).await.ok(),
+            false => None,
+        };
         Ok(Log {
+            count: count.and_then(|count| number(&count)),
             text: String::from_utf8_lossy(&log.output).into_owned(),
             is_shallow,
             stopped: log.success.is_none() && !log.cut,
@@ -269,35 +278,65 @@ pub(super) fn arguments(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
         "--no-follow",
         "--ignore-submodules=all",
         "--submodule=short",
-        "--encoding=UTF-8",
         "--name-only",
-        "--fixed-strings",
-        "--all-match",
-        "--regexp-ignore-case",
         "--format=%x00%h%x00%aI%x00%an%x00%B%x00",
     ]
     .map(OsString::from)
     .into();
     arguments.push(format!("--max-count={}", wanted.commits + 1).into());
-    arguments.extend(
-        wanted
-            .words
-            .iter()
-            .map(|word| format!("--grep={word}").into()),
-    );
+    arguments.extend(choosing(wanted));
     arguments.extend(wanted.text.iter().map(|text| format!("-S{text}").into()));
     // The repository is larger than the project: what is told are paths of the project, as those that are
     // asked for.
     if !is_top {
         arguments.push("--relative".into());
     }
-    arguments.extend(["HEAD", "--"].map(OsString::from));
-    match &wanted.path {
-        Some(path) => arguments.push(path.into()),
-        None if !is_top => arguments.push(".".into()),
-        None => {}
-    }
+    arguments.extend(within(wanted, is_top));
     arguments
+}
+
+/// The arguments of `git rev-list` that count the same commits.
+fn counting(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
+    let mut arguments = ["rev-list", "--count"].map(OsString::from).to_vec();
+    arguments.extend(choosing(wanted));
+    arguments.extend(within(wanted, is_top));
+    arguments
+}
+
+/// Which commits, by their messages and days.
+fn choosing(wanted: &Wanted) -> Vec<OsString> {
+    let how = [
+        "--encoding=UTF-8",
+        "--fixed-strings",
+        "--all-match",
+        "--regexp-ignore-case",
+    ]
+    .map(str::to_owned);
+    let words = wanted.words.iter().map(|word| format!("--grep={word}"));
+    let since = wanted.since.iter();
+    let since = since.map(|bound| format!("--since={}", bound.day.begins()));
+    let until = wanted.until.iter();
+    let until = until.map(|bound| format!("--until={}", bound.day.ends()));
+    let all = how.into_iter().chain(words).chain(since).chain(until);
+    all.map(OsString::from).collect()
+}
+
+/// From where on, and by which paths.
+fn within(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
+    let whole = (!is_top).then_some(".");
+    let path = wanted.path.as_deref().or(whole);
+    ["HEAD", "--"]
+        .into_iter()
+        .chain(path)
+        .map(OsString::from)
+        .collect()
+}
+
+/// The number that a process wrote, if it came to its end.
+fn number(ended: &Ended) -> Option<u64> {
+    let written = String::from_utf8_lossy(&ended.output);
+    let written = written.trim().parse().ok();
+    written.filter(|_| ended.success == Some(true))
 }
 
 /// What git says itself may name folders of the host, and is not repeated.

@@ -101,9 +101,17 @@ fn last_line(wanted: &Wanted, log: &Log, shown: usize, more: bool) -> String {
     if let Some(path) = &wanted.path {
         let _ = write!(of, " that changed {}", quoted(path));
     }
+    if let Some(since) = &wanted.since {
+        let _ = write!(of, " since {}", quoted(&since.asked));
+    }
+    if let Some(until) = &wanted.until {
+        let _ = write!(of, " until {}", quoted(&until.asked));
+    }
     let count = counted(shown as u64, "commit", "commits");
+    let all = log.count.map(|all| format!(" of {all}"));
+    let all = all.unwrap_or_default();
     let mut notes = vec![match (shown, more) {
-        (_, true) => format!("the newest {count}{of}; there are more: narrow the search"),
+        (_, true) => format!("the newest {count}{all}{of}; there are more: narrow the search"),
         (0, false) => format!("no commit{of}"),
         // There may be older ones.
         (_, false) if log.stopped => format!("the newest {count}{of}"),

@@ -158,6 +158,27 @@ async fn commits_are_found_by_message_path_and_text() {
             json!({"query": "add", "path": "src", "text": "retry"}),
             vec!["Add a retry"],
         ),
+        (
+            "from a day on",
+            json!({"since": "2024-03-03"}),
+            vec!["Drop b", rename],
+        ),
+        (
+            "up to a day",
+            json!({"until": "2024-03-02"}),
+            vec!["Other things", "Add a retry"],
+        ),
+        (
+            "of one day, with a word",
+            json!({"query": "retry", "since": "2024-03-01", "until": "2024-03-01"}),
+            vec!["Add a retry"],
+        ),
+        ("since yesterday", json!({"since": "yesterday"}), vec![]),
+        (
+            "up to days ago",
+            json!({"until": "2 weeks ago", "max_results": 1}),
+            vec!["Drop b"],
+        ),
         ("nothing", json!({"query": "absent"}), vec![]),
         ("the newest", json!({"max_results": 1}), vec!["Drop b"]),
     ] {
@@ -196,6 +217,38 @@ async fn a_commit_comes_with_all_that_is_known_of_it() {
         found.ends_with("the newest 1 commit; there are more: narrow the search"),
         "{found}"
     );
+}
+
+#[tokio::test]
+async fn commits_are_counted_if_that_is_asked_for() {
+    let folder = repository();
+    for (name, arguments, want) in [
+        (
+            "of all",
+            json!({"max_results": 1}),
+            "the newest 1 commit of 4; there are more: narrow the search",
+        ),
+        (
+            "of a file and since a day",
+            json!({"max_results": 1, "path": "src", "since": "2024-03-02"}),
+            "the newest 1 commit of 3 that changed `src` since `2024-03-02`; there are more: narrow the search",
+        ),
+        (
+            "none is left out",
+            json!({"query": "retry"}),
+            "all 2 commits with `retry` in the message",
+        ),
+        (
+            "not by a text",
+            json!({"text": "retry", "max_results": 1}),
+            "the newest 1 commit that added or removed `retry`; there are more: narrow the search",
+        ),
+    ] {
+        let mut arguments = arguments;
+        arguments["count"] = json!(true);
+        let found = search(folder.path(), arguments).await.unwrap();
+        assert_eq!(found.lines().last(), Some(want), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -552,6 +605,9 @@ fn what_was_found_by_the_deadline_is_shown() {
         words: Vec::new(),
         path: None,
         text: None,
+        since: None,
+        until: None,
+        is_counted: false,
         commits: 9,
     };
     let found = report::report(&wanted, &log, HistorySearchSettings::default());
@@ -574,6 +630,11 @@ async fn arguments_out_of_range_are_told() {
         ),
         (json!({"text": "x".repeat(501)}), "is too long"),
         (json!({"query": "a\0b"}), "NUL"),
+        (
+            json!({"since": "--output=x"}),
+            "`since` is `--output=x`, which is no day",
+        ),
+        (json!({"until": "2024-02-30"}), "which is no day"),
     ] {
         let error = search(folder.path(), arguments)
             .await
