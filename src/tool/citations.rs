@@ -13,7 +13,7 @@ use std::{
 use memchr::{memchr, memchr_iter};
 use regex::Regex;
 
-use super::{ProjectRoot, notes::OUTSIDE};
+use super::{ProjectRoot, files::is_utf16, notes::OUTSIDE};
 
 /// Most paths that are looked up for one text; words before a number count too.
 const MOST_FILES: usize = 2_000;
@@ -165,7 +165,7 @@ fn count(reader: &mut impl BufRead, most: u64) -> (io::Result<u64>, u64) {
         }
         let early = usize::try_from(read).unwrap_or(BINARY_LOOK);
         let early = BINARY_LOOK.saturating_sub(early).min(chunk.len());
-        if memchr(0, &chunk[..early]).is_some() {
+        if (read == 0 && is_utf16(chunk)) || memchr(0, &chunk[..early]).is_some() {
             return (Ok(0), read);
         }
         lines += memchr_iter(b'\n', chunk).count() as u64;
@@ -197,7 +197,9 @@ mod tests {
             start,
             end,
         };
+        fs::write(folder.path().join("wide.md"), b"\xff\xfe\x41\x30").unwrap();
         for (name, text, expected) in [
+            ("text that is not read", "see wide.md:1", vec![]),
             (
                 "a line",
                 "see src/a.rs:2 for it",

@@ -27,6 +27,7 @@ use super::{
 use crate::model::tool::{ToolNeed, ToolSpec};
 
 pub use settings::FileReadSettings;
+pub(super) use window::is_utf16;
 use window::{Caps, NoWindow, Span, Total, Window};
 
 /// Lines before and after `around` when no radius is given.
@@ -227,6 +228,7 @@ fn window(
                 "`{shown}` is a binary file of {}: only text can be read",
                 counted(opened.size, "byte", "bytes")
             ),
+            NoWindow::Utf16 => in_utf16(shown),
             NoWindow::Stopped(line) => format!(
                 "`{shown}` is too long to reach line {} in time: it was at line {line}",
                 span.start
@@ -234,6 +236,11 @@ fn window(
             NoWindow::Failed(kind) => format!("`{shown}` cannot be read: {kind}"),
         })
     })
+}
+
+/// Why such a text is not read, and the way on.
+fn in_utf16(shown: &str) -> String {
+    format!("`{shown}` is text in UTF-16, which is not read: save it as UTF-8")
 }
 
 fn render(shown: &str, span: Span, window: &Window) -> Result<String, ToolError> {

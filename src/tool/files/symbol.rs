@@ -7,7 +7,7 @@ use std::{fs::File, io::Read as _};
 
 use memchr::memchr;
 
-use super::window::Span;
+use super::{in_utf16, is_utf16, window::Span};
 use crate::tool::{
     ToolError,
     outline::{self, MAX_SYMBOLS, MAX_TEXT, Symbol, SymbolKind},
@@ -42,6 +42,9 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, Tool
     }
     let text =
         head(file).map_err(|kind| ToolError::Tell(format!("`{shown}` cannot be read: {kind}")))?;
+    if is_utf16(&text) {
+        return Err(ToolError::Tell(in_utf16(shown)));
+    }
     if memchr(0, &text).is_some() {
         return Err(ToolError::Tell(format!(
             "`{shown}` is a binary file: only text can be read"

@@ -211,6 +211,24 @@ fn every_kind_of_text_has_lines() {
 }
 
 #[test]
+fn text_in_utf16_is_told_as_such() {
+    for (name, bytes) in [
+        ("little-endian", &b"\xff\xfea\0\n\0"[..]),
+        ("big-endian", b"\xfe\xff\0a\0\n"),
+        ("without a zero", b"\xff\xfe\x41\x30"),
+        ("empty", b"\xff\xfe"),
+    ] {
+        let says = "`f` is text in UTF-16, which is not read: save it as UTF-8";
+        let got = read_with(FileReadSettings::default(), bytes, json!({}));
+        assert_eq!(got, Err(ToolError::tell(says)), "{name}");
+    }
+    let other = b"\xff\xfe\0\0a\0\0\0";
+    let got = read_with(FileReadSettings::default(), other, json!({}));
+    let says = "`f` is a binary file of 8 bytes: only text can be read";
+    assert_eq!(got, Err(ToolError::tell(says)), "UTF-32");
+}
+
+#[test]
 fn binary_files_are_refused() {
     let mut late = b"text\n".repeat(2_000);
     late.push(0);

@@ -15,6 +15,8 @@ const CHUNK: usize = 64 * 1024;
 /// A file with a NUL this early is binary, as for git.
 const BINARY_LOOK: usize = 8_000;
 const BOM: &[u8] = b"\xef\xbb\xbf";
+/// The same of UTF-16, in both orders.
+const BOMS_OF_UTF16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// Which lines, from 1, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +63,18 @@ pub(super) struct Line {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoWindow {
     Binary,
+    /// Text, in an encoding that is not read.
+    Utf16,
     /// Told to stop before the window was reached, in this line.
     Stopped(u64),
     Failed(ErrorKind),
+}
+
+/// Whether a file that begins so is text in UTF-16, as its byte order mark says.
+pub(in crate::tool) fn is_utf16(head: &[u8]) -> bool {
+    // With two zeros behind it, it is UTF-32.
+    let rest = BOMS_OF_UTF16.iter().find_map(|bom| head.strip_prefix(*bom));
+    rest.is_some_and(|rest| !rest.starts_with(&[0, 0]))
 }
 
 /// Reads the lines of `span`.
@@ -95,6 +106,9 @@ pub(super) fn read(
         } else {
             chunk
         };
+        if offset == 0 && is_utf16(chunk) {
+            return Err(NoWindow::Utf16);
+        }
         if offset == 0 && memchr(0, &fresh[..fresh.len().min(BINARY_LOOK)]).is_some() {
             return Err(NoWindow::Binary);
         }

@@ -14,6 +14,7 @@
 
 mod nearest;
 mod place;
+mod shown;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
@@ -120,14 +121,15 @@ impl ProjectRoot {
         &self.canonical
     }
 
-    /// Finds a file or folder by the path that a model gave, relative to the root.
+    /// Finds a file or folder by the path that a model gave, relative to the root; by the form in which
+    /// it is shown where nothing has that very name, and nothing else is shown so.
     ///
     /// # Errors
     /// [`ToolError::Tell`] when it does not exist, lies outside, belongs to version control (`.git`), or is
     /// neither file nor folder.
     pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
         let relative = self.lexical(relative)?;
-        let found = match self.canonical.join(&relative).canonicalize() {
+        let found = match self.reach(&relative) {
             Ok(found) if self.keeps_back(&found) => return Err(kept_back(&shown_path(&relative))),
             Ok(found) if found.starts_with(&self.canonical) => found,
             Ok(_) => return Err(outside(&shown_path(&relative))),
@@ -297,8 +299,13 @@ impl ProjectRoot {
         let meant = missing
             .file_name()
             .and_then(|name| nearest::nearest(folder, name));
+        let meant = meant.map(|meant| self.shown(&folder.join(meant)));
         let hint = match meant {
-            Some(meant) => format!("did you mean `{}`?", self.shown(&folder.join(meant))),
+            Some(meant) if meant == name => {
+                "what is shown so is a link, or one of several names that are all shown so"
+                    .to_owned()
+            }
+            Some(meant) => format!("did you mean `{meant}`?"),
             None => "find the right path with `code_search`".to_owned(),
         };
         ToolError::Tell(format!("there is no `{name}`: {hint}"))

@@ -21,6 +21,7 @@ use crate::tool::{
 const MAX_KEPT: usize = 400;
 /// Most text that is read in one call, in bytes.
 const MAX_READ: u64 = 64 * 1024 * 1024;
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The outlines that were read.
 #[derive(Debug, Default)]
@@ -166,10 +167,8 @@ fn text_of(root: &ProjectRoot, listed: &Listed, most: u64) -> Option<String> {
     if !is_text {
         return None;
     }
-    Some(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(odd) => String::from_utf8_lossy(odd.as_bytes()).into_owned(),
-    })
+    let bytes = bytes.strip_prefix(BOM).unwrap_or(&bytes);
+    Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn outlined(

@@ -178,6 +178,7 @@ async fn odd_files_are_passed_over_and_counted() {
         b"// \xe9\nfn caf\xe9() {}\nfn after() {}\n",
     )
     .unwrap();
+    fs::write(at("src/marked.rs"), "\u{feff}fn marked() {}\n").unwrap();
     fs::write(at("src/big.rs"), "fn big() {}\n".repeat(100_000)).unwrap();
     symlink(folder.path(), at("src/loop")).unwrap();
     let fifo = Command::new("mkfifo")
@@ -187,6 +188,7 @@ async fn odd_files_are_passed_over_and_counted() {
     assert!(fifo.success());
     let map = map_of(&folder, json!({})).await;
     assert!(map.contains("src/latin.rs:3: fn after() {}"), "{map}");
+    assert!(map.contains("src/marked.rs:1: fn marked() {}"), "{map}");
     let last = map.lines().last().unwrap();
     assert_eq!(
         last,

@@ -72,7 +72,7 @@ fn read(lines: &[&str], sign: char) -> Option<Front> {
             continue;
         };
         any = true;
-        let (values, used) = values(value, rest);
+        let (values, used) = values(value, rest, sign);
         rest = rest.get(used..).unwrap_or_default();
         let first = || values.first().cloned();
         match key.as_str() {
@@ -113,24 +113,18 @@ fn entry(line: &str, sign: char) -> Option<(String, &str)> {
 }
 
 /// The values of a key, and how many of the lines below belong to them.
-fn values(value: &str, below: &[&str]) -> (Vec<String>, usize) {
+fn values(value: &str, below: &[&str], sign: char) -> (Vec<String>, usize) {
     if let Some(start) = value.strip_prefix('[') {
-        let mut list = start.to_owned();
-        let mut used = 0;
-        while !list.contains(']') && used < below.len() && used < MAX_VALUES {
-            list.push(' ');
-            list.push_str(below[used].trim());
-            used += 1;
-        }
+        let used = more_of_list(start, below, sign);
+        let more = below.iter().take(used).map(|line| line.trim());
+        let list = [start]
+            .into_iter()
+            .chain(more)
+            .collect::<Vec<_>>()
+            .join(" ");
         let inner = list.split(']').next().unwrap_or_default();
-        return (
-            inner
-                .split(',')
-                .filter_map(scalar)
-                .take(MAX_VALUES)
-                .collect(),
-            used,
-        );
+        let values = inner.split(',').filter_map(scalar).take(MAX_VALUES);
+        return (values.collect(), used);
     }
     if !value.is_empty() && !matches!(value, "|" | ">" | "|-" | ">-") {
         return (scalar(value).into_iter().collect(), 0);
@@ -143,6 +137,18 @@ fn values(value: &str, below: &[&str]) -> (Vec<String>, usize) {
     };
     let values = items.iter().filter_map(item).take(MAX_VALUES).collect();
     (values, items.len())
+}
+
+/// How many lines below belong to a list in brackets: up to the one that closes it. One that is not
+/// closed before the next key goes on nowhere.
+fn more_of_list(start: &str, below: &[&str], sign: char) -> usize {
+    let closes = |line: &&str| line.contains(']');
+    if closes(&start) {
+        return 0;
+    }
+    let own = below.iter().take(MAX_VALUES);
+    let mut own = own.take_while(|line| entry(line, sign).is_none());
+    own.position(closes).map_or(0, |at| at + 1)
 }
 
 /// One value, without quotes and comment; none if nothing is left.
@@ -222,6 +228,16 @@ mod tests {
                 "---\ntags: [a,\n  b\n]\ntitle: x\n---\n",
                 "x",
             ),
+            (
+                "a list that is never closed",
+                "---\ntags: [a,\ntitle: x\nother: [b]\n---\n",
+                "x",
+            ),
+            (
+                "one of TOML",
+                "+++\ntags = [\n\"a\",\n]\ntitle = \"x\"\n+++\n",
+                "x",
+            ),
         ] {
             assert_eq!(of(text).title.as_deref(), Some(title), "{name}");
         }
@@ -233,6 +249,10 @@ mod tests {
             of("---\ncreated: 2020-01-02\nupdated: 2021-01-02\n---\n").date,
             Some(Date::constant(2020, 1, 2))
         );
+        let open = of("---\nstatus: [accepted\ndate: 2025-06-01\ntags: [a\n# b\n---\n");
+        assert_eq!(open.status.as_deref(), Some("accepted"));
+        assert_eq!(open.date, Some(Date::constant(2025, 6, 1)));
+        assert_eq!(open.tags, words(&["a"]));
         assert_eq!(of("---\ntags: a, b c\n---\n").tags, words(&["a", "b", "c"]));
         assert_eq!(of("---\ntitle: null\n---\n").title, None);
     }

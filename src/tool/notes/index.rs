@@ -29,6 +29,8 @@ pub(super) struct Passed {
     /// Larger than a note may be.
     pub(super) too_big: u64,
     pub(super) binary: u64,
+    /// Text that is encoded otherwise.
+    pub(super) utf16: u64,
     /// Files and folders.
     pub(super) unreadable: u64,
     pub(super) links: u64,
@@ -175,6 +177,13 @@ impl Index {
         self.pages
             .binary_search_by(|page| page.path.as_str().cmp(path))
             .ok()
+    }
+
+    /// All pages at a path: names that differ may be shown alike.
+    pub(super) fn all_at(&self, path: &str) -> &[Arc<Page>] {
+        let first = self.pages.partition_point(|page| *page.path < *path);
+        let (_, rest) = self.pages.split_at(first);
+        &rest[..rest.partition_point(|page| *page.path == *path)]
     }
 
     /// All pages of this name, title or alias; a name may have folders before it.

@@ -159,10 +159,8 @@ impl Kind {
 
     /// Of a section below this heading, in a note of this kind.
     pub(super) fn of_section(self, heading: Option<&str>) -> Self {
-        let decides =
-            heading.is_some_and(|heading| DECISION_HEADINGS.contains(&plain(heading).as_str()));
         match self {
-            Self::Meeting | Self::Note if decides => Self::Decision,
+            Self::Meeting | Self::Note if heading.is_some_and(decides) => Self::Decision,
             kind => kind,
         }
     }
@@ -176,6 +174,11 @@ impl Kind {
             Self::Meeting => "meeting",
         }
     }
+}
+
+/// Whether a section of this heading holds what was decided.
+pub(super) fn decides(heading: &str) -> bool {
+    DECISION_HEADINGS.contains(&plain(heading).as_str())
 }
 
 fn own_headings(note: &Note) -> impl Iterator<Item = &str> {

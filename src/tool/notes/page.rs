@@ -2,11 +2,12 @@
 //!
 //! The text itself is not kept; whoever shows lines reads the file again. Pure.
 
-use std::{collections::HashMap, fs::Metadata, time::SystemTime};
+use std::{collections::HashMap, fs::Metadata, path::Path, time::SystemTime};
 
 use jiff::civil::Date;
 
 use super::{
+    bm25::Often,
     date,
     kind::{self, Kind},
     note::{Link, Note, Section, Target},
@@ -46,6 +47,8 @@ impl Stamp {
 pub(super) struct Page {
     /// As the model knows it.
     pub(super) path: String,
+    /// Where it lies, if it is shown otherwise.
+    pub(super) real: Option<Box<Path>>,
     pub(super) stamp: Stamp,
     pub(super) note: Note,
     pub(super) kind: Kind,
@@ -75,9 +78,13 @@ pub(super) struct Unit {
     pub(super) date: Option<Date>,
     /// Its own words.
     words: Words,
+    /// Those of the headings that it lies below.
+    outer: Words,
     pub(super) length: f32,
-    /// Whether it is a heading without text.
+    /// Whether it is a heading without text, or with nothing below it but how and of when the note is.
     pub(super) bare: bool,
+    /// Whether its heading says that it is what was decided.
+    pub(super) decides: bool,
 }
 
 impl Page {
@@ -131,6 +138,7 @@ impl Page {
         Self {
             shared: shared(&path, &note),
             is_whole,
+            real: None,
             path,
             stamp,
             kind,
@@ -182,7 +190,8 @@ impl Page {
             .chain(&front.tags)
             .chain(&front.aliases);
         let texts = texts.map(|text| (size_of::<String>() + text.len()) / WORD);
-        let own = (size_of::<Self>() + self.path.len()) / WORD + self.shared.0.len();
+        let real = self.real.as_ref().map_or(0, |real| real.as_os_str().len());
+        let own = (size_of::<Self>() + self.path.len() + real) / WORD + self.shared.0.len();
         own + units.sum::<usize>()
             + sections.sum::<usize>()
             + links.sum::<usize>()
@@ -246,9 +255,9 @@ impl Unit {
         (kind, date): (Kind, Option<Date>),
     ) -> Self {
         let own = section.heading();
-        let mut counts: HashMap<Key, f32> = HashMap::new();
+        let (mut counts, mut around) = (HashMap::new(), HashMap::new());
         let mut length = 0.0_f32;
-        let mut add = |text: &str, weight: f32| {
+        let mut add = |counts: &mut HashMap<Key, f32>, text: &str, weight: f32| {
             words::each(text, |word| {
                 let word = words::key(word);
                 if counts.len() < MOST_WORDS || counts.contains_key(&word) {
@@ -257,20 +266,17 @@ impl Unit {
                 length += 1.0;
             });
         };
-        let mut full = 0;
-        for line in lines
+        let from = (first as usize).saturating_sub(1).min(lines.len());
+        let lines = &lines[from..(last as usize).clamp(from, lines.len())];
+        lines
             .iter()
-            .take(last as usize)
-            .skip((first as usize).saturating_sub(1))
-        {
-            add(line, IN_TEXT);
-            full += usize::from(line.contains(char::is_alphanumeric));
-        }
+            .for_each(|line| add(&mut counts, line, IN_TEXT));
         // Where the heading's own line is in it, that is counted as text already.
-        let counted = if first == section.first { IN_TEXT } else { 0.0 };
-        add(own.unwrap_or_default(), IN_HEADING - counted);
+        let begins = first == section.first;
+        let counted = if begins { IN_TEXT } else { 0.0 };
+        add(&mut counts, own.unwrap_or_default(), IN_HEADING - counted);
         let outer = section.path.iter().rev().skip(1);
-        outer.for_each(|heading| add(heading, IN_OUTER_HEADING));
+        outer.for_each(|heading| add(&mut around, heading, IN_OUTER_HEADING));
         Self {
             section: at,
             first,
@@ -278,18 +284,24 @@ impl Unit {
             kind,
             date,
             words: counts.into(),
+            outer: around.into(),
             length,
-            bare: own.is_some() && full <= 1 && first == section.first,
+            bare: begins
+                && own.is_some_and(|own| status::is_bare(own, lines, kind == Kind::Decision)),
+            decides: own.is_some_and(kind::decides),
         }
     }
 
-    /// How much a word counts in it beside what its page shares ([`Page::shares`]).
-    pub(super) fn often(&self, word: Key) -> f32 {
-        self.words.often(word)
+    /// How much a word counts in it, with what its page shares ([`Page::shares`]).
+    pub(super) fn often(&self, word: Key, shared: f32) -> Often {
+        Often {
+            around: shared + self.outer.often(word),
+            within: self.words.often(word),
+        }
     }
 
     fn weight(&self) -> usize {
-        size_of::<Self>() / WORD + self.words.0.len()
+        size_of::<Self>() / WORD + self.words.0.len() + self.outer.0.len()
     }
 }
 
@@ -335,7 +347,8 @@ mod tests {
     fn often(page: &Page, unit: &Unit, text: &str) -> f32 {
         let mut found = 0.0;
         words::each(text, |word| {
-            found = page.shares(words::key(word)) + unit.often(words::key(word));
+            let word = words::key(word);
+            found = unit.often(word, page.shares(word)).all();
         });
         found
     }

@@ -6,6 +6,7 @@ use std::{collections::HashSet, sync::LazyLock};
 
 use super::{
     kind::Kind,
+    page::Unit,
     words::{self, Key},
 };
 
@@ -83,9 +84,11 @@ impl Question {
     }
 
     /// How much more a section counts for being what was asked for: itself, or as a part of its page.
-    pub(super) fn wish(&self, page: Kind, section: Kind) -> f32 {
+    pub(super) fn wish(&self, page: Kind, section: &Unit) -> f32 {
         let of = |asked: bool, more: f32| if asked { more } else { 1.0 };
-        let own = match section {
+        let own = match section.kind {
+            // What was decided before what led to it.
+            Kind::Decision if section.decides => of(self.why, 2.6).max(of(self.since, 1.1)),
             Kind::Decision => of(self.why, 2.2).max(of(self.since, 1.1)),
             Kind::Changelog => of(self.since, 2.2).max(of(self.why, 1.1)),
             Kind::Meeting => of(self.why, 1.3),

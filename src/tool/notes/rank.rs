@@ -1,14 +1,19 @@
 //! Which sections answer a question best.
 //!
 //! BM25 over the words that tell something, then what the question is after ([`Question::wish`]), and
-//! what holds no longer comes later. Among sections that are about equally good the newer one comes
-//! first. Pure.
+//! what holds no longer, or says nothing, comes later (`order`). Among sections that are about equally
+//! good the newer one comes first. Pure.
+
+mod order;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 
 use jiff::civil::Date;
 
 use super::{
+    bm25::Often,
     index::Index,
     kind::Kind,
     page::{Page, Unit},
@@ -91,17 +96,21 @@ impl Filter {
 /// the newest first.
 pub(super) fn rank(index: &Index, question: &Question, filter: &Filter) -> Ranked {
     let mut with = vec![0_usize; question.words.len()];
-    let mut found: Vec<(Hit, Vec<f32>)> = Vec::new();
+    let mut found: Vec<(Hit, Vec<Often>)> = Vec::new();
     for (at, page) in index.pages.iter().enumerate() {
         let words = || question.words.iter().map(|(_, key)| *key);
         let shared: Vec<f32> = words().map(|word| page.shares(word)).collect();
         for (number, unit) in page.units.iter().enumerate() {
-            let often: Vec<f32> = words()
+            let often: Vec<Often> = words()
                 .zip(&shared)
-                .map(|(word, shared)| shared + unit.often(word))
+                .map(|(word, shared)| unit.often(word, *shared))
                 .collect();
             let mut has = 0;
-            for (bit, _) in often.iter().enumerate().filter(|(_, often)| **often > 0.0) {
+            for (bit, _) in often
+                .iter()
+                .enumerate()
+                .filter(|(_, often)| often.all() > 0.0)
+            {
                 has |= 1 << bit;
                 with[bit] += 1;
             }
@@ -125,6 +134,7 @@ pub(super) fn rank(index: &Index, question: &Question, filter: &Filter) -> Ranke
             ..hit
         })
         .collect();
+    order::settle(index, question, &mut hits);
     sort(index, &mut hits);
     Ranked { hits, rarities }
 }
@@ -133,7 +143,7 @@ fn score(
     index: &Index,
     question: &Question,
     hit: &Hit,
-    often: &[f32],
+    often: &[Often],
     (rarities, all): (&[f32], f32),
 ) -> f32 {
     let page = &index.pages[hit.page];
@@ -142,7 +152,7 @@ fn score(
     for (often, rarity) in often
         .iter()
         .zip(rarities)
-        .filter(|(often, _)| **often > 0.0)
+        .filter(|(often, _)| often.all() > 0.0)
     {
         sum += index.corpus.score(*rarity, *often, unit.length);
         covered += rarity;
@@ -151,7 +161,7 @@ fn score(
     let share = if all > 0.0 { covered / all } else { 1.0 };
     let over = page.status.as_deref().is_some_and(status::is_over);
     let held_back = if over { OVER } else { 1.0 } * if unit.bare { BARE } else { 1.0 };
-    sum * (0.4 + 0.6 * share) * question.wish(page.kind, unit.kind) * held_back
+    sum * (0.4 + 0.6 * share) * question.wish(page.kind, unit) * held_back
 }
 
 fn sort(index: &Index, hits: &mut [Hit]) {
@@ -174,162 +184,4 @@ fn sort(index: &Index, hits: &mut [Hit]) {
         )
     };
     hits.sort_by_cached_key(key);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::tool::notes::{index::Passed, page::Stamp};
-
-    fn index(files: &[(&str, &str)]) -> Index {
-        let stamp = Stamp {
-            changed: None,
-            size: 0,
-        };
-        let page = |(path, text): &(&str, &str)| {
-            Arc::new(Page::read((*path).to_owned(), stamp, text, |_| true))
-        };
-        Index::new(files.iter().map(page).collect(), Passed::default())
-    }
-
-    fn found(index: &Index, question: &str, filter: &Filter) -> Vec<String> {
-        let shown = |hit: Hit| {
-            let page = &index.pages[hit.page];
-            format!("{}:{}", page.path, page.units[hit.unit].first)
-        };
-        rank(index, &Question::of(question), filter)
-            .hits
-            .into_iter()
-            .map(shown)
-            .collect()
-    }
-
-    fn sample() -> Index {
-        index(&[
-            (
-                "CHANGELOG.md",
-                "# Changelog\n## 1.1.0 - 2026-02-01\n- The cache has a limit\n## 1.0.0 - 2026-01-01\n- The cache\n",
-            ),
-            (
-                "docs/adr/0001-cache.md",
-                "---\nstatus: superseded by 2\ndate: 2025-01-01\n---\n# Cache in memory\nWe cache answers, as they cost.\n",
-            ),
-            (
-                "docs/adr/0002-cache.md",
-                "---\nstatus: accepted\ndate: 2025-06-01\n---\n# Cache on disk\nWe cache answers, as they cost.\n",
-            ),
-            (
-                "docs/guide.md",
-                "# Guide\nText.\n## The cache\nThe cache keeps answers. #ops/disk\n",
-            ),
-            (
-                "meetings/2025-05-01.md",
-                "# Weekly\n## Agenda\n- cache\n## Decisions\n- The cache goes to disk\n",
-            ),
-        ])
-    }
-
-    #[test]
-    fn what_a_question_is_after_comes_first() {
-        let index = sample();
-        for (question, first) in [
-            ("the cache keeps answers", "docs/guide.md:3"),
-            ("Why do we cache answers?", "docs/adr/0002-cache.md:5"),
-            (
-                "since which version does the cache have a limit",
-                "CHANGELOG.md:2",
-            ),
-            (
-                "in which meeting was the cache discussed",
-                "meetings/2025-05-01.md:2",
-            ),
-            ("text of the guide", "docs/guide.md:1"),
-        ] {
-            assert_eq!(
-                found(&index, question, &Filter::default())[0],
-                first,
-                "{question}"
-            );
-        }
-        let all = found(&index, "Why do we cache answers?", &Filter::default());
-        let at = |place: &str| all.iter().position(|one| one == place);
-        assert!(
-            at("docs/adr/0002-cache.md:5") < at("docs/adr/0001-cache.md:5"),
-            "{all:?}"
-        );
-    }
-
-    #[test]
-    fn filters_leave_out_the_rest() {
-        let index = sample();
-        let day = |day: &str| day.parse().ok();
-        for (name, filter, want) in [
-            (
-                "tag",
-                Filter {
-                    tag: Some("ops".into()),
-                    ..Filter::default()
-                },
-                vec!["docs/guide.md:3"],
-            ),
-            (
-                "folder",
-                Filter {
-                    place: Some("docs/adr".into()),
-                    ..Filter::default()
-                },
-                vec!["docs/adr/0002-cache.md:5", "docs/adr/0001-cache.md:5"],
-            ),
-            (
-                "no folder",
-                Filter {
-                    place: Some("docs/ad".into()),
-                    ..Filter::default()
-                },
-                vec![],
-            ),
-            (
-                "from",
-                Filter {
-                    from: day("2026-02-01"),
-                    ..Filter::default()
-                },
-                vec!["CHANGELOG.md:2"],
-            ),
-            (
-                "to",
-                Filter {
-                    to: day("2025-01-01"),
-                    ..Filter::default()
-                },
-                vec!["docs/adr/0001-cache.md:5"],
-            ),
-            (
-                "kind",
-                Filter {
-                    kind: Some(Kind::Meeting),
-                    ..Filter::default()
-                },
-                vec!["meetings/2025-05-01.md:2"],
-            ),
-        ] {
-            assert_eq!(found(&index, "cache", &filter), want, "{name}");
-        }
-    }
-
-    #[test]
-    fn the_newer_of_equals_comes_first_and_so_without_words() {
-        let same = "# Cache\nabout it\n";
-        let index = index(&[
-            ("2024-01-01.md", same),
-            ("2025-01-01.md", same),
-            ("a.md", same),
-        ]);
-        let want = ["2025-01-01.md:1", "2024-01-01.md:1", "a.md:1"];
-        assert_eq!(found(&index, "cache", &Filter::default()), want);
-        assert_eq!(found(&index, "", &Filter::default()), want);
-        assert_eq!(found(&index, "elephants", &Filter::default()), [""; 0]);
-    }
 }

@@ -258,6 +258,7 @@ pub(super) fn passed(passed: &Passed) -> String {
     for (count, what) in [
         (passed.too_big, "too big"),
         (passed.binary, "binary"),
+        (passed.utf16, "UTF-16 (only UTF-8 is read)"),
         (passed.unreadable, "unreadable"),
         (
             passed.links,

@@ -9,6 +9,24 @@ const MAX_STATUS: usize = 80;
 const HEAD: usize = 40;
 /// Longest line that is looked at, in bytes: a status or a date stands in a short one.
 const LONGEST_LINE: usize = 1_024;
+/// Most lines below a heading such as "Status" that say no more than it.
+const FEW: usize = 3;
+/// What is said of a note rather than in it, as headings and before colons.
+const LABELS: &[&str] = &[
+    "status",
+    "date",
+    "deciders",
+    "decision-makers",
+    "decision makers",
+    "author",
+    "authors",
+    "supersedes",
+    "superseded by",
+    "datum",
+    "entscheider",
+    "autor",
+    "autoren",
+];
 
 /// How a decision stands: by its front matter, a section "Status", or a line `Status: accepted`.
 pub(super) fn status(text: &str, note: &Note) -> Option<String> {
@@ -52,6 +70,22 @@ pub(super) fn is_over(status: &str) -> bool {
     ]
     .iter()
     .any(|word| status.contains(word))
+}
+
+/// Whether a section, its heading first, says nothing: it is empty, or tells no more than how and of
+/// when its note is. In the record of a decision a heading such as "Status" is enough for that.
+pub(super) fn is_bare(heading: &str, lines: &[&str], is_record: bool) -> bool {
+    let says = |line: &&&str| line.contains(char::is_alphanumeric);
+    let below = || lines.iter().filter(says).skip(1);
+    let is_label = |text: &str| LABELS.contains(&plain(text).as_str());
+    let is_labelled = |line: &&str| {
+        let short = line.len() <= LONGEST_LINE;
+        short
+            && unmarked(line)
+                .split_once(':')
+                .is_some_and(|(key, _)| is_label(key.trim()))
+    };
+    below().all(is_labelled) || (is_record && is_label(heading) && below().count() <= FEW)
 }
 
 fn labelled(text: &str, label: &str) -> Option<String> {
@@ -118,6 +152,31 @@ mod tests {
         assert!(is_over("superseded by 12") && !is_over("accepted"));
         let day = "2024-05-06".parse().ok();
         assert_eq!(dated("# 1. A\n\nDate: 2024-05-06\n"), day);
+    }
+
+    #[test]
+    fn a_section_of_status_and_date_alone_is_bare() {
+        for (text, want) in [
+            ("# A", true),
+            ("A\n===", true),
+            ("# A\n\nDate: 2025-06-01\n", true),
+            ("# A\n\n* **Status:** accepted\n* Deciders: she, he\n", true),
+            (
+                "## Status\n\nAccepted\n\nSupersedes [2. B](0002-b.md)\n",
+                true,
+            ),
+            ("## 1. Status:\n\nAccepted\n", true),
+            ("## Status\n\none\ntwo\nthree\nfour\n", false),
+            ("# A\n\nDate: 2025-06-01\n\nText.\n", false),
+            ("## Decision\n\nSQLite.\n", false),
+            ("## Ports\n\nHTTP: 80\n", false),
+        ] {
+            let lines: Vec<&str> = text.lines().collect();
+            let heading = lines[0].trim_start_matches(['#', ' ']);
+            assert_eq!(is_bare(heading, &lines, true), want, "{text}");
+        }
+        let elsewhere = ["## Status", "", "It works."];
+        assert!(!is_bare("Status", &elsewhere, false));
     }
 
     /// It would take minutes if its time grew with the square of its length.

@@ -6,10 +6,11 @@
 //! **Invariants:** memory is bounded by the settings and by `room`, which is asked after each section,
 //! whatever the files are; a file is opened only if it is a regular one inside of the folder.
 
+mod text;
+
 use std::{
     collections::HashSet,
     fs::File,
-    io::Read as _,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -18,7 +19,6 @@ use std::{
     thread,
 };
 
-use memchr::memchr;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -61,6 +61,7 @@ enum Read {
     Page(Box<Page>),
     TooBig,
     Binary,
+    Utf16,
     Unreadable,
     TooMany,
     Late,
@@ -193,9 +194,10 @@ impl Notes {
             }
             files += 1;
             bytes += stamp.size;
-            match old.at_path(&shown).and_then(|at| old.pages.get(at)) {
-                Some(page) if page.stamp == stamp => pages.push(Arc::clone(page)),
-                Some(_) | None => changed.push((shown, path)),
+            let mut known = old.all_at(&shown).iter();
+            match known.find(|page| page.stamp == stamp && self.place_of(page) == path) {
+                Some(page) => pages.push(Arc::clone(page)),
+                None => changed.push((shown, path)),
             }
         }
         if passed.unlisted {
@@ -215,6 +217,7 @@ impl Notes {
                 Read::Page(page) => pages.push(Arc::from(page)),
                 Read::TooBig => passed.too_big += 1,
                 Read::Binary => passed.binary += 1,
+                Read::Utf16 => passed.utf16 += 1,
                 Read::Unreadable => passed.unreadable += 1,
                 Read::TooMany => passed.too_many += 1,
                 Read::Late => passed.late += 1,
@@ -283,33 +286,13 @@ impl Notes {
             Err(read) => return read,
         };
         match room.page(shown, stamp, &text, stop) {
-            Ok(page) => Read::Page(Box::new(page)),
+            Ok(mut page) => {
+                page.real = (self.place_of(&page) != path).then(|| path.into());
+                Read::Page(Box::new(page))
+            }
             Err(Missed::NoRoom) => Read::TooMany,
             Err(Missed::NoTime) => Read::Late,
         }
-    }
-
-    /// The text of a file, lossy.
-    fn text(&self, path: &Path) -> Result<(String, Stamp), Read> {
-        let (file, _) = self.root.open_found(path).ok_or(Read::Unreadable)?;
-        let unreadable = |_| Read::Unreadable;
-        let stamp = Stamp::of(&file.metadata().map_err(unreadable)?);
-        let most = self.settings.max_file_bytes;
-        let mut bytes = Vec::new();
-        // It may grow meanwhile.
-        (&file)
-            .take(most + 1)
-            .read_to_end(&mut bytes)
-            .map_err(unreadable)?;
-        if bytes.len() as u64 > most {
-            return Err(Read::TooBig);
-        }
-        if memchr(0, &bytes).is_some() {
-            return Err(Read::Binary);
-        }
-        let text = String::from_utf8(bytes)
-            .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned());
-        Ok((text, stamp))
     }
 
     /// A note that was just there, open for reading; none if it is no regular file of ours by now.
@@ -340,9 +323,14 @@ impl Notes {
 
     /// The text of a page as it is now; none if it has changed since, or cannot be read.
     pub(super) fn text_of(&self, page: &Page) -> Option<String> {
-        let path = self.root.resolve(&page.path).ok()?;
-        let (text, stamp) = self.text(&path).ok()?;
+        let (text, stamp) = self.text(&self.place_of(page)).ok()?;
         (stamp == page.stamp).then_some(text)
+    }
+
+    /// Where a page lies, which its path tells only if it is shown as it is.
+    fn place_of(&self, page: &Page) -> PathBuf {
+        let told = || self.root.path().join(&page.path);
+        page.real.as_deref().map_or_else(told, Path::to_path_buf)
     }
 
     /// Its lines.

@@ -1,6 +1,12 @@
 //! The tools over real folders: what they find and say, and what bad folders do to them.
 
-use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    path::Path,
+    process::Command,
+};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -133,6 +139,7 @@ async fn bad_folders_are_bounded_and_told() {
         assert!(made.success());
     }
     fs::write(at("binary.md"), b"# Journal\0").unwrap();
+    fs::write(at("wide.md"), b"\xff\xfe#\0 \0").unwrap();
     fs::write(at("broken.md"), b"# Journ\xffal\n\nelephants\xfe\n").unwrap();
     // Two gigabytes that take no place on the disk.
     fs::File::create(at("huge.md"))
@@ -148,7 +155,7 @@ async fn bad_folders_are_bounded_and_told() {
         "{found}"
     );
     let end = "all that fits is shown; 4 sections in 3 notes searched; left out: 1 too big, 1 binary, \
-         1 unreadable, 2 links, 1 not regular files";
+         1 UTF-16 (only UTF-8 is read), 1 unreadable, 2 links, 1 not regular files";
     assert!(found.ends_with(end), "{found}");
 }
 
@@ -449,6 +456,40 @@ async fn a_name_is_taken_whole_before_it_is_taken_for_a_link() {
         let read = call(&tool, json!({ "note": name })).await.unwrap();
         assert!(read.starts_with(first), "{name}: {read}");
     }
+}
+
+/// Of two that are shown alike each is read, but neither can be named by that.
+#[tokio::test]
+async fn a_note_is_read_whatever_its_name_is() {
+    let folder = folder(&[("new\nline.md", "# Line\n\ntamarin\n"), ("a.md", "# A\n")]);
+    let at = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+    fs::write(at(b"esc\x1b[31m.md"), "# Escape\n\ntamarin\n").unwrap();
+    fs::write(at(b"inv\xfe.md"), "# First\n\ntamarin\n").unwrap();
+    fs::write(at(b"inv\xff.md"), "# Other\n\ntamarin\n").unwrap();
+    let notes = notes(&folder);
+    let found = search(&notes, "tamarin").await;
+    let tool = NoteRead::new(notes.clone());
+    for (title, path) in [
+        ("Line", "new\\nline.md"),
+        ("Escape", "esc\\u{1b}[31m.md"),
+        ("First", "inv\u{fffd}.md"),
+        ("Other", "inv\u{fffd}.md"),
+    ] {
+        assert!(found.contains(&format!("{path}:3: tamarin\n")), "{found}");
+        let read = call(&tool, json!({ "note": title })).await.unwrap();
+        let want = format!("{path} (lines 1–3 of 3)\n1: # {title}\n");
+        assert!(read.starts_with(&want), "{title}: {read}");
+        let named = call(&tool, json!({ "note": path })).await;
+        let is_one = !path.starts_with("inv");
+        assert_eq!(
+            named.is_ok_and(|read| read.starts_with(&want)),
+            is_one,
+            "{path}"
+        );
+    }
+    let stop = CancellationToken::new();
+    let same = std::sync::Arc::ptr_eq(&notes.fresh(&stop), &notes.fresh(&stop));
+    assert!(same, "none is read again");
 }
 
 #[tokio::test]

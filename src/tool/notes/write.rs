@@ -150,6 +150,12 @@ fn write(
             let index = notes.fresh(stop);
             let at = find_exactly(notes, &index, &wanted.note)?;
             let path = &index.pages[at].path;
+            if index.pages[at].real.is_some() {
+                return Err(ToolError::Tell(format!(
+                    "`{}` has a name that cannot be shown as it is: it can be read, and is not written to",
+                    index.shown(at)
+                )));
+            }
             if !page::is_markdown(path) {
                 return Err(ToolError::Tell(format!(
                     "`{}` is no Markdown: it can be read, and is not written to",

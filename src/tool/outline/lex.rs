@@ -79,10 +79,7 @@ impl<'a> Lexer<'a> {
             slips: SLIPS,
             lines: quotes::OnLine::default(),
         };
-        if text.starts_with('\u{feff}') {
-            lexer.at = 3;
-        }
-        if text[lexer.at..].starts_with("#!") && language != Language::Rust {
+        if text.starts_with("#!") && language != Language::Rust {
             lexer.skip_line();
         }
         if language == Language::Php {

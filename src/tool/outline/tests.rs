@@ -312,6 +312,11 @@ fn languages_are_known_by_name_or_first_line() {
         ("a.txt", "fn a() {}", false),
         ("a.rs/b", "fn a() {}", false),
         ("a.rs", "", false),
+        ("a.rs", "\u{feff}fn a() {}", true),
+        ("a.md", "\u{feff}# A\n", true),
+        ("a.py", "\u{feff}def a(): pass\n", true),
+        ("a.toml", "\u{feff}[a]\n", true),
+        ("a.php", "\u{feff}<?php function a() {}", true),
     ] {
         assert_eq!(!outline(path, text).is_empty(), finds, "{path}");
     }

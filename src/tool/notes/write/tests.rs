@@ -277,6 +277,7 @@ async fn what_cannot_be_written_is_told_and_not_written() {
     symlink(at("nowhere"), at("lost")).unwrap();
     fs::write(at("broken.md"), b"# Broken\xff\n").unwrap();
     fs::write(at("shut.md"), "# Shut\n").unwrap();
+    fs::write(at("odd\n.md"), "# Odd\n").unwrap();
     fs::set_permissions(at("shut.md"), fs::Permissions::from_mode(0o444)).unwrap();
     fs::write(at("full.md"), "x".repeat(99_999)).unwrap();
     let long = "x".repeat(MAX_TEXT + 1);
@@ -319,6 +320,10 @@ async fn what_cannot_be_written_is_told_and_not_written() {
         (
             json!({"note": "a\nb", "text": "a"}),
             "`a\\nb` is no name of a note",
+        ),
+        (
+            json!({"note": "odd\\n.md", "text": "a", "mode": "append"}),
+            "`notes/odd\\n.md` has a name that cannot be shown as it is",
         ),
         (
             json!({"note": "../other", "text": "a"}),
