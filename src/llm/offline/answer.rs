@@ -16,6 +16,7 @@ use super::{
     term::{Term, TermSet},
 };
 
+mod again;
 mod deed;
 mod gaps;
 mod history;
@@ -59,12 +60,16 @@ pub(super) fn compose(case: &Case<'_>) -> String {
         .cloned()
         .collect();
     let quoted = select(&quotable, terms, case.question.is_of_changes);
-    let (body, stand, confidence) = match (case.question.kind, told_of_history(case)) {
+    let said = match (case.question.kind, told_of_history(case)) {
         (Kind::Chat(chat), _) => talk::chatter(chat),
         (Kind::Recall(recall), _) => recall::compose(case.conversation, recall),
         (Kind::Deed, _) => deed::compose(case, &quoted),
         (Kind::Lookup, Some(change)) => history::compose(case, change, &quoted),
         (Kind::Lookup, None) => looked_up(case, &quoted),
+    };
+    let (body, stand, confidence) = match again::is_told(case, &said, &quoted) {
+        true => again::further(case, &quotable),
+        false => said,
     };
     format!("{body}\n\n{}", signal(&stand, confidence))
 }
@@ -92,9 +97,16 @@ fn is_wordless(case: &Case<'_>) -> bool {
 /// Which change a history tells that was asked for one.
 fn told_of_history(case: &Case<'_>) -> Option<Change> {
     match case.question.interest {
-        Interest::History(change) if !case.evidence.history.commits.is_empty() => Some(change),
+        Interest::History(change) if is_history_known(case) => Some(change),
         _ => None,
     }
+}
+
+/// Whether there are commits, or it is known that there are none of the days that were asked for.
+fn is_history_known(case: &Case<'_>) -> bool {
+    let (history, question) = (&case.evidence.history, case.question);
+    let is_bounded = question.bounds.lists() && question.terms.is_empty();
+    !history.commits.is_empty() || (history.is_told && !history.is_stopped && is_bounded)
 }
 
 fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
@@ -170,6 +182,13 @@ fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
             Some(failed) => Elsewhere {
                 told: format!("There is nothing about commits: {failed}."),
                 missing: format!("commits: {failed}; these are files"),
+            },
+            None if case.evidence.history.is_stopped => Elsewhere {
+                told: format!(
+                    "I know of no commit about it, for {}.",
+                    stuck::STOPPED_HISTORY
+                ),
+                missing: format!("commits: {}; these are files", stuck::STOPPED_HISTORY),
             },
             None => none("no commit"),
         }),

@@ -1,17 +1,17 @@
 //! What of a conversation belongs to the query at hand: its question, what was asked of tools for
 //! it, and how it stands.
 //!
-//! Reads messages only. Of earlier queries there are the questions, and the last answer for those who want to
-//! hear it again; their results are not used, since they may be out of date. Pure.
+//! Reads messages only. Of earlier queries there are the questions, and the answers for those who want to
+//! hear them again or go on from there; their results are not used, since they may be out of date. Pure.
 
 use super::{
     protocol::{is_stuck, without_signal},
-    question::{asks, is_chat, stands_alone},
+    question::{asks, stands_alone},
 };
 use crate::model::{Message, Role, ToolCall, ToolResult, ToolStatus};
 
 /// How many earlier messages are looked at for what a question goes on from.
-const MOST_EARLIER: usize = 20;
+pub(super) const MOST_EARLIER: usize = 20;
 
 /// Begins the ids of our calls; a number follows.
 const CALL_PREFIX: &str = "offline_";
@@ -40,6 +40,29 @@ impl Asked<'_> {
     }
 }
 
+/// What was said to an earlier question.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// Without its signal.
+    pub(super) text: String,
+    pub(super) is_whole: bool,
+    /// What it said to be missing.
+    pub(super) lacking: Option<String>,
+}
+
+impl Answer {
+    fn read(reply: &str) -> Self {
+        let (text, is_whole) = without_signal(reply);
+        let behind = reply.rsplit_once("<missing>").map(|(_, behind)| behind);
+        let lacking = behind.and_then(|behind| behind.split_once("</missing>"));
+        Self {
+            lacking: lacking.map(|(lacking, _)| lacking.to_owned()),
+            text,
+            is_whole,
+        }
+    }
+}
+
 /// Whether the query was given up before, and what came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -62,8 +85,11 @@ pub(super) struct Conversation<'a> {
     pub(super) previous: Option<String>,
     /// What was asked before, the latest first; at most [`MOST_EARLIER`].
     pub(super) earlier: Vec<String>,
-    /// The last answer before this question that was no small talk, and whether that said to be whole.
-    pub(super) answer: Option<(String, bool)>,
+    /// The first thing that was asked in what there is of the conversation.
+    pub(super) first: Option<String>,
+    /// The answers before this question that were not about the conversation itself, the latest first; at
+    /// most [`MOST_EARLIER`].
+    pub(super) answers: Vec<Answer>,
     /// The calls of this query, in order.
     pub(super) asked: Vec<Asked<'a>>,
     /// How many replies of this query asked for tools.
@@ -97,27 +123,30 @@ impl<'a> Conversation<'a> {
             .filter(|message| is_said(message))
             .map(|message| text(message))
             .filter(|text| asks(text));
-        let earlier: Vec<String> = earlier.take(MOST_EARLIER).collect();
+        let mut earlier: Vec<String> = earlier.collect();
+        let first = earlier.last().cloned();
+        earlier.truncate(MOST_EARLIER);
         let is_reply = |at: &usize| {
             before[*at].role == Role::Assistant && before[*at].calls().next().is_none()
         };
-        let is_of_chat = |at: usize| {
+        let is_of_talk = |at: usize| {
             let mut asked = before[..at].iter().rev();
             let asked = asked.find(|message| is_said(message));
-            asked.is_some_and(|message| is_chat(&text(message)))
+            asked.is_some_and(|message| !asks(&text(message)))
         };
-        let answer = (0..before.len())
+        let answers = (0..before.len())
             .rev()
             .filter(is_reply)
-            .map(|at| (at, without_signal(&text(before[at]))))
-            .find(|(at, (answer, _))| !answer.is_empty() && !is_of_chat(*at))
+            .map(|at| (at, Answer::read(&text(before[at]))))
+            .filter(|(at, answer)| !answer.text.is_empty() && !is_of_talk(*at))
             .map(|(_, answer)| answer);
         Self {
             question: question.map_or_else(String::new, |at| text(messages[at])),
             added: added.flat_map(|message| message.texts()).collect(),
             previous: earlier.iter().find(|text| stands_alone(text)).cloned(),
             earlier,
-            answer,
+            first,
+            answers: answers.take(MOST_EARLIER).collect(),
             asked: asked.collect(),
             rounds: replies()
                 .filter(|message| message.calls().next().is_some())

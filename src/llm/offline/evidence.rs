@@ -16,11 +16,13 @@ use super::{
 use crate::model::ToolCall;
 
 mod history;
+mod limits;
 mod notes;
 mod own;
 mod searched;
 
 pub(super) use history::{Commit, History};
+pub(super) use limits::{Limits, is_early};
 pub(super) use searched::Searched;
 
 /// Longest path that is taken for one, in bytes.
@@ -50,6 +52,8 @@ pub(super) struct Evidence {
     pub(super) judged: Option<Judged>,
     /// The searches for a text or a pattern.
     pub(super) searched: Vec<Searched>,
+    /// What the last search for a plain question did not look at, or the last of all if there was none.
+    pub(super) limits: Limits,
 }
 
 /// How much of a question a place has, in hundredths, and which of its words it does not have.
@@ -91,6 +95,7 @@ impl Evidence {
             } else {
                 evidence.searched.extend(Searched::of(call, content));
             }
+            evidence.limits.take(call, content, is_ranked(call));
             evidence.noted.extend(notes::sections(content, is_own));
             evidence.history.take(call, content);
             if evidence.folders.is_empty() {

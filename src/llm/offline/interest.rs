@@ -6,6 +6,10 @@
 
 use super::lexicon::holds;
 
+mod bounds;
+
+pub(super) use bounds::Bounds;
+
 /// What a question wants to hear about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
@@ -31,8 +35,13 @@ pub(super) enum Change {
 }
 
 impl Interest {
+    pub(super) const fn is_of_history(self) -> bool {
+        matches!(self, Self::History(_))
+    }
+
     /// Of a question as it was put, without its quotations.
     pub(super) fn of(question: &str) -> Self {
+        let (bounds, question) = Bounds::taken_from(question);
         let words: Vec<String> = question
             .split(|c: char| !c.is_alphanumeric() && c != '_')
             .filter(|word| !word.is_empty())
@@ -46,9 +55,11 @@ impl Interest {
         let any = |list: &str| words.iter().any(|word| holds(list, word));
         if let Some(change) = change_in(&words, &said) {
             Self::History(change)
+        } else if bounds.is_counted || (bounds.has_days() && asks_what_happened(&words)) {
+            Self::History(Change::Latest)
         } else if has_phrase(&said, OVERVIEW) {
             Self::Overview
-        } else if has_phrase(&said, USERS) || (any(WHERE) && any(USED)) {
+        } else if asks_for_users(&words, &said) {
             Self::Uses
         } else if any(SETTLED) {
             Self::Settled
@@ -79,9 +90,12 @@ pub(super) fn is_noted(word: &str) -> bool {
 
 /// Whether the word only says that something was changed, so that it is in no message by itself.
 pub(super) fn is_change(word: &str) -> bool {
-    [BEGUN, CHANGED, TO_BEGIN, TO_CHANGE, OF_HISTORY]
-        .iter()
-        .any(|list| holds(list, word))
+    [
+        BEGUN, CHANGED, TO_BEGIN, TO_CHANGE, OF_HISTORY, NEWEST, HAPPENED,
+    ]
+    .iter()
+    .chain(DONE.iter().map(|(done, _)| done))
+    .any(|list| holds(list, word))
 }
 
 /// Whether the word only says that the whole is meant.
@@ -97,6 +111,37 @@ pub(super) fn is_settled(word: &str) -> bool {
 /// Whether the word only says that a name is used.
 pub(super) fn is_use(word: &str) -> bool {
     holds(USED, word) || holds(TO_USE, word)
+}
+
+/// "How are users of it told?" asks for what happens to them.
+fn asks_for_users(words: &[String], said: &str) -> bool {
+    let any = |list: &str| words.iter().any(|word| holds(list, word));
+    let asks_how = words.first().is_some_and(|word| holds(HOW, word));
+    let asks_how_many = words.get(1).is_some_and(|word| holds(MANY, word));
+    let is_about_how = asks_how && !asks_how_many;
+    (has_phrase(said, USERS) && !is_about_how) || (any(WHERE) && any(USED))
+}
+
+/// Whether what was done is asked for, and not what was noted of it: of certain days that is what commits say.
+fn asks_what_happened(words: &[String]) -> bool {
+    let any = |list: &str| words.iter().any(|word| holds(list, word));
+    let is_ordered = words.first().is_some_and(|word| holds(ORDERED, word));
+    // "What happens to what was changed today" asks how it works.
+    let begins_clause = |at: usize| {
+        let is_relative = holds(RELATIVE, &words[at]) && !holds(POINTING, &words[at - 1]);
+        holds(SUBORDINATE, &words[at]) || holds("si quand falls", &words[at]) || is_relative
+    };
+    let end = (1..words.len()).find(|at| !is_ordered && begins_clause(*at));
+    let clause = &words[..end.unwrap_or(words.len())];
+    let says = |list: &str| clause.iter().any(|word| holds(list, word));
+    let beside = |list: &str| clause.iter().skip(1).any(|word| holds(list, word));
+    let happened = [BEGUN, CHANGED, TO_CHANGE, OF_HISTORY, HAPPENED];
+    words.first().is_some_and(|word| holds(WHAT, word))
+        && (happened.iter().any(|list| says(list))
+            || DONE.iter().any(|(done, was)| says(done) && beside(was)))
+        && !any(SETTLED)
+        && !any(RECORDS)
+        && !any(RECORDED)
 }
 
 fn change_in(words: &[String], said: &str) -> Option<Change> {
@@ -127,7 +172,8 @@ fn of_naming(words: &[String]) -> Change {
 /// "Who added it?": the change has to be what "who" did, and not what comes after it.
 fn asked_of_people(words: &[String], at: usize) -> Option<Change> {
     let behind = words.get(at + 1..)?;
-    if !holds(WHO, words.get(at)?) {
+    let is_of_somebody = at > 1 && holds(ARTICLES, &words[at - 2]);
+    if !holds(WHO, words.get(at)?) || is_of_somebody {
         return None;
     }
     let beside = behind.iter().take_while(|word| holds(BESIDE, word)).count();
@@ -193,6 +239,9 @@ const BESIDE: &str = "\
     previously recently really s that was were hat haben hatte zuletzt zuerst ursprünglich a ont avait l le la les \
     récemment dernièrement initialement ha han había lo los las fue el que";
 
+/// What stands before a noun of which "who" tells more: "the user who added an item".
+const ARTICLES: &str = "the a an every each la le une el";
+
 /// What asks for a change that is told behind it.
 const ASKING: &str = "\
     whose | by whom | when was | when were | when did | when has | when have | why was | why \
@@ -209,7 +258,8 @@ const SUBORDINATE: &str = "\
 const NAMING: &str = "\
     git log | git blame | git history | commit history | history of commits | commit log | last \
     commit | last commits | latest commit | latest commits | recent commit | recent commits | \
-    newest commit | first commit | which commit | which commits | what commit | recent changes | \
+    newest commit | first commit | which commit | which commits | what commit | \
+    welcher commit | welche commits | quel commit | quels commits | qué commit | qué commits | recent changes | \
     latest changes | last changes | changed recently | changed lately | changed last | letzter \
     commit | letzte commits | letzten commits | letzte änderungen | letzten änderungen | dernier \
     commit | derniers commits | derniers changements | último commit | últimos commits | últimos \
@@ -235,6 +285,30 @@ const TO_CHANGE: &str = "change remove delete rename fix modify move revert repl
 const OF_HISTORY: &str = "\
     commit commits git log blame history last latest recent recently lately newest changes \
     author zuletzt änderungen cambios changements";
+
+/// Which commits: says no more beside them, and asks for none by itself.
+const NEWEST: &str = "\
+    letzte letzten letzter neueste neuesten jüngste jüngsten dernier derniers dernière dernières récent récents último \
+    últimos última últimas reciente recientes";
+
+/// What asks for what was done, and how that is said besides.
+const WHAT: &str = "\
+    what which who list show give tell any anything did commits changes was welche welcher wer zeig zeige liste que \
+    quoi quels quelles qui qu qué cuáles quién quiénes muestra";
+const HAPPENED: &str = "\
+    happened new geschehen neu neues changé passé nouveau pasó hecho hizo nuevo";
+/// What says so only beside a word of what is past: "what was done", but not "what is done".
+const DONE: &[(&str, &str)] = &[
+    ("done made did", "was were has have had did"),
+    ("passiert gemacht getan", "ist wurde wurden hat habe haben"),
+    ("fait", "a ont été avons avez"),
+];
+
+/// What asks for all of something, whatever clause tells of which.
+const ORDERED: &str = "list show give tell any anything zeig zeige liste muestra";
+/// What begins a clause about a thing, unless it stands behind what points to the change itself.
+const RELATIVE: &str = "that which who whose qui que";
+const POINTING: &str = "it is was ce est es lo";
 
 /// What asks about the whole.
 const OVERVIEW: &str = "\
@@ -278,6 +352,10 @@ const USERS: &str = "\
     usa | quién los usa | quién las usa | quién utiliza | quién lo utiliza | quién la utiliza | quién \
     importa | quién lo importa | quién la importa";
 
+/// What asks for what happens, unless it asks for a number.
+const HOW: &str = "how why wie warum wieso weshalb comment pourquoi cómo";
+const MANY: &str = "many much viele";
+
 /// Words of them that say no more.
 const TO_USE: &str = "\
     calls uses callers usages usage references imports depends ruft auf benutzt verwendet nutzt importiert \
@@ -305,7 +383,7 @@ const RECORDS: &str = "adr adrs rationale diary";
 
 /// English words of these lists that may as well be names of types.
 const ENGLISH_NOUNS: &str = "\
-    note notes adr rationale diary decision decisions meeting meetings overview commit commits history change \
+    note notes adr rationale diary decision decisions meeting meetings overview commit history change \
     changes project repository package module modules component components structure library tool program \
     author log latest recent layout";
 

@@ -25,6 +25,9 @@ pub(super) const MAX_ROUNDS: usize = 4;
 /// Most calls in one reply.
 const MOST_CALLS: usize = 6;
 
+/// Most ends of a path that are tried.
+const MOST_ENDS: usize = 4;
+
 /// How sure we are that another turn helps.
 const CONFIDENCE: Percent = Percent(70);
 
@@ -63,12 +66,13 @@ pub(super) fn next(
                 false => more,
             }
         }
-        (Standing::Going, 1) => [
-            opening::again(question, evidence, tools),
-            widening(terms, evidence, ranking, tools),
-            reading(ranking, question, tools),
-        ]
-        .concat(),
+        (Standing::Going, 1) => match too_early(question, evidence, tools) {
+            none if none.is_empty() => second(question, evidence, ranking, tools),
+            once_more => once_more,
+        },
+        (Standing::Going, 2) if tools.asked_once_more() => {
+            second(question, evidence, ranking, tools)
+        }
         (Standing::Going | Standing::Retried, _) => [
             named_lines(terms, evidence, tools),
             reading(ranking, question, tools),
@@ -80,6 +84,30 @@ pub(super) fn next(
         text: text(conversation.rounds, &calls),
         calls,
     })
+}
+
+/// What the first round leaves to be looked for, and what it found to be read.
+fn second(
+    question: &Question,
+    evidence: &Evidence,
+    ranking: &Ranking,
+    tools: &Toolbox<'_>,
+) -> Vec<Planned> {
+    [
+        opening::again(question, evidence, tools),
+        below_the_top(question, evidence, tools),
+        widening(&question.terms, evidence, ranking, tools),
+        reading(ranking, question, tools),
+    ]
+    .concat()
+}
+
+/// What was asked before the index was ready, once more: by now it may be.
+fn too_early(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
+    match evidence.limits.is_unranked {
+        true => opening::calls(question, tools),
+        false => Vec::new(),
+    }
 }
 
 /// What was found nowhere so far, each for itself. A search that ranks knows all forms of words; what
@@ -122,6 +150,39 @@ fn named_lines(terms: &[Term], evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<
         }
     });
     distinct(reads).into_iter().take(2).collect()
+}
+
+/// Files that were named from the top of another system, by the ends of their paths: where the project begins in
+/// them is not known.
+fn below_the_top(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let is_known = |term: &Term| evidence.files.keys().any(|path| term.is_path_of(path));
+    // Of a term the signs before it are gone.
+    let is_of_system = |term: &Term| {
+        let plain = &question.plain;
+        plain
+            .match_indices(&term.shown)
+            .any(|(at, _)| plain[..at].ends_with(['/', '\\']))
+    };
+    let unknown = question
+        .terms
+        .iter()
+        .filter(|term| term.kind == TermKind::Path && is_of_system(term) && !is_known(term));
+    let reads = unknown.flat_map(|term| {
+        let (first, last) = term.lines().unwrap_or((0, 0));
+        let ends = ends_of(&term.shown).filter_map(move |end| tools.read_lines(end, first, last));
+        ends.collect::<Vec<_>>()
+    });
+    distinct(reads).into_iter().take(MOST_ENDS).collect()
+}
+
+/// The ends of a path that have at least a folder and a file, the longest first.
+fn ends_of(path: &str) -> impl Iterator<Item = &str> {
+    let path = path.trim_start_matches(['/', '.']);
+    let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+    let ends = ends.filter(|end| end.contains('/'));
+    let all: Vec<&str> = ends.collect();
+    let most = all.len().saturating_sub(MOST_ENDS);
+    all.into_iter().skip(most)
 }
 
 /// Around the hits that the answer would quote.

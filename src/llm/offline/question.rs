@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::words::{self, Asked, Concept, Language, Run, Sort};
 
 use super::{
-    interest::{Interest, is_change, is_name, is_noted, is_settled, is_whole},
+    interest::{Bounds, Interest, is_change, is_name, is_noted, is_settled, is_whole},
     lexicon::{holds, is_showing, is_stop, is_weak, without_politeness, without_talk},
     term::{MAX_TERMS, Term, TermKind, TermSet},
     words::{is_identifier, is_spaceless, words as words_of},
@@ -18,7 +18,7 @@ mod going_on;
 mod kind;
 mod quoted;
 
-pub(super) use going_on::{asks, is_chat, stands_alone};
+pub(super) use going_on::{asks, stands_alone};
 pub(super) use kind::Kind;
 
 use going_on::{Pointing, only_weak};
@@ -39,6 +39,8 @@ pub(super) struct Question {
     pub(super) plain: String,
     /// Where it is to be looked up.
     pub(super) interest: Interest,
+    /// Which part of the history it asks for.
+    pub(super) bounds: Bounds,
     /// Whether it asks what is different since when.
     pub(super) is_of_changes: bool,
 }
@@ -64,7 +66,11 @@ impl Question {
         let previous = previous.map(asked_in);
         let plain = said().collect::<Vec<_>>().join(" ");
         let own = interest_of(&plain);
-        let pointing = Pointing::of(&plain);
+        let (mut bounds, unbound) = match own.is_of_history() {
+            true => Bounds::taken_from(&plain),
+            false => (Bounds::default(), plain.clone()),
+        };
+        let pointing = Pointing::of(&unbound);
         let of_own = |mut terms: Vec<Term>| {
             // "Who calls it?" names nothing: "calls" says what is asked of it.
             terms.retain(|term| !is_said(own, term) && !pointing.is_use(own, term));
@@ -72,6 +78,7 @@ impl Question {
         };
         let terms = match kind {
             Kind::Chat(_) | Kind::Recall(_) => Vec::new(),
+            Kind::Deed | Kind::Lookup if bounds.lists() => of_own(terms_of([&*unbound])),
             Kind::Deed | Kind::Lookup => of_own(terms_of(said())),
         };
         let is_bare = terms.is_empty() || (pointing.perhaps && only_weak(said()));
@@ -97,7 +104,16 @@ impl Question {
                     Interest::Places => interest_of(previous),
                     of_its_own => of_its_own,
                 };
-                let mut terms = of_own(terms_of([previous]));
+                // "Show me more" asks for those of the same days.
+                let unbound = match interest.is_of_history() && !own.is_of_history() {
+                    true => {
+                        let (of_previous, unbound) = Bounds::taken_from(previous);
+                        bounds = of_previous;
+                        unbound
+                    }
+                    false => previous.to_owned(),
+                };
+                let mut terms = of_own(terms_of([&*unbound]));
                 terms.extend(weak_terms(said()));
                 (most_telling(terms), previous.to_owned(), interest)
             }
@@ -112,6 +128,7 @@ impl Question {
             terms,
             plain,
             interest,
+            bounds,
             is_of_changes,
         };
         if interest == Interest::Uses && question.used_name().is_none() {
@@ -135,8 +152,13 @@ impl Question {
         let named = |kind| self.terms.iter().find(|term| term.kind == kind);
         let needed = || TermSet::needed(&self.terms);
         let alone = || named(TermKind::Word).filter(|_| needed().len() == 1);
-        let name = named(TermKind::Name).or_else(alone)?;
-        (self.interest == Interest::Uses).then_some(&*name.shown)
+        let name = || {
+            named(TermKind::Name)
+                .or_else(alone)
+                .map(|term| &*term.shown)
+        };
+        let name = last_of_path(&self.plain).or_else(name)?;
+        (self.interest == Interest::Uses).then_some(name)
     }
 
     /// Takes what searches say of how its words are spelt.
@@ -147,6 +169,21 @@ impl Question {
             }
         }
     }
+}
+
+/// The last name of one that says where it lies: `Session::decide`, `reply.send()`.
+fn last_of_path(text: &str) -> Option<&str> {
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    text.split_whitespace().find_map(|token| {
+        let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_path = files::in_word(token).is_none() && token.contains("::") | token.contains('.');
+        let mut parts = token.split("::").flat_map(|part| part.split('.'));
+        let last = parts.clone().last();
+        last.filter(|last| last.len() > 1 && is_path && parts.all(is_part))
+    })
 }
 
 /// Whether a word only says what the interest says already.

@@ -136,10 +136,7 @@ fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<P
             set.map_or(0, |(_, set)| found.worth(*set))
         };
         let defines = |at: &u32| {
-            let introduced = file
-                .lines
-                .get(at)
-                .and_then(|line| introduces(file.path, line));
+            let introduced = introduces(file.path, file.lines, *at);
             introduced.is_some_and(|introduced| match introduced {
                 Introduces::Definition { name } => {
                     found.terms.iter().any(|term| term.shown == name)
@@ -296,7 +293,7 @@ impl FoundFile<'_> {
     }
 
     fn hit_worth(&self, found: &Found<'_>, (at, terms): (u32, TermSet)) -> u32 {
-        let defines = introduces(self.path, &self.lines[&at]).is_some();
+        let defines = introduces(self.path, self.lines, at).is_some();
         found.worth(terms) * if defines { 3 } else { 2 }
     }
 
@@ -361,9 +358,8 @@ impl FoundFile<'_> {
 
     /// What the passage introduces first that has a term in its name, and those terms.
     fn introduced(&self, terms: &[Term], span: (u32, u32)) -> (Option<About>, TermSet) {
-        let lines = self.lines.range(span.0..=span.1);
-        let named = lines.filter_map(|(_, line)| {
-            let (about, name) = match introduces(self.path, line)? {
+        let named = (span.0..=span.1).filter_map(|at| {
+            let (about, name) = match introduces(self.path, self.lines, at)? {
                 Introduces::Definition { name } => (About::Definition(name.to_owned()), name),
                 Introduces::Heading { title, .. } => (About::Section(title.to_owned()), title),
             };

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::words::{Tongue, name_defined};
+
 /// Lines of a file that are known, by number from 1.
 pub(super) type Lines = BTreeMap<u32, String>;
 
@@ -82,56 +84,9 @@ pub(super) enum Introduces<'a> {
     Heading { level: usize, title: &'a str },
 }
 
-const MODIFIERS: &[&str] = &[
-    "pub",
-    "async",
-    "unsafe",
-    "extern",
-    "export",
-    "default",
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "static",
-    "final",
-    "abstract",
-    "sealed",
-    "override",
-    "inline",
-    "virtual",
-    "local",
-    "declare",
-    "open",
-    "suspend",
-    "data",
-];
-
-const KEYWORDS: &[&str] = &[
-    "fn",
-    "struct",
-    "enum",
-    "trait",
-    "type",
-    "mod",
-    "union",
-    "const",
-    "class",
-    "interface",
-    "def",
-    "function",
-    "func",
-    "module",
-    "namespace",
-    "protocol",
-    "object",
-    "record",
-    "fun",
-    "macro_rules!",
-];
-
-/// What this line of such a file introduces, if anything.
-pub(super) fn introduces<'a>(path: &str, line: &'a str) -> Option<Introduces<'a>> {
+/// What a known line of such a file introduces, if anything.
+pub(super) fn introduces<'a>(path: &str, lines: &'a Lines, at: u32) -> Option<Introduces<'a>> {
+    let line = lines.get(&at)?;
     match path.rsplit('.').next().unwrap_or("") {
         "md" | "markdown" | "rst" | "adoc" | "txt" | "org" => markdown_heading(line),
         "toml" | "ini" | "cfg" => {
@@ -141,8 +96,21 @@ pub(super) fn introduces<'a>(path: &str, line: &'a str) -> Option<Introduces<'a>
                 title: title.trim_matches(['[', ']']),
             })
         }
-        _ => definition(line),
+        // That something is implemented for it defines nothing.
+        _ if line.trim_start().starts_with("impl") => None,
+        _ => {
+            let (start, end) = name_defined(Tongue::of(path), line, behind(lines, at))?;
+            let name = &line[start..end];
+            Some(Introduces::Definition { name })
+        }
     }
+}
+
+/// The known lines behind one, to the first gap.
+pub(super) fn behind(lines: &Lines, at: u32) -> impl Iterator<Item = &str> {
+    (at + 1..)
+        .map_while(|at| lines.get(&at))
+        .map(String::as_str)
 }
 
 fn markdown_heading(line: &str) -> Option<Introduces<'_>> {
@@ -155,57 +123,6 @@ fn markdown_heading(line: &str) -> Option<Introduces<'_>> {
     })
 }
 
-fn definition(line: &str) -> Option<Introduces<'_>> {
-    let mut rest = line.trim_start();
-    let mut keyword = false;
-    loop {
-        let end = rest
-            .find(|c: char| c.is_whitespace() || c == '(')
-            .unwrap_or(rest.len());
-        let word = &rest[..end];
-        if keyword && !KEYWORDS.contains(&word) {
-            break;
-        }
-        if KEYWORDS.contains(&word) && rest[end..].starts_with(' ') {
-            keyword = true;
-        } else if !MODIFIERS.contains(&word) {
-            return None;
-        }
-        rest = behind_restriction(&rest[end..]);
-    }
-    // Go's methods name their receiver first.
-    if let Some(receiver) = rest.strip_prefix('(') {
-        rest = receiver
-            .split_once(')')
-            .map_or("", |(_, behind)| behind.trim_start());
-    }
-    let name_end = rest
-        .find(|c: char| !c.is_alphanumeric() && c != '_')
-        .unwrap_or(rest.len());
-    let name = &rest[..name_end];
-    (!name.is_empty()).then_some(Introduces::Definition { name })
-}
-
-/// What follows a modifier: `pub(crate) fn` goes on at `fn`, `extern "C" fn` too.
-fn behind_restriction(rest: &str) -> &str {
-    let rest = match rest
-        .strip_prefix('(')
-        .and_then(|inside| inside.split_once(')'))
-    {
-        Some(("crate" | "super" | "self", behind)) => behind,
-        Some((inside, behind)) if inside.starts_with("in ") => behind,
-        Some(_) | None => rest,
-    };
-    let rest = rest.trim_start();
-    match rest
-        .strip_prefix('"')
-        .and_then(|inside| inside.split_once('"'))
-    {
-        Some((_, behind)) => behind.trim_start(),
-        None => rest,
-    }
-}
-
 /// First and last line of the passage that a hit belongs to, of those lines that are known and
 /// follow one another without a gap; at most [`LONGEST`].
 pub(super) fn enclosing(path: &str, lines: &Lines, hit: u32) -> (u32, u32) {
@@ -213,7 +130,7 @@ pub(super) fn enclosing(path: &str, lines: &Lines, hit: u32) -> (u32, u32) {
     let head = (known.0.max(hit.saturating_sub(REACH))..=hit)
         .rev()
         .find(|&at| {
-            let opens = introduces(path, &lines[&at]);
+            let opens = introduces(path, lines, at);
             opens.is_some_and(|opens| at == hit || reaches(&opens, &lines[&at], &lines[&hit]))
         });
     let loose = (
@@ -268,9 +185,9 @@ fn indent(line: &str) -> usize {
 }
 
 fn last_line(path: &str, lines: &Lines, head: u32, known: u32) -> u32 {
-    match introduces(path, &lines[&head]) {
+    match introduces(path, lines, head) {
         Some(Introduces::Heading { level: outer, .. }) => {
-            let goes_on = |at: &u32| match introduces(path, &lines[at]) {
+            let goes_on = |at: &u32| match introduces(path, lines, *at) {
                 Some(Introduces::Heading { level, .. }) => level > outer,
                 Some(Introduces::Definition { .. }) | None => true,
             };

@@ -18,6 +18,9 @@ use crate::{
     model::ToolStatus,
 };
 
+/// That there may be commits that were not looked at.
+pub(super) const STOPPED_HISTORY: &str = "the search of the history was stopped at its deadline";
+
 /// Most attempts that are told.
 const MOST_TOLD: usize = 8;
 
@@ -52,7 +55,13 @@ pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
     let asked = &case.conversation.asked;
     let blocker = blocker(case, &about);
     let attempt = |asked| attempt(asked, &case.question.terms);
-    let mut attempted: Vec<String> = asked.iter().map(attempt).take(MOST_TOLD).collect();
+    let mut attempted: Vec<String> = Vec::new();
+    // Two calls may differ in what is not told of them.
+    for told in asked.iter().map(attempt) {
+        if attempted.len() < MOST_TOLD && !attempted.contains(&told) {
+            attempted.push(told);
+        }
+    }
     if attempted.is_empty() {
         attempted.push("looking at the conversation alone".to_owned());
     }
@@ -86,6 +95,10 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
     if let (Some(failed), Interest::History(_)) = (failed_history(case), case.question.interest) {
         return failed;
     }
+    let of_history = matches!(case.question.interest, Interest::History(_));
+    if of_history && case.evidence.history.is_stopped {
+        return STOPPED_HISTORY.to_owned();
+    }
     match (asked.is_empty(), case.means) {
         (true, Means::None) => "there are no tools to search the files with".to_owned(),
         (true, Means::NoTurn) => "no turn was left to search the files".to_owned(),
@@ -96,7 +109,22 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
         (false, _) if is_told_of(case.evidence) => {
             "a search found something, but nothing that could be quoted".to_owned()
         }
-        (false, _) => format!("no file that was searched has {about}"),
+        (false, _) if case.evidence.limits.had_nothing() => {
+            let none = "there is no file here that could be searched".to_owned();
+            with_limits(none, case.evidence)
+        }
+        (false, _) => with_limits(
+            format!("no file that was searched has {about}"),
+            case.evidence,
+        ),
+    }
+}
+
+/// A text with what was not looked at.
+fn with_limits(text: String, evidence: &Evidence) -> String {
+    match evidence.limits.told() {
+        Some(told) => format!("{text} ({told})"),
+        None => text,
     }
 }
 
@@ -105,6 +133,8 @@ pub(super) fn failed_history(case: &Case<'_>) -> Option<String> {
     let mut asked = case.conversation.asked.iter();
     let failed = asked.find(|asked| asked.call.name == HISTORY_SEARCH && !asked.worked())?;
     let why = failed.result.map_or("", |result| &result.content);
+    // What to do about it is behind that, and for a model to read.
+    let why = why.split_once(": ").map_or(why, |(why, _)| why);
     Some(format!("the history could not be searched, {}", said(why)))
 }
 
@@ -151,7 +181,8 @@ fn attempt(asked: &Asked<'_>, terms: &[Term]) -> String {
     let came = match asked.result {
         None => "no result".to_owned(),
         Some(result) => match result.status {
-            ToolStatus::Ok => "nothing".to_owned(),
+            ToolStatus::Ok if says_nothing(&result.content) => "nothing".to_owned(),
+            ToolStatus::Ok => "nothing about it".to_owned(),
             ToolStatus::Denied => "denied".to_owned(),
             ToolStatus::Refused => format!("refused, {}", said(&result.content)),
             ToolStatus::Failed => format!("failed, {}", said(&result.content)),
@@ -159,6 +190,12 @@ fn attempt(asked: &Asked<'_>, terms: &[Term]) -> String {
         },
     };
     format!("{}{what}: {came}", inert(&asked.call.name))
+}
+
+/// Whether a result tells that there is nothing, and not what there is besides.
+fn says_nothing(content: &str) -> bool {
+    let last = content.trim_end().lines().last().unwrap_or_default();
+    last.is_empty() || last.starts_with("nothing ") || last.starts_with("no ")
 }
 
 /// What was looked for, in the words of the question: searches are given stems of them.

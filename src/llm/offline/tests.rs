@@ -12,6 +12,7 @@ use crate::model::{
 };
 
 mod interests;
+mod limits;
 mod misread;
 mod named;
 mod talk;

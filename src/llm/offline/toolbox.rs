@@ -5,15 +5,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{conversation::Asked, interest::Change};
+use super::{conversation::Asked, evidence::is_early};
 use crate::model::{
     ToolSpec,
     tool::{ToolApproval, ToolEffect, ToolNeed},
 };
 
+mod past;
 mod schema;
 mod uses;
 
+pub(super) use past::Past;
 use schema::{allows, bounded, property};
 pub(super) use uses::{Naming, is_for};
 
@@ -30,9 +32,6 @@ const NOTE_READ: &str = "note_read";
 pub(super) const HISTORY_SEARCH: &str = "history_search";
 const REPO_MAP: &str = "repo_map";
 const SPECIAL: &[&str] = &[CODE_SEARCH, THREAD_SEARCH, NOTE_SEARCH, HISTORY_SEARCH];
-
-/// More commits than most searches have.
-const ALL_COMMITS: u64 = 50;
 
 /// Tokens of a map that is shown to somebody.
 const MAP_TOKENS: u64 = 1_500;
@@ -83,18 +82,6 @@ pub(super) enum Aim {
     /// Commits about something; empty for the latest.
     History(String),
     List,
-}
-
-/// Which commits.
-#[derive(Debug)]
-pub(super) enum Past<'a> {
-    /// Whose message has all these words.
-    Saying(Vec<&'a str>),
-    /// That changed a file.
-    Path(&'a str),
-    /// That added or removed a text.
-    Text(&'a str),
-    Any,
 }
 
 /// What can be called, less what was shut to us before.
@@ -236,29 +223,6 @@ impl<'a> Toolbox<'a> {
         self.planned(tool, arguments, Aim::Read(path.to_owned()))
     }
 
-    /// The commits that say so, or that changed that; the latest ones for nothing in particular.
-    pub(super) fn history(&self, wanted: &Past<'_>, change: Change) -> Option<Planned> {
-        let tool = self.history?;
-        let (argument, text) = match wanted {
-            Past::Saying(words) => ("query", words.join(" ")),
-            Past::Path(path) => ("path", (*path).to_owned()),
-            Past::Text(text) => ("text", (*text).to_owned()),
-            Past::Any => {
-                return self.planned(tool, Map::new(), Aim::History(String::new()));
-            }
-        };
-        property(tool, argument)?;
-        let mut arguments = Map::from_iter([(argument.to_owned(), json!(text))]);
-        // The newest come first, so that the first one is the last of all.
-        if let (Change::First, Some(property)) = (change, property(tool, "max_results")) {
-            arguments.insert(
-                "max_results".to_owned(),
-                json!(bounded(property, ALL_COMMITS)),
-            );
-        }
-        self.planned(tool, arguments, Aim::History(text))
-    }
-
     /// A map of the project, with more of what is in focus.
     pub(super) fn map(&self, focus: &str) -> Option<Planned> {
         let tool = self.map?;
@@ -325,7 +289,20 @@ impl<'a> Toolbox<'a> {
         self.planned(self.lister?, Map::new(), Aim::List)
     }
 
-    /// The call, unless the tool wants more or it was made before.
+    /// Whether what came too early for an index was asked a second time.
+    pub(super) fn asked_once_more(&self) -> bool {
+        let is_early = |asked: &&Asked<'_>| asked.result.is_some_and(|one| is_early(&one.content));
+        let mut early = self.asked.iter().filter(is_early);
+        early.any(|asked| {
+            let is_it = |other: &&Asked<'_>| {
+                other.call.name == asked.call.name && other.call.arguments == asked.call.arguments
+            };
+            self.asked.iter().filter(is_it).count() > 1
+        })
+    }
+
+    /// The call, unless the tool wants more or it was made before; one that came too early for the index of its tool
+    /// is made once more.
     fn planned(&self, tool: &ToolSpec, arguments: Map<String, Value>, aim: Aim) -> Option<Planned> {
         let required = tool.schema.get("required").and_then(Value::as_array);
         let lacking = required.into_iter().flatten().filter_map(Value::as_str);
@@ -336,11 +313,16 @@ impl<'a> Toolbox<'a> {
             return None;
         }
         let arguments = Value::Object(arguments);
-        let again = self.asked.iter().any(|asked| {
+        let mut before = self.asked.iter().filter(|asked| {
             asked.call.name == tool.name
                 && asked.call.parsed().is_ok_and(|before| before == arguments)
         });
-        (!again).then(|| Planned {
+        let is_open = match (before.next(), before.next()) {
+            (None, _) => true,
+            (Some(first), None) => first.result.is_some_and(|result| is_early(&result.content)),
+            (Some(_), Some(_)) => false,
+        };
+        is_open.then(|| Planned {
             name: tool.name.clone(),
             arguments,
             aim,

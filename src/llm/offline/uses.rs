@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{
     evidence::Evidence,
-    source::{FileKind, Introduces, introduces},
+    source::{FileKind, Introduces, Lines, behind, introduces},
 };
+use crate::words::{Tongue, announces};
 
 /// So many files that use a name are not few.
 const FEW: usize = 3;
@@ -13,7 +14,7 @@ const FEW: usize = 3;
 /// Lines that have a name.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Uses<'a> {
-    /// Those that use it: calls first, then other code, tests, and what only imports it; of each, by path
+    /// Those that use it: calls first, then other code, tests, and what only imports or announces it; of each, by path
     /// and line.
     pub(super) used: Vec<Spot<'a>>,
     /// Those that only speak of it: comments, texts in quotes and documents.
@@ -51,7 +52,7 @@ impl<'a> Uses<'a> {
             let having = lines.iter().filter(|(_, text)| has_word(text, name));
             found.extend(having.map(|(line, text)| {
                 let spot = Spot { path, line: *line };
-                (role(path, text, name), spot)
+                (role((path, lines, *line), text, name), spot)
             }));
         }
         found.sort_unstable();
@@ -101,10 +102,10 @@ impl<'a> Uses<'a> {
     }
 }
 
-fn role(path: &str, text: &str, name: &str) -> Role {
+fn role((path, lines, at): (&str, &Lines, u32), text: &str, name: &str) -> Role {
     let bare = text.trim_start();
     let begins = |words: &[&str]| words.iter().any(|word| bare.starts_with(word));
-    match (introduces(path, text), FileKind::of(path)) {
+    match (introduces(path, lines, at), FileKind::of(path)) {
         (Some(Introduces::Definition { name: defined }), _) if defined == name => Role::Definition,
         (_, FileKind::Docs) => Role::Mention,
         _ if begins(&["//", "/*", "*", "# ", "--", ";;", "<!--"]) => Role::Mention,
@@ -114,12 +115,39 @@ fn role(path: &str, text: &str, name: &str) -> Role {
         {
             Role::Import
         }
-        _ if is_quoted(text, name) => Role::Mention,
+        (_, FileKind::Code)
+            if Tongue::of(path) == Tongue::C && announces(text, name, behind(lines, at)) =>
+        {
+            Role::Import
+        }
+        _ if is_quoted(text, name) || is_prose(bare) => Role::Mention,
         (_, FileKind::Test) => Role::Test,
         _ if text.contains(&format!("{name}(")) => Role::Call,
         (_, FileKind::Code | FileKind::Vendored | FileKind::Lock) => Role::Code,
     }
 }
+
+/// Whether a line reads as one of a long comment, of which neither the beginning nor the end need be known: words
+/// and nothing else, and the first is none that begins a statement.
+fn is_prose(bare: &str) -> bool {
+    let words: Vec<&str> = bare.split_whitespace().collect();
+    let is_word = |word: &&str| {
+        let word = word.trim_end_matches(['.', ',', ';', ':', '?', '!']);
+        let word = word.trim_matches(['`', '\'', '"', '*']);
+        let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '\'');
+        !word.is_empty() && word.chars().all(is_letter)
+    };
+    let first = words.first().copied().unwrap_or_default();
+    words.len() >= SENTENCE && words.iter().all(is_word) && !STATEMENTS.contains(&first)
+}
+
+/// So many words are a sentence, or most of one.
+const SENTENCE: usize = 5;
+/// What begins a statement that may have nothing but words.
+const STATEMENTS: [&str; 20] = [
+    "assert", "async", "await", "case", "class", "const", "def", "elif", "else", "export", "for",
+    "if", "let", "raise", "return", "static", "throw", "when", "while", "yield",
+];
 
 /// Whether a name stands in a line only within quotes.
 fn is_quoted(text: &str, name: &str) -> bool {
@@ -162,6 +190,8 @@ mod tests {
                         (10, "    let other = no_back_off(3) + back_offs;"),
                         (11, "    let by = back_off;"),
                         (12, r#"    say("back_off(3) waits");"#),
+                        (15, "    Waits for as long as `back_off` says."),
+                        (16, "    return back_off if not is_late else never"),
                     ]),
                 ),
                 ("docs/a.md".to_owned(), file(&[(4, "`back_off` waits.")])),
@@ -179,10 +209,16 @@ mod tests {
                 spot("a.rs", 9),
                 spot("retry.rs", 7),
                 spot("a.rs", 11),
+                spot("a.rs", 16),
                 spot("tests/a.rs", 5),
                 spot("a.rs", 1),
             ],
-            mentioned: vec![spot("a.rs", 2), spot("a.rs", 12), spot("docs/a.md", 4)],
+            mentioned: vec![
+                spot("a.rs", 2),
+                spot("a.rs", 12),
+                spot("a.rs", 15),
+                spot("docs/a.md", 4),
+            ],
             defined: vec![spot("retry.rs", 3)],
             unshown: 0,
             is_stopped: false,

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        lexicon::{deed_in, is_left_of_deed},
+        lexicon::{deed_in, is_left_of_deed, is_prose},
         protocol::{Percent, Stand, inert, shortened},
         rank::Passage,
         term::{Term, TermKind, TermSet},
@@ -22,10 +22,13 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     );
     let subject = subject(case);
     let about = names(subject.of(terms));
+    // No file of a project is where a poem begins.
+    let is_prose = is_prose(&case.question.plain.to_lowercase());
     let begins = quoted
         .first()
         .is_some_and(|best| begins_at(case, subject, best));
     let (body, unfound) = match (begins, about.is_empty()) {
+        _ if is_prose => (only, TermSet::default()),
         (false, true) => (only, TermSet::default()),
         (false, false) => (
             format!("{only} It would begin with {about}, of which I found nothing that fits."),

@@ -16,8 +16,10 @@ use super::{
 pub(super) fn of(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
     let terms = &case.question.terms;
     let says = |best: &&Passage| best.terms.of(terms).any(Term::is_saying);
-    let misread = all_misread(case, quoted);
-    let unread = unread(terms, case.evidence).or_else(|| left_out(terms, case.evidence));
+    let misread = all_misread(case, quoted).or_else(|| missed_for_another(case, quoted));
+    let unread = unread(terms, case.evidence)
+        .or_else(|| left_out(terms, case.evidence))
+        .or_else(|| no_such_file(case));
     match &case.evidence.judged {
         _ if unread.is_some() => unread,
         _ if quoted.first().is_some_and(says) => None,
@@ -25,19 +27,33 @@ pub(super) fn of(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
         Some(judged) => of_judged(judged, terms, case.evidence),
         None => of_quotes(terms, case.ranking.found, quoted),
     }
+    .or_else(|| not_looked_at(case, quoted))
 }
 
-/// The lines of files that were asked for, if none of them is known.
-fn unread(terms: &[Term], evidence: &Evidence) -> Option<String> {
-    let named = || terms.iter().filter_map(|term| Some((term, term.lines()?)));
-    let is_known = |(term, (first, _)): (&Term, (u32, u32))| {
-        let mut files = evidence.files.iter();
-        files.any(|(path, lines)| term.is_path_of(path) && lines.contains_key(&first))
+/// What may be better than these, where the search did not look everywhere. The very name that was asked for, and
+/// a file that was, is what was asked for.
+fn not_looked_at(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
+    let terms = &case.question.terms;
+    let is_it = |best: &&Passage| {
+        let names_file = terms.iter().any(|term| term.is_path_of(&best.path));
+        best.exact || names_file || best.terms.of(terms).any(Term::is_saying)
     };
-    let lines: Vec<String> = named()
+    let is_found = quoted.first().is_some_and(is_it);
+    case.evidence.limits.lacking().filter(|_| !is_found)
+}
+
+/// The lines of files that were asked for and are not known.
+fn unread(terms: &[Term], evidence: &Evidence) -> Option<String> {
+    let named = terms.iter().filter_map(|term| Some((term, term.lines()?)));
+    let is_known = |(term, (first, _)): &(&Term, (u32, u32))| {
+        let mut files = evidence.files.iter();
+        files.any(|(path, lines)| term.is_path_of(path) && lines.contains_key(first))
+    };
+    let lines: Vec<String> = named
+        .filter(|one| !is_known(one))
         .map(|(term, (first, _))| format!("line {first} of {}", names([term].into_iter())))
         .collect();
-    (!lines.is_empty() && !named().any(is_known)).then(|| lines.join(", "))
+    (!lines.is_empty()).then(|| lines.join(", "))
 }
 
 /// The lines that were asked for beyond the most that are shown, if the file goes on as far as those.
@@ -69,6 +85,30 @@ fn all_misread(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
     let is_all = !had.is_empty() && had.minus(far).is_empty();
     let nowhere = unfound(terms, case.ranking.found.minus(far)).filter(|_| is_all);
     nowhere.map(|words| format!("{words} found nowhere"))
+}
+
+/// The files that were named by their folders and are nowhere, neither as files nor in a text.
+fn no_such_file(case: &Case<'_>) -> Option<String> {
+    let terms = &case.question.terms;
+    let missing = TermSet::needed(terms).minus(case.ranking.found);
+    let files: Vec<&Term> = missing
+        .of(terms)
+        .filter(|term| term.kind == TermKind::Path && term.shown.contains('/'))
+        .collect();
+    (!files.is_empty()).then(|| format!("there is no file {}", names(files.into_iter())))
+}
+
+/// What a search misses in the best place and what has quite another word there instead: however much of the rest
+/// it has, it is about something else.
+fn missed_for_another(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
+    let (best, judged) = (quoted.first()?, case.evidence.judged.as_ref()?);
+    let terms = &case.question.terms;
+    let far = misread::far(case, best).and(TermSet::needed(terms));
+    let missed: Vec<&Term> = far
+        .of(terms)
+        .filter(|term| judged.lacking.contains(&term.shown))
+        .collect();
+    (!missed.is_empty()).then(|| format!("{} found nowhere", names(missed.into_iter())))
 }
 
 /// As a search judged it that knows how common each word is and what else it is called.

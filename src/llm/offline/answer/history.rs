@@ -7,11 +7,13 @@ use super::{
         lexicon::holds,
         protocol::{Percent, Stand, inert, shortened},
         rank::Passage,
-        term::TermSet,
+        term::{Term, TermSet},
         words::{Line, stem, words},
     },
     Case, Said, names, places,
 };
+
+mod listed;
 
 /// Most commits that are listed.
 const MOST_LISTED: usize = 8;
@@ -41,15 +43,23 @@ const DEEDS: &[(&str, &str)] = &[
     ("rewritten rewrote", "rewrite rework refactor"),
 ];
 
+/// What was done, as it was asked for and as messages say it.
+type Deed = (String, &'static str);
+
 /// What of a question a commit answers.
 struct Answering<'a> {
     commit: &'a Commit,
     has: TermSet,
+    /// What of it its message has.
+    said: TermSet,
     /// Whether it says that it was done what was asked for, if that is certain.
     says: bool,
 }
 
 pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> Said {
+    if case.question.bounds.lists() {
+        return listed::compose(case);
+    }
     let history = &case.evidence.history;
     let terms = &case.question.terms;
     let deed = asked_deed(&case.question.plain);
@@ -61,7 +71,10 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
     };
     let mut missing: Vec<String> = Vec::new();
     let mut body = String::new();
-    if let Some(Answering { commit, has, says }) = &answering {
+    if let Some(Answering {
+        commit, has, says, ..
+    }) = &answering
+    {
         if let (Some((word, _)), false) = (&deed, says) {
             body = format!("No commit that I found says “{word}”. ");
             missing.push(format!("a commit that says “{word}”"));
@@ -115,8 +128,14 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
     (body, stand, Percent(50))
 }
 
+/// Whether a message says that it was done.
+fn says(message: &Line, (word, said): &Deed) -> bool {
+    let mut said = said.split(' ').chain([&**word]);
+    said.any(|word| message.has(&stem(word)))
+}
+
 /// The first word of a question that asks for something certain to be done, and how that is said.
-fn asked_deed(question: &str) -> Option<(String, &'static str)> {
+fn asked_deed(question: &str) -> Option<Deed> {
     let lower = question.to_lowercase();
     words(&lower).find_map(|word| {
         let deed = DEEDS.iter().find(|(asked, _)| holds(asked, word))?;
@@ -124,42 +143,74 @@ fn asked_deed(question: &str) -> Option<(String, &'static str)> {
     })
 }
 
-/// Of the commits that say what was done, or else of all, those that have most of what was asked for;
-/// of these the first or the latest.
-fn answering<'a>(
-    case: &'a Case<'_>,
-    change: Change,
-    deed: &Option<(String, &'static str)>,
-) -> Option<Answering<'a>> {
+/// Of the commits that say what was done, or else of all, those whose message says most of what was asked
+/// for, rare words before common ones; of these the first or the latest.
+fn answering<'a>(case: &'a Case<'_>, change: Change, deed: &Option<Deed>) -> Option<Answering<'a>> {
     let terms = &case.question.terms;
     let history = &case.evidence.history;
-    let sought = history.sought.to_lowercase();
-    let known = terms.iter().enumerate();
-    // All of them have what they were looked up by, if only in what they changed.
-    let by_search = known
-        .filter(|(_, term)| sought.contains(&term.literal().to_lowercase()))
-        .fold(TermSet::default(), |set, (at, _)| set.with(at));
+    let by_search = sought(case);
     let weighed = history.commits.iter().map(|commit| {
         let message = Line::new(&commit.message.join(" "));
-        let files = Line::new(&commit.files);
-        let has = TermSet::of_line(terms, &message).or(TermSet::of_line(terms, &files));
-        let says = deed.as_ref().is_none_or(|(word, said)| {
-            let mut said = said.split(' ').chain([&**word]);
-            said.any(|word| message.has(&stem(word)))
-        });
+        let has = had_in(terms, commit);
+        let says = deed.as_ref().is_none_or(|deed| says(&message, deed));
         Answering {
             commit,
             has: has.or(by_search),
+            said: TermSet::of_line(terms, &message),
             says,
         }
     });
+    let weighed: Vec<Answering<'_>> = weighed.collect();
     let needed = TermSet::needed(terms);
-    let worth = |one: &Answering<'_>| (one.says, one.has.and(needed).len());
-    match change {
+    // What they changed, all of them have, whatever they say.
+    let decides = needed.minus(by_words(terms, &history.changed));
+    // How many do not say it: what all say tells none from another.
+    let rare = |at: usize| {
+        let term = TermSet::default().with(at);
+        weighed
+            .iter()
+            .filter(|one| one.said.and(term).is_empty())
+            .count()
+    };
+    let weights: Vec<usize> = (0..terms.len()).map(|at| 1 + rare(at)).collect();
+    let weight = |said: TermSet| {
+        let had = weights.iter().enumerate();
+        let had = had.filter(|(at, _)| !said.and(TermSet::default().with(*at)).is_empty());
+        had.map(|(_, weight)| weight).sum::<usize>()
+    };
+    let worth = |one: &Answering<'_>| {
+        let said = weight(one.said.and(decides));
+        (one.says, said, one.has.and(needed).len())
+    };
+    let weighed_once: Vec<_> = weighed.iter().map(worth).collect();
+    let all = weighed.into_iter().zip(weighed_once);
+    let best = match change {
         // The newest come first, and of equals the last is taken.
-        Change::First => weighed.max_by_key(worth),
-        Change::Latest => weighed.rev().max_by_key(worth),
-    }
+        Change::First => all.max_by_key(|(_, worth)| *worth),
+        Change::Latest => all.rev().max_by_key(|(_, worth)| *worth),
+    };
+    best.map(|(one, _)| one)
+}
+
+/// What of a question a commit has, in its message or its files.
+fn had_in(terms: &[Term], commit: &Commit) -> TermSet {
+    let message = Line::new(&commit.message.join(" "));
+    let files = Line::new(&commit.files);
+    TermSet::of_line(terms, &message).or(TermSet::of_line(terms, &files))
+}
+
+/// What all commits were looked up by and have, if only in what they changed.
+fn sought(case: &Case<'_>) -> TermSet {
+    by_words(&case.question.terms, &case.evidence.history.sought)
+}
+
+/// The terms that stand in what was looked up.
+fn by_words(terms: &[Term], sought: &str) -> TermSet {
+    let sought = sought.to_lowercase();
+    let known = terms.iter().enumerate();
+    known
+        .filter(|(_, term)| sought.contains(&term.literal().to_lowercase()))
+        .fold(TermSet::default(), |set, (at, _)| set.with(at))
 }
 
 fn others(history: &History, answering: Option<&Commit>) -> Vec<String> {

@@ -71,7 +71,7 @@ fn is_another(evidence: &Evidence, passage: &Passage, word: &str, stem: &str) ->
     !word.starts_with(stem)
         && those_with(evidence, passage, stem)
             .iter()
-            .all(|known| words::apart(&word, known, slips).is_none())
+            .all(|known| words::apart(&word, &known.to_lowercase(), slips).is_none())
 }
 
 /// The shortest word with this stem in a passage or its path.
@@ -92,7 +92,12 @@ fn those_with(evidence: &Evidence, passage: &Passage, stem: &str) -> Vec<String>
             Run::Word(word) => Some(word),
             Run::Version(_) => None,
         })
-        .flat_map(words::parts)
-        .filter(|word| words::stem(word) == stem)
+        // Of a name the parts, and all of it: searches know it by both.
+        .flat_map(|word| {
+            let parts = words::parts(word);
+            let name = (parts.len() > 1 && parts.concat() == stem).then(|| word.to_owned());
+            let of_stem = parts.into_iter().filter(|part| words::stem(part) == stem);
+            name.into_iter().chain(of_stem).collect::<Vec<_>>()
+        })
         .collect()
 }

@@ -81,7 +81,7 @@ fn front_page(case: &Case<'_>) -> Option<Passage> {
     let mut headings = 0;
     let last = known
         .take_while(|at| {
-            headings += u32::from(introduces(path, &lines[at]).is_some());
+            headings += u32::from(introduces(path, lines, *at).is_some());
             headings <= 1
         })
         .filter(|at| !lines[at].trim().is_empty())

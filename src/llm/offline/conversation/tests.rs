@@ -250,6 +250,16 @@ fn what_goes_on_about_it_is_no_ground_for_what_follows() {
             Some(first),
         ),
         (
+            "in German, of that",
+            vec![first, "Und wo ist das getestet?", "who calls it?"],
+            Some(first),
+        ),
+        (
+            "its tests",
+            vec![first, "what about the tests?", "who calls it?"],
+            Some(first),
+        ),
+        (
             "in French and Spanish",
             vec![
                 first,

@@ -1,6 +1,7 @@
 //! Commits, as a search of the history tells them: `commit hash date author`, the message set in by
 //! four, `changed: files` set in by two. Pure.
 
+use super::super::toolbox::HISTORY_SEARCH;
 use crate::model::ToolCall;
 
 /// Shortest hash that is taken for one.
@@ -13,9 +14,19 @@ pub(in super::super) struct History {
     pub(in super::super) commits: Vec<Commit>,
     /// Whether there are older ones that were not shown.
     pub(in super::super) is_cut: bool,
+    /// How many there are in all, if that was told.
+    pub(in super::super) total: Option<u64>,
+    /// Whether it was asked for any, and told of those or that there are none.
+    pub(in super::super) is_told: bool,
+    /// Whether a search ended at its deadline before it found any.
+    pub(in super::super) is_stopped: bool,
+    /// Whether the clone is a shallow one, which has only the newest commits.
+    pub(in super::super) is_shallow: bool,
     /// What was asked for that all of them have: words of their messages, a text or a path that they
     /// changed.
     pub(in super::super) sought: String,
+    /// Of that, what they changed.
+    pub(in super::super) changed: String,
 }
 
 /// A change that somebody made.
@@ -38,6 +49,10 @@ impl History {
         if !self.commits.is_empty() {
             return;
         }
+        self.is_told |= call.name == HISTORY_SEARCH;
+        let last = content.lines().last().unwrap_or_default();
+        self.is_stopped |= call.name == HISTORY_SEARCH && last.contains("stopped at the deadline");
+        self.is_shallow |= call.name == HISTORY_SEARCH && last.contains("the clone is shallow");
         let mut taken: Vec<Commit> = Vec::new();
         for line in content.lines() {
             if let Some(commit) = commit(line) {
@@ -53,20 +68,32 @@ impl History {
         if taken.is_empty() {
             return;
         }
-        self.is_cut = content
-            .lines()
-            .last()
-            .is_some_and(|note| note.contains("there are more") || note.contains("older commits"));
+        self.is_cut = last.contains("there are more") || last.contains("older commits");
+        self.total = total(last);
         self.commits = taken;
-        self.sought = sought(call);
+        self.sought = sought(call, &["query", "text", "path"]);
+        self.changed = sought(call, &["text", "path"]);
     }
 }
 
-fn sought(call: &ToolCall) -> String {
+fn sought(call: &ToolCall, names: &[&str]) -> String {
     let arguments = call.parsed().unwrap_or_default();
-    let texts =
-        ["query", "text", "path"].map(|name| arguments.get(name).and_then(|one| one.as_str()));
-    texts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    let text = |name: &&str| arguments.get(*name)?.as_str().map(str::to_owned);
+    names.iter().filter_map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// `all 4 commits`, `the newest 3 commits of 4; there are more`.
+fn total(note: &str) -> Option<u64> {
+    // Not those that were never fetched.
+    if note.contains("older commits") {
+        return None;
+    }
+    let first = note.split("; ").next()?;
+    let number = match first.strip_prefix("all ") {
+        Some(all) => all,
+        None => first.strip_prefix("the newest ")?.split_once(" of ")?.1,
+    };
+    number.split(' ').next()?.parse().ok()
 }
 
 fn commit(line: &str) -> Option<Commit> {

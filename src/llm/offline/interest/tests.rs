@@ -14,6 +14,11 @@ fn questions_tell_where_they_are_to_be_looked_up() {
         ("wo wird back_off aufgerufen?", Uses),
         ("what is back_off used for?", Places),
         ("what are methods called that end it?", Places),
+        ("how are users of the API authenticated?", Places),
+        ("how many callers of parse_config are there?", Uses),
+        ("is the user who added an item told?", Places),
+        ("do you know who added it?", first),
+        ("Welche Commits haben den Cache geändert?", latest),
         ("where is Decision defined?", Places),
         ("what does Overview do?", Places),
         ("where are release notes generated?", Places),
@@ -58,6 +63,47 @@ fn questions_tell_where_they_are_to_be_looked_up() {
         ("why was the retry removed?", latest),
         ("show me the last commits", latest),
         ("what has been changed recently?", latest),
+        ("show me the last 3 commits", latest),
+        ("what changed last week?", latest),
+        ("what did we change yesterday?", latest),
+        ("what commits were made in November 2026?", latest),
+        ("what happened on 2026-11-21?", latest),
+        ("what changed since 2026-11-20", latest),
+        ("how many commits are there?", latest),
+        ("was ist gestern passiert?", latest),
+        ("qu'est-ce qui a changé hier ?", latest),
+        ("¿qué cambió la semana pasada?", latest),
+        ("what was decided last week?", Settled),
+        ("what changed since version 1.5?", Places),
+        ("how are entries of the last 7 days removed?", Places),
+        ("what happens to a session at midnight?", Places),
+        ("les 3 derniers commits", latest),
+        ("los últimos 4 commits", latest),
+        (
+            "what is the number of commits shown by history search?",
+            Places,
+        ),
+        ("how many commits per day are allowed?", Places),
+        ("how many commits does a revwalk return?", Places),
+        ("how many commits do we have?", latest),
+        ("how many commits touch the cache?", latest),
+        ("how many commits did ann make?", latest),
+        ("what happens if a certificate expired yesterday?", Places),
+        (
+            "was passiert mit zertifikaten, die gestern abgelaufen sind?",
+            Places,
+        ),
+        ("what happens to timestamps after 2038?", Places),
+        ("what is done for tasks of today?", Places),
+        ("what is done in 2038 with dates?", Places),
+        ("what happens with caches of the last month?", Places),
+        ("what happens to files that were changed yesterday?", Places),
+        ("what was it that changed yesterday?", latest),
+        ("list the files that changed yesterday", latest),
+        ("what was done yesterday?", latest),
+        ("what did you do today?", latest),
+        ("was wurde gestern gemacht?", latest),
+        ("qu'avons-nous fait hier ?", latest),
         ("git blame of src/main.rs", latest),
         ("which commit introduced max_turns", first),
         ("wann wurde der cache eingeführt?", first),
@@ -79,6 +125,11 @@ fn questions_tell_where_they_are_to_be_looked_up() {
 
 #[test]
 fn words_that_say_only_that_are_no_subject() {
+    assert!(
+        ["derniers", "últimos", "letzten"]
+            .into_iter()
+            .all(is_change)
+    );
     assert!(is_change("added") && is_change("commits") && !is_change("cache"));
     assert!(is_whole("project") && !is_whole("cache"));
     assert!(is_settled("agreed") && !is_settled("notes"));

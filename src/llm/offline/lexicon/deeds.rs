@@ -216,7 +216,7 @@ pub(in super::super) fn deed_in(lower: &str) -> Option<&str> {
     let (order, polite) = without_politeness(lower);
     let words: Vec<&str> = order.split_whitespace().collect();
     let first = bare(words.first()?);
-    if !polite && order.trim_end().ends_with('?') {
+    if (!polite && order.trim_end().ends_with('?')) || asks_for_a_tour(&words) {
         return None;
     }
     let has_object = |tongue: &Tongue| words.get(1).is_some_and(|word| begins_object(tongue, word));
@@ -246,6 +246,12 @@ pub(in super::super) fn deed_in(lower: &str) -> Option<&str> {
         && OTHERS.iter().any(|tongue| holds(tongue.last, last))
         && !words.iter().any(|word| holds(ASKING, bare(word)));
     ends.then_some(last)
+}
+
+/// "Run me through how it ends" asks for no deed.
+fn asks_for_a_tour(words: &[&str]) -> bool {
+    let word = |at: usize| words.get(at).map_or("", |word| bare(word));
+    holds("me us", word(1)) && word(2) == "through"
 }
 
 /// Whether an English verb at the beginning is done to what follows: to a number of things, to many
@@ -335,6 +341,8 @@ mod tests {
             ("write tests for the parser", Some("write")),
             ("delete cookies middleware", None),
             ("test coverage", None),
+            ("run me through how it ends", None),
+            ("run the tests", Some("run")),
             ("lösche die datei news", Some("lösche")),
             ("lösche news", Some("lösche")),
             ("schreibe einen test für den scheduler", Some("schreibe")),

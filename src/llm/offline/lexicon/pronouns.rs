@@ -32,8 +32,7 @@ const ENGLISH: Pronouns = Pronouns {
 const GERMAN: Pronouns = Pronouns {
     phrases: "\
         es | ihn | ihm | er | sie | davon | dafür | darin | darauf | dessen | deren | ruft das auf | benutzt das | \
-        verwendet das | nutzt das | importiert das | wird das getestet | wird das definiert | wird das \
-        aufgerufen | wird das benutzt | wird das verwendet | ist das definiert",
+        verwendet das | nutzt das | importiert das",
     idioms: "gibt es | es gibt | geht es | es geht | ist es möglich | handelt es sich",
     articles: "der die den dem ein eine einen einem einer",
 };
@@ -44,6 +43,18 @@ const FRENCH: Pronouns = Pronouns {
     idioms: "est ce que | est ce qui | est ce qu | il y a | y a t il | il faut | faut il | s il te | s il vous",
     articles: "le la les l un une des",
 };
+
+/// Where "das" is no article, before what is done: "ist das getestet".
+const GERMAN_VERBS: &str = "ist sind wird werden wurde wurden war waren";
+const GERMAN_OBJECTS: &str = "das die dies diese";
+/// What participles begin with that have no "ge".
+/// What may stand before the "ge" of a participle.
+const GERMAN_PARTS: &[&str] = &[
+    "", "ab", "an", "auf", "aus", "bei", "dar", "durch", "ein", "fest", "frei", "her", "hin",
+    "hinzu", "mit", "nach", "um", "vor", "weg", "weiter", "wieder", "zu", "zurück", "zusammen",
+];
+
+const GERMAN_PREFIXES: &[&str] = &["be", "ent", "er", "ver", "zer", "über", "unter"];
 
 /// What is an article but before a verb: "qui la teste", "qui la tient à jour".
 const FRENCH_OBJECTS: &str = "qui l | qui le | qui la | qui les";
@@ -93,13 +104,87 @@ pub(in super::super) fn says_it(text: &str, language: Language) -> bool {
     // "How does the cache drop what is in it?" says itself what is meant; "the default of it" does not.
     let is_open = |before: &str| {
         let mut words = before.split_whitespace();
-        before.ends_with(" of") || !words.any(|word| holds(of.articles, word))
+        let is_whose = [" of", " for", " about"]
+            .iter()
+            .any(|end| before.ends_with(end));
+        is_whose || !(words.any(|word| holds(of.articles, word)) || before.contains(" are there "))
     };
+    let said = without_empty_it(said, language);
     let mut phrases = of.phrases.split(" | ").map(|phrase| format!(" {phrase} "));
     phrases.any(|phrase| said.find(&phrase).is_some_and(|at| is_open(&said[..at])))
+        || is_of_aspect(&said)
+        || (language == Language::German && asks_what_is_done(&spelt, of.articles))
         || (language == Language::French && object_places(&said).any(|at| is_open(&said[..at])))
         || (language == Language::Spanish && is_without_subject(&spelt, of.articles))
 }
+
+/// Without an English "it" that stands for what comes behind: "is it documented how to deploy?"
+fn without_empty_it(said: String, language: Language) -> String {
+    if language != Language::English {
+        return said;
+    }
+    let words: Vec<&str> = said.split(' ').collect();
+    let is_empty = |at: usize| {
+        words[at] == "it"
+            && at > 0
+            && holds("is was be", words[at - 1])
+            && words
+                .get(at + 2)
+                .is_some_and(|word| holds("how that to whether why", word))
+    };
+    let kept = (0..words.len()).filter(|at| !is_empty(*at));
+    kept.map(|at| words[at]).collect::<Vec<_>>().join(" ")
+}
+
+/// "Wo ist das getestet?": the last word says what is done, and nothing else is named.
+fn asks_what_is_done(spelt: &[&str], articles: &str) -> bool {
+    let [before @ .., verb, object, done] = spelt else {
+        return false;
+    };
+    let is_begun = GERMAN_PREFIXES
+        .iter()
+        .any(|prefix| done.starts_with(prefix));
+    let is_parted = GERMAN_PARTS.iter().any(|part| {
+        done.strip_prefix(part)
+            .is_some_and(|rest| rest.starts_with("ge"))
+    });
+    let is_done = is_parted || done.ends_with("iert") || (is_begun && !done.ends_with("ungen"));
+    holds(GERMAN_VERBS, &verb.to_lowercase())
+        && holds(GERMAN_OBJECTS, object)
+        && done.starts_with(char::is_lowercase)
+        && ["t", "en"].iter().any(|end| done.ends_with(end))
+        && is_done
+        && !before
+            .iter()
+            .any(|word| holds(articles, &word.to_lowercase()))
+}
+
+/// "What about the tests?" asks for those of what was talked about.
+fn is_of_aspect(said: &str) -> bool {
+    let said = said.trim();
+    let opened = behind(AND, said);
+    let about = behind(WHAT_ABOUT, opened.unwrap_or(said));
+    let Some(rest) = about.or(opened) else {
+        return false;
+    };
+    holds(ASPECTS, behind(OF_ASPECT, rest).unwrap_or(rest))
+}
+
+/// What stands behind one of these.
+fn behind<'a>(openings: &str, said: &'a str) -> Option<&'a str> {
+    let mut openings = openings.split(" | ");
+    openings.find_map(|opening| said.strip_prefix(opening)?.strip_prefix(' '))
+}
+
+const AND: &str = "and | und | et | y | ok and | so";
+const WHAT_ABOUT: &str = "\
+    what about | how about | what of | was ist mit | wie ist es mit | wie sieht es aus mit | qu en est il de | qu en est \
+    il des | et pour | pour | qué pasa con | qué hay de";
+const OF_ASPECT: &str = "the | its | any | their | den | der | die | das | dem | les | la | le | los | las | el | ses | sus";
+/// What a thing has rather than is.
+const ASPECTS: &str = "\
+    test tests docs doc documentation benchmark benchmarks example examples doku dokumentation beispiel beispiele \
+    beispielen exemple exemples prueba pruebas documentación ejemplo ejemplos";
 
 /// Where "qui la" and the like stand before a verb.
 fn object_places(said: &str) -> impl Iterator<Item = usize> {
@@ -137,6 +222,11 @@ mod tests {
             (English, "and where is it tested?", true),
             (English, "what is the default of it?", true),
             (English, "and its tests?", true),
+            (English, "is there a test for it?", true),
+            (English, "are there spiders and who closes them?", false),
+            (English, "is it documented how to deploy?", false),
+            (English, "is it documented?", true),
+            (English, "where is it said that sessions end?", false),
             (English, "is it possible to retry?", false),
             (English, "how does the cache drop what is in it?", false),
             (English, "where is the parser?", false),
@@ -144,6 +234,21 @@ mod tests {
             (German, "und wer ruft es auf?", true),
             (German, "wo wird sie definiert?", true),
             (German, "und wo wird das getestet?", true),
+            (German, "Und wo ist das getestet?", true),
+            (German, "wo sind die definiert?", true),
+            (German, "wo wird das verwendet?", true),
+            (German, "wird das aufgerufen?", true),
+            (German, "wo ist das Gebet?", false),
+            (German, "wo ist das rot?", false),
+            (German, "und was ist mit den Tests?", true),
+            (English, "what about the tests?", true),
+            (English, "and the docs?", true),
+            (English, "what about the parser?", false),
+            (English, "the tests", false),
+            (French, "et les tests ?", true),
+            (Spanish, "¿y las pruebas?", true),
+            (German, "wo sind die einstellungen?", false),
+            (German, "was sind die berechtigungen?", false),
             (German, "wo gibt es Tests?", false),
             (German, "können Sie Tests zeigen?", false),
             (German, "und wo ist das Modul?", false),

@@ -8,10 +8,14 @@ use super::{super::words::words, holds};
 pub(in super::super) enum Recall {
     /// The question before this one.
     Question,
+    /// The first one.
+    First,
     /// All that was asked.
     Everything,
     /// The last answer once more.
     Again,
+    /// Whether the last answer is right.
+    Doubt,
     /// The last answer in other words.
     Otherwise,
 }
@@ -45,6 +49,23 @@ const RECALL: &[(Recall, &str)] = &[
          mi pregunta",
     ),
     (
+        Recall::First,
+        "what was my first question | what was the first question | what is my first question | my first question | \
+         what did i ask first | what did i ask at first | what did i first ask | what did i ask you first | repeat my \
+         first question | was war meine erste frage | was war die erste frage | was habe ich zuerst gefragt | was habe \
+         ich als erstes gefragt | quelle était ma première question | quelle était la première question | qu ai je \
+         demandé en premier | cuál fue mi primera pregunta | cuál era mi primera pregunta | qué pregunté primero",
+    ),
+    (
+        Recall::Doubt,
+        "are you sure | are you certain | are you really sure | how sure are you | how certain are you | is that right | \
+         is that correct | is that true | is this right | is this correct | is that all | can i trust that | can i trust \
+         this | bist du sicher | bist du dir sicher | sind sie sicher | wie sicher bist du | stimmt das | ist das richtig \
+         | ist das sicher | tu es sûr | tu es sûre | es tu sûr | es tu sûre | êtes vous sûr | vous êtes sûr | c est sûr | \
+         est ce correct | c est correct | c est vrai | estás seguro | estás segura | está seguro | es correcto | es \
+         verdad | es cierto",
+    ),
+    (
         Recall::Again,
         "repeat that | repeat it | repeat this | repeat your answer | repeat your last answer | repeat the \
          answer | repeat the last answer | say that again | say it again | once more | again please | please \
@@ -68,7 +89,7 @@ const RECALL: &[(Recall, &str)] = &[
 
 /// Words that may stand beside them.
 const FILLER: &str = "\
-    a again and answer before can conversation could did earlier explain far i in just me now ok please \
+    a about again and answer before can conversation could did earlier explain far i in just me now ok please \
     previously say so that the this to us was will with would you \
     bitte das du es kannst mir noch sag und vorhin zuvor antwort erkläre \
     avant ça de dis et le moi peux plaît réponse s stp te tout l heure il tu vous \
@@ -106,6 +127,15 @@ mod tests {
                 Some(Recall::Everything),
             ),
             ("what have i asked so far?", Some(Recall::Everything)),
+            ("what was my first question?", Some(Recall::First)),
+            ("und was war meine erste frage?", Some(Recall::First)),
+            ("what was the first commit?", None),
+            ("are you sure?", Some(Recall::Doubt)),
+            ("are you sure about that?", Some(Recall::Doubt)),
+            ("bist du dir sicher?", Some(Recall::Doubt)),
+            ("tu es sûr ?", Some(Recall::Doubt)),
+            ("¿estás seguro?", Some(Recall::Doubt)),
+            ("is that correct for retries?", None),
             ("repeat that", Some(Recall::Again)),
             ("could you repeat that please?", Some(Recall::Again)),
             ("noch einmal bitte", Some(Recall::Again)),

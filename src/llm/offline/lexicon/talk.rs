@@ -127,7 +127,10 @@ const OPENING: &str = "\
     zeigen | können sie mir bitte sagen | können sie mir bitte zeigen | könnten sie mir bitte sagen | könnten sie \
     mir bitte zeigen | kannst du mir sagen | könntest du mir sagen | können sie mir sagen | könnten sie mir sagen \
     | kannst du mir zeigen | könntest du mir zeigen | können sie mir zeigen | könnten sie mir zeigen | sag mir | \
-    zeig mir | weißt du | wissen sie | peux tu me dire | pourrais tu me dire | pouvez vous me dire | pourriez vous \
+    zeig mir | walk me through | walk us through | run me through | run us through | talk me through | take me through | guide me \
+    through | can you walk me through | can you run me through | can you talk me through | can you take me through | \
+    could you walk me through | could you run me through | could you talk me through | please walk me through | please \
+    run me through | führ mich durch | führe mich durch | weißt du | wissen sie | peux tu me dire | pourrais tu me dire | pouvez vous me dire | pourriez vous \
     me dire | peux tu me montrer | pouvez vous me montrer | dis moi | dites moi | montre moi | sais tu | savez \
     vous | puedes decirme | podrías decirme | puede decirme | me puedes decir | me podrías decir | puedes \
     mostrarme | dime | muéstrame | sabes";
@@ -278,6 +281,8 @@ mod tests {
             ("forget it, where are the eggs?", "where are the eggs?"),
             ("I'm looking for the parser", "the parser"),
             ("Kannst du mir sagen, wo es ist?", "wo es ist?"),
+            ("walk me through the handshake", "the handshake"),
+            ("Could you run me through how it ends?", "how it ends?"),
             ("Peux-tu me dire où c'est ?", "où c'est ?"),
             ("¿Puedes decirme dónde está?", "dónde está?"),
             ("where is it? Thanks a lot!", "where is it?"),

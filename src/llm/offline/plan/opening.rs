@@ -4,6 +4,7 @@ use super::{
     super::{
         evidence::Evidence,
         interest::{Change, Interest},
+        lexicon::holds,
         question::{Question, of_characters},
         term::{Term, TermKind, TermSet},
         toolbox::{How, Naming, Past, Planned, Toolbox},
@@ -32,7 +33,7 @@ pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
         Interest::Places if terms.is_empty() || !tools.notes_are_elsewhere() => None,
         Interest::Places => tools.search_notes(&one_line(&question.plain)),
         Interest::Notes | Interest::Settled => tools.search_notes(&one_line(&question.plain)),
-        Interest::History(change) => past(terms, tools, change),
+        Interest::History(change) => past(question, tools, change),
         Interest::Overview => tools.map(&focus(terms)),
     };
     let places = match terms.is_empty() {
@@ -46,10 +47,14 @@ pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
 pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
     let terms = &question.terms;
     match question.interest {
+        // Change logs may tell where no repository does.
+        Interest::History(_) if !evidence.history.is_told && evidence.places.is_empty() => {
+            tools.search_all(&one_line(&question.plain), How::Words)
+        }
         Interest::History(change) if evidence.history.commits.is_empty() => {
             let single = most_telling(TermSet::needed(terms), terms)
                 .filter(|term| term.kind != TermKind::Path)
-                .filter_map(|term| saying(&[term], tools, change));
+                .filter_map(|term| saying(&[term], question, tools, change));
             distinct(single).into_iter().take(2).collect()
         }
         Interest::Overview => {
@@ -117,29 +122,56 @@ fn front_pages(evidence: &Evidence) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The commits to begin with: those that changed a file that was named, or a name or text, or say the
-/// two most telling words.
-fn past(terms: &[Term], tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+/// The commits to begin with: those that changed a file or a folder that was named, or a name or text, or
+/// say the two most telling words.
+fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+    let (terms, bounds) = (&question.terms, &question.bounds);
     let needed = TermSet::needed(terms);
     let first = |kinds: &[TermKind]| needed.of(terms).find(|term| kinds.contains(&term.kind));
     if let Some(file) = first(&[TermKind::Path]) {
-        return tools.history(&Past::Path(&file.shown), change);
+        return tools.history(&Past::Path(&file.shown), change, bounds);
+    }
+    if let Some(folder) = folder_in(&question.plain) {
+        return tools.history(&Past::Path(folder), change, bounds);
     }
     if let Some(text) = first(&[TermKind::Name, TermKind::Phrase]) {
-        return tools.history(&Past::Text(&text.shown), change);
+        return tools.history(&Past::Text(&text.shown), change, bounds);
     }
     let words: Vec<&Term> = most_telling(needed, terms).take(2).collect();
     match words.is_empty() {
-        true => tools.history(&Past::Any, change),
-        false => saying(&words, tools, change),
+        true => tools.history(&Past::Any, change, bounds),
+        false => saying(&words, question, tools, change),
     }
 }
 
+/// What folders at the top are called.
+const TOPS: &str =
+    "src lib libs tests test docs doc crates packages app apps cmd pkg internal include examples";
+
+/// The folder that a question names as a path: `src/kernel`, and not "read/write".
+fn folder_in(question: &str) -> Option<&str> {
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let words = question.split_whitespace();
+    let mut bare = words.map(|word| word.trim_matches(|c: char| !part(c)).trim_end_matches('.'));
+    bare.find(|word| {
+        let mut folders = word.trim_end_matches('/').split('/');
+        let is_named = |name: &str| name.len() > 1 && name.contains(char::is_alphabetic);
+        let top = word.split('/').next().unwrap_or_default();
+        let is_one = word.ends_with('/') || word.matches('/').count() > 1 || holds(TOPS, top);
+        word.contains('/') && is_one && word.chars().all(part) && folders.all(is_named)
+    })
+}
+
 /// The commits that say these words in any form.
-fn saying(words: &[&Term], tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+fn saying(
+    words: &[&Term],
+    question: &Question,
+    tools: &Toolbox<'_>,
+    change: Change,
+) -> Option<Planned> {
     let literals = words.iter().map(|term| term.literal()).collect();
     let shown: Vec<&str> = words.iter().map(|term| &*term.shown).collect();
-    let search = tools.history(&Past::Saying(literals), change)?;
+    let search = tools.history(&Past::Saying(literals), change, &question.bounds)?;
     Some(search.told_as(&shown.join(" ")))
 }
 

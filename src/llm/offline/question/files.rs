@@ -5,10 +5,22 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::super::term::{Term, TermKind};
+use super::super::{
+    lexicon::holds,
+    term::{Term, TermKind},
+};
 
 /// Endings of names that may have blanks and letters of any language, if they are quoted.
 const OF_NOTES: &[&str] = &["md", "markdown", "txt", "rst", "adoc", "org"];
+
+/// Endings of files in no folder and without a line: `reply.send` is no file.
+const COMMON: &str = "\
+    adoc asm awk bash bat bazel bib bzl c cc cfg cjs clj cmake cmd conf cpp cs css csv cts cxx d dart db diff ejs el \
+    elm env erb erl ex exs f90 fish fs fsx gem go gql gradle graphql groovy h hbs hcl hh hpp hrl hs htm html hxx in \
+    ini ipynb java jl js json json5 jsonl jsx kt kts less lhs lisp lock log lua m map markdown md mdx mjs mk ml mli \
+    mm mod mts nim nix nu org patch pem php pl plist pm po prisma proto ps1 pug py pyi pyx r rb rego rkt rs rst s \
+    sass sbt scala scm scss sh snap sol sql stan sty sum sv svelte svg swift tcl tex tf thrift tmpl toml ts tsv tsx \
+    txt v vb vhdl vim vue wasm wat wit x xhtml xml xsd xsl yaml yml zig zsh";
 
 /// `"a.py", line 12`, `a.py lines 12 to 20`, and `lines 12-20 of a.py`, in four languages.
 static SPELT_OUT: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {
@@ -70,7 +82,9 @@ fn file(text: &str, names: impl Fn(&str) -> bool) -> Option<Term> {
         }
         None => (text, None),
     };
-    names(path).then(|| Term::new(TermKind::Path, path).at_lines(lines))
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    let is_file = path.contains('/') || lines.is_some() || holds(COMMON, &ending.to_lowercase());
+    (is_file && names(path)).then(|| Term::new(TermKind::Path, path).at_lines(lines))
 }
 
 /// Whether this names a file: it ends with an extension that begins with a letter.

@@ -7,7 +7,7 @@ use super::{
         term::{Term, TermKind},
         words::words,
     },
-    Asked, Kind, all_terms, asked_in, beginning, kind_of, terms_of,
+    Asked, all_terms, asked_in, beginning, kind_of, terms_of,
 };
 
 /// So few words of its own a question has that goes on about "it".
@@ -60,11 +60,6 @@ pub(in super::super) fn stands_alone(text: &str) -> bool {
 /// Whether a text asks for something, and not for what was said before.
 pub(in super::super) fn asks(text: &str) -> bool {
     !kind_of(text).is_of_talk()
-}
-
-/// Whether a text is small talk.
-pub(in super::super) fn is_chat(text: &str) -> bool {
-    matches!(kind_of(text), Kind::Chat(_))
 }
 
 /// Whether there are terms, and all of them weak.

@@ -31,10 +31,15 @@ impl Kind {
 pub(super) fn kind_of(text: &str) -> Kind {
     let text = beginning(text);
     let lower = |text: &str| text.trim().to_lowercase().replace('’', "'");
-    if let Some(chat) = chat_in(&lower(text)) {
+    let whole = lower(text);
+    // "Are you sure?" has nothing but words of small talk.
+    if let Some(recall) = recall_in(&whole) {
+        return Kind::Recall(recall);
+    }
+    if let Some(chat) = chat_in(&whole) {
         return Kind::Chat(chat);
     }
-    let (whole, asked) = (lower(text), lower(asked_in(text)));
+    let asked = lower(asked_in(text));
     let recall = || recall_in(&asked).map(Kind::Recall);
     let deed = || deed_in(&whole).or(deed_in(&asked)).map(|_| Kind::Deed);
     recall().or_else(deed).unwrap_or(Kind::Lookup)

@@ -45,7 +45,11 @@ fn definitions_and_headings_are_seen() {
         ("a.rs", "pub const MAX: usize = 1;", definition("MAX")),
         ("a.rs", "extern \"C\" fn hook() {", definition("hook")),
         ("a.rs", "macro_rules! facts {", definition("facts")),
-        ("a.java", "public static void main(String[] a) {", None),
+        (
+            "a.java",
+            "public static void main(String[] a) {",
+            definition("main"),
+        ),
         ("a.rs", "let fn_name = 3;", None),
         ("a.rs", "// fn old()", None),
         ("a.rs", "pub use a::b;", None),
@@ -64,12 +68,21 @@ fn definitions_and_headings_are_seen() {
             "public static final class Key {",
             definition("Key"),
         ),
+        ("a.c", "int oid_cmp(const oid *a)\n{", definition("oid_cmp")),
+        ("a.h", "int oid_cmp(const oid *a);", None),
+        ("a.h", "class Index;", None),
+        (
+            "a.js",
+            "Reply.prototype.send = function (a) {",
+            definition("send"),
+        ),
+        ("a.rs", "impl Index {", None),
         ("a.md", "## 6. Budgets", heading(2, "6. Budgets")),
         ("a.md", "#hashtag", None),
         ("a.toml", "[profile.release]", heading(1, "profile.release")),
         ("a.toml", "lto = \"thin\"", None),
     ] {
-        assert_eq!(introduces(path, line), expected, "{line}");
+        assert_eq!(introduces(path, &numbered(line), 1), expected, "{line}");
     }
 }
 

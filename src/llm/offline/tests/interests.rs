@@ -58,14 +58,15 @@ fn answer(call: &ToolCall) -> (ToolStatus, String) {
     (ToolStatus::Ok, found)
 }
 
-fn all_tools() -> Vec<ToolSpec> {
+pub(super) fn all_tools() -> Vec<ToolSpec> {
     let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
     let with = |name: &str, properties: Value| spec(name, json!({"properties": properties}));
     let mut all = tools();
     all.extend([
         with(
             "history_search",
-            json!({"query": text, "path": text, "text": text, "max_results": number}),
+            json!({"query": text, "path": text, "text": text, "max_results": number, "since": text,
+                "until": text, "count": {"type": "boolean"}}),
         ),
         with("repo_map", json!({"focus": text, "max_tokens": number})),
         with("note_search", json!({"query": text})),
@@ -125,6 +126,46 @@ fn each_interest_asks_its_tools_first_and_tells_what_they_say() {
             vec!["history_search {}"],
             "context_sufficient",
             &["The latest commit is `1a2b3c4`"],
+        ),
+        (
+            "those of some days",
+            &["what changed last week?"],
+            vec![r#"history_search {"max_results":20,"since":"1 week ago"}"#],
+            "context_sufficient",
+            &[
+                "There are 2 commits since 1 week ago, the newest first:\n\n- `1a2b3c4` of 2026-03-01",
+                "- `9f8e7d6`",
+            ],
+        ),
+        (
+            "those of a month that changed a folder",
+            &["what happened to src/kernel in March 2026?"],
+            vec![
+                r#"history_search {"max_results":20,"path":"src/kernel","since":"2026-03-01","until":"2026-03-31"}"#,
+            ],
+            "context_sufficient",
+            &["There are 2 commits about “src”, “kernel” from 2026-03-01 to 2026-03-31"],
+        ),
+        (
+            "so many",
+            &["show me the last 2 commits"],
+            vec![r#"history_search {"max_results":2}"#],
+            "context_sufficient",
+            &["There are 2 commits, the newest first:\n\n- `1a2b3c4`"],
+        ),
+        (
+            "how many",
+            &["how many commits are there?"],
+            vec![r#"history_search {"count":true,"max_results":3}"#],
+            "context_sufficient",
+            &["There are 2 commits:\n\n- `1a2b3c4`"],
+        ),
+        (
+            "a folder",
+            &["who changed src/kernel?"],
+            vec![r#"history_search {"path":"src/kernel"}"#],
+            "context_sufficient",
+            &["The latest commit about “src”, “kernel” is `1a2b3c4`"],
         ),
         (
             "it is what was asked about before",
@@ -285,6 +326,17 @@ fn a_commit_is_said_to_be_about_no_more_than_it_has() {
             "It does not have",
         ),
         (
+            "a list without a word of it",
+            "how many commits mention the guard of retries since 2025?",
+            RETRY,
+            "partial_answer",
+            &[
+                "No commit that I found has “guard”. There are 3 commits about “retries” since 2025-01-01:\n",
+                "a commit that has “guard”",
+            ],
+            "mention",
+        ),
+        (
             "the one that has most of it",
             "who last changed retries of gateways for cards?",
             RETRY,
@@ -316,6 +368,117 @@ fn a_commit_is_said_to_be_about_no_more_than_it_has() {
 }
 
 #[test]
+fn commits_of_days_are_listed_as_far_as_they_are_known() {
+    const SHALLOW: &str = "the clone is shallow: older commits are not here";
+    for (name, question, log, signal, says) in [
+        (
+            "none",
+            "what changed yesterday?",
+            "no commit since `yesterday` until `yesterday`".to_owned(),
+            "context_sufficient",
+            "There is no commit of yesterday.\n",
+        ),
+        (
+            "more than are shown",
+            "what changed since 2020-01-01?",
+            LOG.replace("all 2 commits", "the newest 2 commits; there are more"),
+            "partial_answer",
+            "The newest 2 commits since 2020-01-01:\n",
+        ),
+        (
+            "more, that are counted",
+            "how many commits are there?",
+            LOG.replace(
+                "all 2 commits with `cache` in the message",
+                "the newest 2 commits of 573; there are more",
+            ),
+            "context_sufficient",
+            "There are 573 commits. The newest:\n",
+        ),
+        (
+            "none in a shallow clone",
+            "what changed yesterday?",
+            format!("no commit since `yesterday` until `yesterday`; {SHALLOW}"),
+            "partial_answer",
+            "There is no commit of yesterday in this clone, which is shallow: older commits are not here.\n",
+        ),
+        (
+            "some in a shallow clone",
+            "how many commits are there?",
+            LOG.replace(
+                "all 2 commits with `cache` in the message",
+                &format!("the newest 2 commits of 3; there are more; {SHALLOW}"),
+            ),
+            "partial_answer",
+            "I cannot tell how many commits there are: the clone is shallow. The newest:\n",
+        ),
+        (
+            "fewer than were asked for",
+            "show me the last 200 commits",
+            LOG.replace("all 2 commits", "the newest 2 commits; there are more"),
+            "partial_answer",
+            "The newest 2 of the 200 commits that you asked for:\n",
+        ),
+        (
+            "a word that says no more",
+            "how many commits mention kubernetes since 2020-01-01?",
+            LOG.replace("`cache` in", "`kubernet` in"),
+            "context_sufficient",
+            "There are 2 commits about “kubernetes” since 2020-01-01:\n",
+        ),
+        (
+            "none says what was asked for",
+            "who removed the cache since 2025?",
+            LOG.to_owned(),
+            "partial_answer",
+            "No commit that I found says “removed”. There are 2 commits about “cache” since 2025-01-01",
+        ),
+        (
+            "one says what was asked for",
+            "who removed the cache since 2025?",
+            LOG.replace("Add the cache", "Drop the cache"),
+            "context_sufficient",
+            "What says “removed” comes first. There are 2 commits about “cache” since 2025-01-01:\n",
+        ),
+        (
+            "nobody counts",
+            "how many commits are there?",
+            LOG.replace("all 2 commits", "the newest 2 commits; there are more"),
+            "partial_answer",
+            "I cannot tell how many commits there are. The newest:\n",
+        ),
+    ] {
+        let mut run = Run::new(all_tools());
+        run.say(Role::User, question);
+        let text = run.finish(|call| match call.name.as_str() {
+            "history_search" => (ToolStatus::Ok, log.clone()),
+            _ => answer(call),
+        });
+        assert!(text.starts_with(says), "{name}: {text}");
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
+    }
+}
+
+#[test]
+fn of_commits_those_that_say_most_lead() {
+    const BRACES: &str = "\
+        commit 3c3c3c3 2026-02-01T10:00:00+01:00 Ann\n    Limit braces in patterns\n  changed: a.rs\n\n\
+        commit 2b2b2b2 2026-01-02T10:00:00+01:00 Bo\n    Braces of patterns\n  changed: limit.rs\n\n\
+        commit 1a1a1a1 2026-01-01T10:00:00+01:00 Bo\n    A limit of brackets\n  changed: limit.rs\n\n\
+        all 3 commits with `brac limit` in the message";
+    let mut run = Run::new(all_tools());
+    run.say(Role::User, "why was the limit on braces introduced?");
+    let text = run.finish(|call| match call.name.as_str() {
+        "history_search" => (ToolStatus::Ok, BRACES.to_owned()),
+        _ => answer(call),
+    });
+    assert!(
+        text.starts_with("The first commit about “limit”, “braces” is `3c3c3c3`"),
+        "{text}"
+    );
+}
+
+#[test]
 fn where_there_is_no_repository_that_is_told() {
     const WHY: &str = "the history could not be searched, “this is no git repository”";
     for (name, question, signal, begins) in [
@@ -334,7 +497,10 @@ fn where_there_is_no_repository_that_is_told() {
     ] {
         let mut run = Run::new(all_tools());
         let no_history = |call: &ToolCall| match call.name.as_str() {
-            "history_search" => (ToolStatus::Failed, "this is no git repository".to_owned()),
+            "history_search" => (
+                ToolStatus::Failed,
+                "this is no git repository: go on".to_owned(),
+            ),
             _ => answer(call),
         };
         run.say(Role::User, question);

@@ -9,7 +9,7 @@ fn answer(call: &ToolCall) -> (ToolStatus, String) {
     let arguments = call.parsed().unwrap();
     let text = |name: &str| arguments[name].as_str().unwrap_or("");
     let found = match (call.name.as_str(), text("path"), text("query")) {
-        ("file_read", "src/retry.rs", _) if arguments["around"] == 900 => {
+        ("file_read", _, _) if arguments["around"] == 900 => {
             return (ToolStatus::Failed, "the file has 7 lines".to_owned());
         }
         ("file_read", "src/retry.rs", _) => listing("src/retry.rs", RETRY),
@@ -103,6 +103,13 @@ fn files_are_answered_from_whatever_they_are_called() {
             "src/retry.rs:900",
             "partial_answer",
             &["Missing: line 900 of “src/retry.rs”."],
+            "not found",
+        ),
+        (
+            "a line that it has and one that it has not",
+            "compare src/retry.rs:7 and src/pay.rs:900",
+            "partial_answer",
+            &["src/retry.rs:7\n", "Missing: line 900 of “src/pay.rs”."],
             "not found",
         ),
         (

@@ -1,0 +1,119 @@
+//! The answer to "show me more" and "and why is it there?" where it would be the one that was given before:
+//! what else there is, or that there is no more.
+
+use super::{
+    super::{
+        interest::Interest,
+        lexicon::holds,
+        protocol::{Percent, Stand},
+        question::{Kind, stands_alone},
+        quote::{in_sentence, place, quote},
+        rank::Passage,
+        term::Term,
+        words::words,
+    },
+    Case, Said, names, select,
+};
+
+/// Whether a question that goes on from one before would be answered by what was said already. Who puts a
+/// question a second time wants it answered as things are now.
+pub(super) fn is_told(case: &Case<'_>, said: &Said, quoted: &[&Passage]) -> bool {
+    let known = &case.conversation.answers;
+    let is_known = |passage: &&Passage| {
+        let quoted = quote(passage, case.evidence);
+        known.iter().any(|answer| answer.text.contains(&quoted))
+    };
+    // "And where is it tested?" asks for something else too, and "who wrote it?" is not told by quotes.
+    let previous = case.conversation.previous.as_deref();
+    let is_bare = previous.is_some_and(|previous| previous.contains(&*case.question.plain));
+    let is_of_places = match case.question.interest {
+        Interest::Places | Interest::Notes | Interest::Settled => is_bare,
+        Interest::Uses | Interest::History(_) | Interest::Overview => false,
+    };
+    let is_quoted_again = is_of_places && !quoted.is_empty() && quoted.iter().all(is_known);
+    case.question.kind == Kind::Lookup
+        && is_of_places_or_whole(case.question.interest)
+        && !asks_for_a_part(&case.conversation.question)
+        && !known.is_empty()
+        && !stands_alone(&case.conversation.question)
+        && (is_quoted_again || known.iter().any(|answer| answer.text == said.0.trim()))
+}
+
+/// Uses and commits are answered again: in their place quotes of files would be none.
+const fn is_of_places_or_whole(interest: Interest) -> bool {
+    !matches!(interest, Interest::Uses | Interest::History(_))
+}
+
+/// Whether something certain is asked of what was talked about, of which the same place may tell.
+fn asks_for_a_part(question: &str) -> bool {
+    let lower = question.to_lowercase();
+    words(&lower).any(|word| holds(PARTS, word))
+}
+
+const PARTS: &str = "\
+    where when who whose which how wo wann wer wie welche welcher où quand qui comment quel quelle dónde cuándo quién \
+    cómo cuál";
+
+/// The best of the other files.
+pub(super) fn further(case: &Case<'_>, quotable: &[Passage]) -> Said {
+    let others: Vec<Passage> = quotable
+        .iter()
+        .filter(|passage| !was_quoted(case, passage))
+        .cloned()
+        .collect();
+    let quoted = select(&others, &case.question.terms, case.question.is_of_changes);
+    let Some(best) = quoted.first() else {
+        return no_more(case);
+    };
+    let blocks: Vec<String> = quoted
+        .iter()
+        .map(|passage| quote(passage, case.evidence))
+        .collect();
+    let body = format!(
+        "What answers it best, I quoted before. What else has its words begins in {}.\n\n{}",
+        in_sentence(&place(best)),
+        blocks.join("\n\n")
+    );
+    let stand = Stand::Partial {
+        missing:
+            "a better answer than the one before: these are the next places that have its words"
+                .to_owned(),
+        caveat: None,
+    };
+    (body, stand, Percent(40))
+}
+
+fn no_more(case: &Case<'_>) -> Said {
+    let about = match names(case.question.terms.iter().filter(is_subject)) {
+        none if none.is_empty() => String::new(),
+        about => format!(" about {about}"),
+    };
+    let body = format!(
+        "I found no more{about} than what I quoted before, and I only quote. A name, a file or another word \
+         of what you mean finds other places."
+    );
+    let stand = Stand::Partial {
+        missing: "more than was quoted before".to_owned(),
+        caveat: None,
+    };
+    (body, stand, Percent(50))
+}
+
+fn is_subject(term: &&Term) -> bool {
+    term.weight() > 1
+}
+
+/// Whether an earlier answer quotes this file: its place on a line, and a fence under it.
+fn was_quoted(case: &Case<'_>, passage: &Passage) -> bool {
+    let place = place(passage);
+    let path = place.rsplit_once(':').map_or(&*place, |(path, _)| path);
+    let is_place = |line: &str| {
+        let behind = line.trim_matches('`').strip_prefix(path);
+        behind.is_some_and(|behind| behind.starts_with(':'))
+    };
+    case.conversation.answers.iter().any(|answer| {
+        let lines = answer.text.lines();
+        let mut pairs = lines.clone().zip(lines.skip(1));
+        pairs.any(|(line, next)| is_place(line) && next.starts_with("```"))
+    })
+}

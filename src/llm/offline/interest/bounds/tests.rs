@@ -1,0 +1,312 @@
+//! Which days and how many commits questions ask for.
+
+use super::*;
+
+#[test]
+fn days_and_numbers_are_taken_from_questions() {
+    for (question, since, until, most, rest) in [
+        (
+            "what changed last week?",
+            "1 week ago",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "what did we change yesterday?",
+            "yesterday",
+            "yesterday",
+            0,
+            "what did we change",
+        ),
+        (
+            "what changed since yesterday?",
+            "yesterday",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "what commits were made in November 2026?",
+            "2026-11-01",
+            "2026-11-30",
+            0,
+            "what commits were made",
+        ),
+        (
+            "what happened on 2026-11-21?",
+            "2026-11-21",
+            "2026-11-21",
+            0,
+            "what happened",
+        ),
+        (
+            "what changed since 2026-11-20",
+            "2026-11-20",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "changes between 2024-02-01 and 2024-02-03 in src/a",
+            "2024-02-01",
+            "2024-02-03",
+            0,
+            "changes in src/a",
+        ),
+        (
+            "what changed until 2024-02",
+            "",
+            "2024-02-29",
+            0,
+            "what changed",
+        ),
+        (
+            "what was fixed on March 3rd, 2025?",
+            "2025-03-03",
+            "2025-03-03",
+            0,
+            "what was fixed",
+        ),
+        (
+            "what was fixed on 3 March 2025?",
+            "2025-03-03",
+            "2025-03-03",
+            0,
+            "what was fixed",
+        ),
+        (
+            "what was added in 2024?",
+            "2024-01-01",
+            "2024-12-31",
+            0,
+            "what was added",
+        ),
+        (
+            "what changed in the last 3 days",
+            "3 days ago",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed 2 days ago?",
+            "2 days ago",
+            "2 days ago",
+            0,
+            "what changed",
+        ),
+        (
+            "was hat sich letzte Woche geändert?",
+            "1 week ago",
+            "",
+            0,
+            "was hat sich geändert?",
+        ),
+        (
+            "was wurde vor zwei Tagen geändert?",
+            "2 days ago",
+            "2 days ago",
+            0,
+            "was wurde geändert?",
+        ),
+        (
+            "qu'est-ce qui a changé la semaine dernière ?",
+            "1 week ago",
+            "",
+            0,
+            "qu'est-ce qui a changé ?",
+        ),
+        (
+            "¿qué cambió ayer?",
+            "yesterday",
+            "yesterday",
+            0,
+            "¿qué cambió",
+        ),
+        (
+            "¿qué cambió el 3 de marzo de 2025?",
+            "2025-03-03",
+            "2025-03-03",
+            0,
+            "¿qué cambió",
+        ),
+        (
+            "show me the last 3 commits",
+            "",
+            "",
+            3,
+            "show me the last commits",
+        ),
+        (
+            "the five most recent commits",
+            "",
+            "",
+            5,
+            "the most recent commits",
+        ),
+        (
+            "was wurde vorgestern geändert?",
+            "2 days ago",
+            "2 days ago",
+            0,
+            "was wurde geändert?",
+        ),
+        (
+            "what changed before 2026?",
+            "",
+            "2025-12-31",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed after 2025?",
+            "2026-01-01",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed before yesterday?",
+            "",
+            "2 days ago",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed after 2024-02-29?",
+            "2024-03-01",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed before March 2024?",
+            "",
+            "2024-02-29",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed after yesterday?",
+            "today",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "was wurde vor 2026 geändert?",
+            "",
+            "2025-12-31",
+            0,
+            "was wurde geändert?",
+        ),
+        (
+            "was wurde nach 2025 geändert?",
+            "2026-01-01",
+            "",
+            0,
+            "was wurde geändert?",
+        ),
+        (
+            "was wurde vor dem 2026-03-01 geändert?",
+            "",
+            "2026-02-28",
+            0,
+            "was wurde geändert?",
+        ),
+        (
+            "qu'est-ce qui a changé avant 2026 ?",
+            "",
+            "2025-12-31",
+            0,
+            "qu'est-ce qui a changé ?",
+        ),
+        (
+            "¿qué cambió antes de 2026?",
+            "",
+            "2025-12-31",
+            0,
+            "¿qué cambió",
+        ),
+        (
+            "¿qué cambió después de 2025?",
+            "2026-01-01",
+            "",
+            0,
+            "¿qué cambió",
+        ),
+        (
+            "what changed since 2025?",
+            "2025-01-01",
+            "",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed between november 20 and november 22 2026?",
+            "2026-11-20",
+            "2026-11-22",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed between december 20 and january 5 2026?",
+            "2025-12-20",
+            "2026-01-05",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed between 2026-11-22 and 2026-11-20?",
+            "2026-11-20",
+            "2026-11-22",
+            0,
+            "what changed",
+        ),
+        ("les 3 derniers commits", "", "", 3, "les derniers commits"),
+        (
+            "what listens on port 2024?",
+            "",
+            "",
+            0,
+            "what listens on port 2024?",
+        ),
+        (
+            "why may 3 retries fail?",
+            "",
+            "",
+            0,
+            "why may 3 retries fail?",
+        ),
+        (
+            "which commits fixed rule 42?",
+            "",
+            "",
+            0,
+            "which commits fixed rule 42?",
+        ),
+        ("2026-13-40", "", "", 0, "2026-13-40"),
+        ("", "", "", 0, ""),
+    ] {
+        let (bounds, left) = Bounds::taken_from(question);
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let expected = Bounds {
+            since: some(since),
+            until: some(until),
+            most: (most > 0).then_some(most),
+            is_counted: false,
+        };
+        assert_eq!((bounds, &*left), (expected, rest), "{question}");
+    }
+    let (bounds, _) = Bounds::taken_from("how many commits were made in May 2026?");
+    assert_eq!(
+        (bounds.is_counted, bounds.told()),
+        (true, " from 2026-05-01 to 2026-05-31".to_owned())
+    );
+    let (bounds, left) = Bounds::taken_from("How many commits are there since yesterday?");
+    assert_eq!(
+        (bounds.is_counted, bounds.told(), &*left),
+        (true, " since yesterday".to_owned(), "commits are there")
+    );
+}

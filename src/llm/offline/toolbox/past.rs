@@ -1,0 +1,75 @@
+//! Searches of the history. Pure.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::interest::{Bounds, Change},
+    Aim, Planned, Toolbox,
+    schema::{bounded, property},
+};
+use crate::model::ToolSpec;
+
+/// More commits than most searches have.
+const ALL_COMMITS: u64 = 50;
+/// So many of some days are shown.
+const OF_DAYS: u64 = 20;
+/// So many are shown of those that are counted.
+const OF_COUNTED: u64 = 3;
+
+/// Which commits.
+#[derive(Debug)]
+pub(in super::super) enum Past<'a> {
+    /// Whose message has all these words.
+    Saying(Vec<&'a str>),
+    /// That changed a file or a folder.
+    Path(&'a str),
+    /// That added or removed a text.
+    Text(&'a str),
+    Any,
+}
+
+impl Toolbox<'_> {
+    /// The commits that say so, or that changed that; the latest ones for nothing in particular. None for
+    /// days that the tool does not know.
+    pub(in super::super) fn history(
+        &self,
+        wanted: &Past<'_>,
+        change: Change,
+        bounds: &Bounds,
+    ) -> Option<Planned> {
+        let tool = self.history?;
+        let mut arguments = Map::new();
+        let (argument, text) = match wanted {
+            Past::Saying(words) => ("query", words.join(" ")),
+            Past::Path(path) => ("path", (*path).to_owned()),
+            Past::Text(text) => ("text", (*text).to_owned()),
+            Past::Any => ("", String::new()),
+        };
+        let argument = (!argument.is_empty()).then_some((argument, &text));
+        let since = bounds.since.as_ref().map(|day| ("since", day));
+        let until = bounds.until.as_ref().map(|day| ("until", day));
+        for (name, value) in argument.into_iter().chain(since).chain(until) {
+            property(tool, name)?;
+            arguments.insert(name.to_owned(), json!(value));
+        }
+        if bounds.is_counted && property(tool, "count").is_some() {
+            arguments.insert("count".to_owned(), Value::Bool(bounds.is_counted));
+        }
+        arguments.extend(number(tool, change, bounds));
+        self.planned(tool, arguments, Aim::History(text))
+    }
+}
+
+/// How many to show, if that is another number than usual.
+fn number(tool: &ToolSpec, change: Change, bounds: &Bounds) -> Option<(String, Value)> {
+    let counted = bounds.is_counted.then_some(OF_COUNTED);
+    let of_days = bounds.has_days().then_some(OF_DAYS);
+    // The newest come first, so that the first one is the last of all.
+    let of_first = match change {
+        Change::First => Some(ALL_COMMITS),
+        Change::Latest => None,
+    };
+    let number = bounds.most.or(counted).or(of_days).or(of_first)?;
+    let property = property(tool, "max_results")?;
+    Some(("max_results".to_owned(), json!(bounded(property, number))))
+}
