@@ -207,7 +207,7 @@ fn by_month(words: &[String]) -> Option<Period> {
         let second = by_month(&to[1..])?.first;
         let (of, second) = second.split_once('-')?;
         let is_before = digits(second.split('-').next()?)? < month;
-        digits(of).map(|year| year - u32::from(is_before))
+        digits(of).map(|year| year.saturating_sub(u32::from(is_before)))
     };
     let (third_at, third) = third?;
     let (day, month) = match (month_of(first), month_of(second)) {
@@ -328,10 +328,14 @@ fn day_of(word: &str) -> Option<u32> {
     digits(word.trim_end_matches(|c: char| c.is_ascii_lowercase()))
 }
 
+/// A number as days and commits have them: small enough to be counted on from.
 fn digits(text: &str) -> Option<u32> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| is_plain)
+    let number = text.parse().ok();
+    number.filter(|number| is_plain && *number <= LARGEST)
 }
+
+const LARGEST: u32 = 1_000_000;
 
 /// Years that can be those of a commit.
 const YEARS: std::ops::RangeInclusive<u32> = 1970..=2099;

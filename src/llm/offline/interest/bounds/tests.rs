@@ -310,3 +310,22 @@ fn days_and_numbers_are_taken_from_questions() {
         (true, " since yesterday".to_owned(), "commits are there")
     );
 }
+
+#[test]
+fn numbers_of_any_size_are_read() {
+    for question in [
+        "what changed before 4294967295 days ago?",
+        "what changed before 4294967295 weeks ago?",
+        "what changed after 99999999999 days ago?",
+        "the last 4294967295 commits",
+        "between december 20 and january 5 0000",
+        "what changed before 0000-01-01?",
+        "what changed before 9999-12-31?",
+    ] {
+        let (bounds, _) = Bounds::taken_from(question);
+        assert!(
+            bounds.most.is_none_or(|most| most <= 1_000_000),
+            "{question}"
+        );
+    }
+}
