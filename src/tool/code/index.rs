@@ -9,6 +9,7 @@
 //! | `segment` | words to passages |
 //! | `state` | the files, and which passages are theirs |
 //! | `refresh`, `project` | reading what changed; who does that, when |
+//! | `misspelt` | which words are spelt nearly as one that is in no file |
 //! | `score` | which passages have most of the question |
 //! | `own` | what it adds to define the very name, and to be a test |
 //! | `weigh` | how close together they have it, and which of their lines do |
@@ -16,6 +17,7 @@
 
 mod deal;
 mod kind;
+mod misspelt;
 mod own;
 mod pieces;
 mod project;

@@ -66,6 +66,11 @@ impl Place {
         self.start == self.root && self.globs.is_empty()
     }
 
+    /// Whether a single file is meant.
+    pub(super) fn is_file(&self) -> bool {
+        self.start.is_file()
+    }
+
     /// Whether a file below the start is meant.
     pub(in crate::tool) fn covers(&self, file: &Path) -> bool {
         !self.globs.matched(file, false).is_ignore()

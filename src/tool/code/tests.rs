@@ -416,6 +416,11 @@ fn caps_hold_and_what_they_cut_is_counted() {
     );
     assert_eq!(found(&text), ["f00", "f01", "f02"]);
     assert!(text.ends_with("…193 more matches in 20 files; narrow the query; 20 files searched"));
+    let alone = tree.search(json!({"query": "hit", "path": "f00"}));
+    assert!(
+        alone.ends_with("…3 more matches in 1 file; narrow the query; 1 file searched in `f00`"),
+        "{alone}"
+    );
     let one = tree.search(json!({"query": "hit", "max_results": 1}));
     assert!(
         one.starts_with("f00:1: hit and some more\n\n…199 more matches in 20 files"),

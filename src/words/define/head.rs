@@ -1,9 +1,11 @@
 //! Heads of functions that are told by a type before them and a block behind: C, C++, C#, Java. Pure.
 
-use super::{WIDEST, is_control};
+use std::borrow::Cow;
+
+use super::{Tongue, WIDEST, brackets::closing, is_control, is_part};
 
 /// Most lines that a head may have.
-const LONGEST: usize = 24;
+pub(super) const LONGEST: usize = 24;
 
 /// What the line does with the name before its first bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,7 @@ enum Does {
 /// Where the name stands of the function that this line begins. `behind` are the lines after it, as far as they are
 /// known.
 pub(super) fn function<'a>(
+    tongue: Tongue,
     line: &'a str,
     behind: impl Iterator<Item = &'a str>,
 ) -> Option<(usize, usize)> {
@@ -25,17 +28,45 @@ pub(super) fn function<'a>(
     if line.ends_with(';') {
         return None;
     }
+    if let Some((name, open)) = by_macro(line) {
+        return (does(line, open, behind)? == Does::Begins).then_some(name);
+    }
     let Head {
         name,
         open,
         has_type,
-    } = named(line)?;
+    } = named(tongue, line)?;
     let mut behind = behind.peekable();
     // Where no more is known, what has no end goes on.
     if has_type && behind.peek().is_none() && line.ends_with(')') {
         return Some(name);
     }
     (does(line, open, behind)? == Does::Begins).then_some(name)
+}
+
+/// What a macro at the margin defines that has a block behind it, and where its bracket is: a test is called as the
+/// last thing in its brackets (`TEST_F(Journal, Reads)`), and else it is the first (`PHP_FUNCTION(strlen)`).
+fn by_macro(line: &str) -> Option<((usize, usize), usize)> {
+    let open = line.find('(')?;
+    let word = line[..open].trim_end();
+    if !word.chars().all(is_part) || !is_attribute(word) || word.starts_with("__") {
+        return None;
+    }
+    let end = open + closing(&line[open..])?;
+    // What goes on in the same line has a name of its own.
+    if !matches!(line[end + 1..].trim(), "" | "{") {
+        return None;
+    }
+    let arguments = &line[open + 1..end];
+    let from = match word.starts_with("TEST") {
+        true => arguments.rfind(',').map_or(0, |at| at + 1),
+        false => 0,
+    };
+    let name = arguments[from..].split(',').next()?;
+    let start = open + 1 + from + name.len() - name.trim_start().len();
+    let name = name.trim();
+    let is_name = name.chars().all(is_part) && name.starts_with(|c: char| !c.is_numeric());
+    is_name.then_some(((start, start + name.len()), open))
 }
 
 /// Whether the line says that there is a function of this name elsewhere: `int parse(char *text);`
@@ -68,39 +99,64 @@ struct Head {
     has_type: bool,
 }
 
-fn named(line: &str) -> Option<Head> {
-    let open = line.find('(')?;
-    let before = line[..open].trim_end();
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let is_head = |c: char| {
-        is_part(c)
-            || matches!(
-                c,
-                ' ' | '\t' | '*' | '&' | '<' | '>' | ':' | ',' | '~' | '[' | ']'
-            )
-    };
-    if before.is_empty() || !before.chars().all(is_head) {
+fn named(tongue: Tongue, line: &str) -> Option<Head> {
+    let is_head = |c: char| is_part(c) || " \t*&<>:,~[]".contains(c);
+    let first = line.trim_start().split(|c| !is_part(c)).next()?;
+    let (from, open) = bracket(line, 0)?;
+    let before = line[from..open].trim_end();
+    if is_control(first) || before.is_empty() || !before.chars().all(is_head) {
         return None;
     }
     let start = before.rfind(|c: char| !is_part(c)).map_or(0, |at| at + 1);
     let name = &before[start..];
-    let mut words = before
-        .split(|c: char| !is_part(c))
-        .filter(|word| !word.is_empty());
-    let first = words.next()?;
-    let has_type = words.next().is_some();
+    let words = before.split(|c| !is_part(c));
+    let has_type = from > 0 || words.filter(|word| !word.is_empty()).count() > 1;
+    let has_small = name.contains(char::is_lowercase);
     // Macros are spelt in capitals.
-    let at_margin = start == 0 && before.contains(char::is_lowercase);
+    let at_margin = before[..start].chars().all(|c| matches!(c, '*' | '&')) && has_small;
+    // A constructor is called as its type; what else stands alone within a block is called.
+    let builds = tongue == Tongue::C
+        && line.ends_with('{')
+        && name.starts_with(char::is_uppercase)
+        && has_small;
     let names_a_place = before.replace("::", "").contains(':');
     let is_name = !names_a_place
         && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && !is_control(name);
     let head = Head {
-        name: (start, before.len()),
+        name: (from + start, from + before.len()),
         open,
         has_type,
     };
-    (is_name && !is_control(first) && (has_type || at_margin)).then_some(head)
+    (is_name && (has_type || at_margin || builds)).then_some(head)
+}
+
+/// The bracket behind the name of a function, and where the words before that begin: behind what an attribute or a
+/// macro says of it, which has brackets as well.
+fn bracket(line: &str, from: usize) -> Option<(usize, usize)> {
+    let open = from + line[from..].find('(')?;
+    let before = line[from..open].trim_end();
+    let word = before.rsplit(|c| !is_part(c)).next()?;
+    if !is_attribute(word) {
+        return Some((from, open));
+    }
+    let end = open + closing(&line[open..])? + 1;
+    let rest = line[end..].trim_start();
+    let goes_on = rest.starts_with(|c: char| is_part(c) || c == '*') && rest.contains('(');
+    match goes_on {
+        true => bracket(line, end),
+        false => Some((from, open)),
+    }
+}
+
+/// Whether a word only tells a compiler more of what is defined, as what is spelt in capitals does.
+pub(super) fn is_attribute(word: &str) -> bool {
+    matches!(
+        word,
+        "__attribute__" | "__declspec" | "alignas" | "_Alignas"
+    ) || (word.len() > 2
+        && word.contains(char::is_alphabetic)
+        && !word.contains(char::is_lowercase))
 }
 
 /// What stands behind the bracket that closes the one at `open`: a block, or an end.
@@ -126,8 +182,11 @@ fn does<'a>(line: &'a str, open: usize, behind: impl Iterator<Item = &'a str>) -
             rest = &text[end + 1..];
         }
         let rest = rest.split("//").next().unwrap_or_default();
-        let rest = rest.split("/*").next().unwrap_or_default().trim();
-        if rest.starts_with('{') || (rest.ends_with('{') && says_more(&rest[..rest.len() - 1])) {
+        let rest = rest.split("/*").next().unwrap_or_default();
+        let rest = without_attributes(rest);
+        let rest = rest.trim();
+        let opens = rest.split_once('{');
+        if opens.is_some_and(|(before, _)| says_more(before)) {
             return Some(Does::Begins);
         }
         if rest.ends_with(';') {
@@ -147,8 +206,26 @@ fn does<'a>(line: &'a str, open: usize, behind: impl Iterator<Item = &'a str>) -
     (!closed).then_some(Does::Announces)
 }
 
+/// Without what attributes and macros say: `__attribute__((cold))`, `REQUIRES(lock)`.
+fn without_attributes(text: &str) -> Cow<'_, str> {
+    let words = text.split(|c| !is_part(c));
+    let mut attributes = words.filter(|word| is_attribute(word));
+    let Some(attribute) = attributes.next() else {
+        return Cow::Borrowed(text);
+    };
+    let Some((before, behind)) = text.split_once(attribute) else {
+        return Cow::Borrowed(text);
+    };
+    let rest = behind.trim_start();
+    let rest = match rest.starts_with('(') {
+        true => closing(rest).map_or("", |end| &rest[end + 1..]),
+        false => rest,
+    };
+    Cow::Owned(format!("{before} {}", without_attributes(rest)))
+}
+
 /// Whether a text has nothing but what may stand between arguments and a block.
-fn says_more(text: &str) -> bool {
+pub(super) fn says_more(text: &str) -> bool {
     let is_known = |word: &str| {
         matches!(
             word,
@@ -157,7 +234,7 @@ fn says_more(text: &str) -> bool {
     };
     let mut words = text.split_whitespace();
     match words.next() {
-        None | Some("->" | "throws" | "where") => true,
+        None | Some("->" | "throws" | "where" | "async" | "async*" | "sync*") => true,
         Some(word) => is_known(word) && words.all(is_known),
     }
 }
@@ -180,6 +257,7 @@ mod tests {
             ),
             ("DBImpl::DBImpl(const Options& o)\n    : o_(o) {", "DBImpl"),
             ("bool Empty() const\n{", "Empty"),
+            ("bool Empty() const { return n == 0; }", "Empty"),
             ("    public async Task<int> Run(int a)\n    {", "Run"),
             ("main(argc, argv)\n{", "main"),
             ("int f(int (*by)(int))\n{", "f"),
@@ -191,18 +269,39 @@ mod tests {
             ("else if (a)\n{", ""),
             ("return oid_cmp(a,\n  b)\n{", ""),
             ("int n = oid_cmp(a, b)\n{", ""),
-            ("TEST(Journal, Reads)\n{", ""),
+            ("TEST(Journal, Reads)\n{", "Reads"),
+            ("TEST_F(Journal, Reads) {", "Reads"),
+            ("PHP_FUNCTION(read_it)\n{", "read_it"),
+            ("READ_IT(journal)", ""),
+            ("READ_IT(journal)\n\nint a;", ""),
             ("PyList_New(int n)\n{", "PyList_New"),
             ("int f(int n) /* why */\n{", "f"),
             ("default: f(a)\n{", ""),
             ("void f(int a):", ""),
             ("print(a)\nb = {", ""),
+            ("static int\nwalk(int a)\n{", ""),
+            ("walk(int a)\n{", "walk"),
+            ("*walk (int a)\n{", "walk"),
+            ("const char *walk(int a)\n{", "walk"),
+            ("GIT_INLINE(int) walk(int a)\n{", "walk"),
+            ("__attribute__((cold)) static void walk(int a)\n{", "walk"),
+            ("static __attribute__((cold)) void walk(int a) {", "walk"),
+            ("void walk(int a) __attribute__((cold))\n{", "walk"),
+            ("walk(int a) __attribute__((cold, used))\n{", "walk"),
+            ("void walk(int a) REQUIRES(lock_) {", "walk"),
+            ("void walk(int a) __attribute__((cold));", ""),
+            ("    Walk(int a) {", "Walk"),
+            ("    Walk(int a)\n    {", ""),
+            ("    walk_each(&a, i, x) {", ""),
+            ("    Q_FOREACH(a, b) {", ""),
+            ("    else walk_each(&a, i, x) {", ""),
             ("int oid_cmp(const oid *a, const oid *b)", "oid_cmp"),
             ("int oid_cmp(const oid *a", ""),
         ] {
             let mut lines = text.lines();
             let line = lines.next().unwrap();
-            let found = function(line, lines).map_or("", |(start, end)| &line[start..end]);
+            let found = function(Tongue::C, line, lines);
+            let found = found.map_or("", |(start, end)| &line[start..end]);
             assert_eq!(found, name, "{text}");
         }
     }
@@ -218,6 +317,7 @@ mod tests {
             ("GIT_EXTERN(int) cmp(\n    const oid *a,", true),
             ("virtual Status cmp() const override;", true),
             ("virtual Status cmp() = 0;", true),
+            ("int cmp(const oid *a) __attribute__((pure));", true),
             ("    cmp(a, b);", false),
             ("    return cmp(a, b);", false),
             ("    defer cmp(a,", false),

@@ -6,6 +6,20 @@ use std::{
     thread,
 };
 
+/// From so many passages on, more than one thread looks at them, and how many do at most.
+const MANY: usize = 100_000;
+const MOST_THREADS: usize = 4;
+
+/// On how many threads so many passages are looked at.
+pub(super) fn threads_for(passages: usize) -> usize {
+    match passages {
+        0..MANY => 1,
+        _ => thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MOST_THREADS),
+    }
+}
+
 /// What a piece of work finds in each, in no order; on no more than so many threads, this one among them.
 pub(super) fn dealt<T: Sync, R: Send>(
     all: &[T],

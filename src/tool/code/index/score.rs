@@ -1,15 +1,14 @@
 //! Which passages may answer, by the words that they have: BM25 over weighted fields, other words
 //! for the same thing counting less, and misspelt ones read as what they are near to.
 
-use std::{collections::HashMap, thread};
-
 use super::{
-    deal::dealt,
+    deal::{dealt, threads_for},
     kind::Kind,
+    misspelt::{MISSPELT, near_terms},
     segment::{PLAIN, Segment},
     state::State,
 };
-use crate::words::{Asked, Concept, Sort, apart, letters};
+use crate::words::{Asked, Concept, Sort};
 
 /// How soon more of the same word adds nothing, and how much longer passages are worth less.
 const K1: f32 = 1.2;
@@ -20,22 +19,8 @@ const SHORTEST: f32 = 40.0;
 const FILE_SHARE: f32 = 0.35;
 /// How much a passage is worth that has few of the words, beside one that has all.
 const FLOOR: f32 = 0.35;
-/// From so many passages on, more than one thread looks at them, and how many do at most.
-const MANY: usize = 100_000;
-const MOST_THREADS: usize = 4;
-/// How near a word comes that is spelt nearly as the one asked for.
-const MISSPELT: f32 = 0.7;
 /// How near another word comes that stands for the very same.
 const SAME: f32 = 0.5;
-/// Most words that a misspelt one is read as.
-const MOST_NEAR: usize = 4;
-
-/// Endings that stems do not have.
-const ENDS: [&str; 12] = [
-    "ation", "ition", "ution", "ments", "ings", "ities", "ively", "ative", "ables", "ances", "ers",
-    "ed",
-];
-
 /// A passage that may answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Candidate {
@@ -162,97 +147,6 @@ fn weighed(state: &State, concept: &Concept, known: &Known, near: Vec<(String, f
     }
 }
 
-/// A word that is in no file as it stands.
-struct Misspelt<'a> {
-    form: &'a str,
-    letters: u32,
-    /// How many letters may be wrong.
-    most: usize,
-    /// Words that are near to it, and how far they are.
-    near: HashMap<&'a str, usize>,
-}
-
-impl<'a> Misspelt<'a> {
-    fn new(concept: &'a Concept) -> Self {
-        let form = concept.forms.first().map_or("", |(form, _)| form.as_str());
-        let most = match form.chars().count() {
-            0..=3 => 0,
-            4..=6 => 1,
-            _ => 2,
-        };
-        Self {
-            form,
-            letters: letters(form),
-            most,
-            near: HashMap::new(),
-        }
-    }
-
-    /// Most words are told apart by their lengths and letters alone.
-    fn look(&mut self, term: &'a str, set: u32) {
-        let (own, most) = (self.letters, self.most);
-        let close = (own ^ set).count_ones() as usize <= 2 * most
-            && term.len().abs_diff(self.form.len()) <= most;
-        // But for its ending and one letter it is the term.
-        let begins = (set & !own).count_ones() <= 1 && term.len() < self.form.len();
-        if most == 0 || !(close || begins) || self.near.contains_key(term) {
-            return;
-        }
-        let whole = close.then(|| apart(self.form, term, most)).flatten();
-        let far = whole.or_else(|| {
-            let of_end = || apart_but_for_its_end(self.form, term);
-            begins.then(of_end).flatten()
-        });
-        if let Some(far) = far {
-            self.near.insert(term, far);
-        }
-    }
-}
-
-/// For each concept the words of the index that are spelt nearly like it, the nearest and commonest
-/// first.
-fn near_terms(state: &State, concepts: &[&Concept]) -> Vec<Vec<(String, f32)>> {
-    let mut misspelt: Vec<Misspelt<'_>> = concepts.iter().map(|one| Misspelt::new(one)).collect();
-    if misspelt.iter().any(|one| one.most > 0) {
-        for (term, set) in state.segments().flat_map(Segment::terms) {
-            for one in &mut misspelt {
-                one.look(term, set);
-            }
-        }
-    }
-    let nearest = |one: Misspelt<'_>| {
-        let mut near: Vec<(&str, usize, usize)> = one
-            .near
-            .into_iter()
-            .map(|(term, far)| (term, far, state.live_having(term)))
-            .filter(|(.., having)| *having > 0)
-            .collect();
-        near.sort_by(|a, b| {
-            (a.1, std::cmp::Reverse(a.2), a.0).cmp(&(b.1, std::cmp::Reverse(b.2), b.0))
-        });
-        near.truncate(MOST_NEAR);
-        let near = near.into_iter().map(|(term, far, _)| {
-            let share = if far <= 1 { MISSPELT } else { MISSPELT * 0.6 };
-            (term.to_owned(), share)
-        });
-        near.collect()
-    };
-    misspelt.into_iter().map(nearest).collect()
-}
-
-/// A misspelt word keeps its ending, which the stem that was meant does not have: `condtion` is
-/// `condit` but for that.
-fn apart_but_for_its_end(form: &str, term: &str) -> Option<usize> {
-    let longer = form.len().checked_sub(term.len())?;
-    let plausible =
-        (1..=4).contains(&longer) && term.len() >= 5 && form.as_bytes()[0] == term.as_bytes()[0];
-    let (beginning, end) = form.split_at_checked(term.len())?;
-    if !plausible || !ENDS.iter().any(|known| known.ends_with(end)) {
-        return None;
-    }
-    apart(beginning, term, 1)
-}
-
 /// Shortest word that one error leaves recognisable, in characters.
 const RECOGNISABLE: usize = 5;
 
@@ -305,14 +199,8 @@ pub(super) fn candidates(
         candidates
     };
     let segments: Vec<&Segment> = state.segments().collect();
-    let threads = match state.live_passages() {
-        0..MANY => 1,
-        _ => thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(MOST_THREADS),
-    };
     // A file has all its passages in one segment, so that each can be looked at for itself.
-    let mut candidates = dealt(&segments, threads, of_segment);
+    let mut candidates = dealt(&segments, threads_for(state.live_passages()), of_segment);
     let better = |a: &Candidate, b: &Candidate| {
         let by_place = || state.place(*a).cmp(&state.place(*b));
         b.score.total_cmp(&a.score).then_with(by_place)

@@ -130,14 +130,12 @@ fn indent(line: &str) -> usize {
 }
 
 fn code(tongue: Tongue, line: &str, bare: &str, behind: &[&str]) -> Mark {
-    if is_note(bare) {
-        return Mark::Note;
-    }
     match name_defined(tongue, line, behind.iter().copied()) {
         Some(name) => Mark::Def {
             depth: indent(line),
             name,
         },
+        None if is_note(bare) => Mark::Note,
         None => Mark::Text,
     }
 }
