@@ -10,6 +10,7 @@
 //! | `list` | the files, by the walk of `code_search` |
 //! | `read` | the outlines of the files that fit best |
 //! | `folders` | the tree |
+//! | `kinds` | in which languages it is |
 //! | `render` | what is shown, within the budget |
 //!
 //! **Invariants:** the same tree and the same arguments give the same text, unless the deadline cut the
@@ -18,6 +19,7 @@
 
 mod focus;
 mod folders;
+mod kinds;
 mod list;
 mod read;
 mod render;

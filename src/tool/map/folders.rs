@@ -9,6 +9,9 @@ use crate::tool::text::counted;
 
 /// Deepest level that is shown.
 const MAX_DEPTH: usize = 6;
+/// Most files of a folder that are named, and most of the top.
+const FEW: usize = 6;
+const AT_TOP: usize = 40;
 
 /// A folder that is shown, with all that is below it and not shown on its own.
 #[derive(Debug, Default)]
@@ -71,7 +74,8 @@ fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) ->
 }
 
 fn lines(files: &[Listed], whole: &HashSet<&str>, depth: usize) -> Vec<String> {
-    const FEW: usize = 6;
+    // What a project says of itself lies at its top.
+    let most = |shown: &str| if shown.is_empty() { AT_TOP } else { FEW };
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {
         let (folder, name) = parted(file);
@@ -82,18 +86,19 @@ fn lines(files: &[Listed], whole: &HashSet<&str>, depth: usize) -> Vec<String> {
         };
         let entry = folders.entry(shown).or_default();
         entry.files += 1;
-        if shown.len() == folder.len() && entry.names.len() <= FEW {
+        if shown.len() == folder.len() && entry.names.len() <= most(shown) {
             entry.names.push(name);
         }
     }
     let line = |(path, folder): (&&str, &Folder<'_>)| {
+        let few = most(path);
         let path = if path.is_empty() {
             "./".to_owned()
         } else {
             format!("{path}/")
         };
         let count = counted(folder.files, "file", "files");
-        if folder.names.len() <= FEW && folder.names.len() as u64 == folder.files {
+        if folder.names.len() <= few && folder.names.len() as u64 == folder.files {
             format!("{path} {}", folder.names.join(", "))
         } else {
             format!("{path} {count}")

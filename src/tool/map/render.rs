@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     focus::Focus,
-    folders,
+    folders, kinds,
     list::Listing,
     read::{Outlined, Outlines, Shown},
 };
@@ -31,9 +31,10 @@ pub(super) fn render(
 ) -> String {
     let room = (tokens as usize * TOKEN).saturating_sub(NOTES);
     let head = format!(
-        "{}{}, {} with an outline\n",
+        "{}{}{}, {} with an outline\n",
         counted(listing.files.len() as u64, "file", "files"),
         place.words(),
+        kinds::told(&listing.files),
         outlines.files.len()
     );
     let share = if focus.is_empty() { 3 } else { 5 };

@@ -61,7 +61,7 @@ fn sample() -> TempDir {
 #[tokio::test]
 async fn a_small_project_is_shown_whole() {
     let want = "\
-5 files, 4 with an outline
+5 files (3 Rust, 1 Markdown, 1 other), 4 with an outline
 ./ README.md
 data/ a.csv
 src/ lib.rs, store.rs
@@ -225,7 +225,10 @@ async fn no_more_files_are_looked_at_or_read_than_the_settings_say() {
     let map = called(folder.path(), settings, json!({"max_tokens": 4_000}))
         .await
         .unwrap();
-    assert!(map.starts_with("100 files, 10 with an outline\n"), "{map}");
+    assert!(
+        map.starts_with("100 files (100 Rust), 10 with an outline\n"),
+        "{map}"
+    );
     assert!(map.contains("90 files not read for an outline"), "{map}");
     assert!(map.contains("more files than are looked at"), "{map}");
     let read = RepoMapSettings {
