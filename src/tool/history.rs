@@ -11,6 +11,7 @@
 //! concerns the project folder is shown, also where the repository is larger; a call ends with its
 //! deadline or its cancellation, and its process with it; the size of a result is bounded.
 
+mod asking;
 mod day;
 mod git;
 mod report;
@@ -70,8 +71,13 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "String")]
     text: Option<String>,
-    /// Only commits made on this day or later: `2026-11-20`, `today`, `yesterday`, or counted back as in
-    /// `3 days ago` (days, weeks, months, years).
+    /// Only commits of authors whose name or address has this, in any case.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    author: Option<String>,
+    /// Only commits made on this day or later: `2026-11-20`, `today`, `yesterday`, `friday` (the last one),
+    /// `november` (the latest one), `this year`, or counted back as in `3 days ago` (days, weeks, months,
+    /// years).
     #[serde(default)]
     #[schemars(with = "String")]
     since: Option<String>,
@@ -79,9 +85,12 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "String")]
     until: Option<String>,
-    /// Whether to say how many there are in all; not together with `text`.
+    /// Whether to say how many there are in all.
     #[serde(default)]
     count: bool,
+    /// Whether the oldest come first, instead of the newest.
+    #[serde(default)]
+    oldest_first: bool,
     /// Most commits to show.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 50))]
@@ -95,10 +104,18 @@ struct Wanted {
     /// Relative to the project.
     path: Option<String>,
     text: Option<String>,
+    author: Option<String>,
     since: Option<Bound>,
     until: Option<Bound>,
     is_counted: bool,
+    is_oldest_first: bool,
     commits: usize,
+}
+
+impl Wanted {
+    const fn has_days(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
 }
 
 /// A day that bounds a search, with the words in which it was asked for.
@@ -114,8 +131,8 @@ impl HistorySearch {
     pub fn new(root: ProjectRoot, settings: HistorySearchSettings) -> Self {
         let description = format!(
             "Finds commits in the project's git history by words of their messages, by the path that \
-             they changed, by a text that they added or removed, or by days. Each comes with its date, author, \
-             message and files, the newest first, {} at most unless max_results says otherwise. \
+             they changed, by a text that they added or removed, by their author, or by days. Each comes with \
+             its date, author, message and files, the newest first, {} at most unless max_results says otherwise. \
              Without arguments it gives the latest ones.",
             settings.max_results
         );
@@ -188,7 +205,12 @@ impl Arguments {
             )));
         }
         let text = self.text.filter(|text| !text.trim().is_empty());
-        for given in words.iter().chain(&text) {
+        let author = self.author.map(|author| {
+            let names: Vec<&str> = author.split_whitespace().collect();
+            names.join(" ")
+        });
+        let author = author.filter(|author| !author.is_empty());
+        for given in words.iter().chain(&text).chain(&author) {
             if given.contains('\0') || clipped(given, MAX_TEXT).1 {
                 return Err(ToolError::Tell(format!(
                     "{} is too long, or holds a NUL character: give at most {MAX_TEXT} characters of a line",
@@ -197,17 +219,39 @@ impl Arguments {
             }
         }
         let path = self.path.filter(|path| !path.trim().is_empty());
-        let path = path.map(|path| root.inside(&path)).transpose()?;
+        let path = path.map(|path| named(root, &path)).transpose()?;
+        let until = bound("until", self.until)?;
+        if let Some(Bound { asked, .. }) = until.as_ref().filter(|it| it.day.ends().is_none()) {
+            return Err(ToolError::Tell(format!(
+                "`until` is {}, whose last day depends on the year: write it as in `2026-02-28`",
+                quoted(asked)
+            )));
+        }
         Ok(Wanted {
             words,
             path: path.filter(|path| path != "."),
             since: bound("since", self.since)?,
-            until: bound("until", self.until)?,
-            is_counted: self.count && text.is_none(),
+            until,
+            is_counted: self.count,
+            is_oldest_first: self.oldest_first,
             text,
+            author,
             commits: commits as usize,
         })
     }
+}
+
+/// A path as git has it: a name that is shown otherwise than it is, by what is shown so.
+fn named(root: &ProjectRoot, path: &str) -> Result<String, ToolError> {
+    let inside = root.inside(path)?;
+    let shown_so = || {
+        let found = root.resolve(&inside).ok()?;
+        let found = found.strip_prefix(root.path()).ok()?;
+        found.to_str().map(str::to_owned)
+    };
+    // A link would lead to something else than its name.
+    let is_escaped = inside.contains('\\') && !root.path().join(&inside).is_symlink();
+    Ok(is_escaped.then(shown_so).flatten().unwrap_or(inside))
 }
 
 fn bound(name: &str, asked: Option<String>) -> Result<Option<Bound>, ToolError> {
@@ -217,7 +261,7 @@ fn bound(name: &str, asked: Option<String>) -> Result<Option<Bound>, ToolError> 
     match Day::read(&asked) {
         Some(day) => Ok(Some(Bound { day, asked })),
         None => Err(ToolError::Tell(format!(
-            "`{name}` is {}, which is no day: write it as in `2026-11-20`, `yesterday` or `3 days ago`",
+            "`{name}` is {}, which is no day: write it as in `2026-11-20`, `yesterday`, `friday`, `november` or `3 days ago`",
             quoted(clipped(&asked, MAX_TEXT).0)
         ))),
     }

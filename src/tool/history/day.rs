@@ -1,9 +1,11 @@
-//! Days that bound a search: `2026-11-20`, `yesterday`, `2 weeks ago`.
+//! Days that bound a search: `2026-11-20`, `yesterday`, `2 weeks ago`, `friday`, `november`.
 //!
 //! What is counted back from today stays so for git, which knows what day it is. Pure.
 
+use jiff::civil::Date;
+
 /// What git reads as years: what is before them it takes for today.
-const YEARS: std::ops::RangeInclusive<u32> = 1971..=2099;
+const YEARS: std::ops::RangeInclusive<i16> = 1971..=2099;
 /// Farthest back that is counted, by units: about as far.
 const FARTHEST: [(&str, u32); 4] = [
     ("day", 18_000),
@@ -12,9 +14,39 @@ const FARTHEST: [(&str, u32); 4] = [
     ("year", 50),
 ];
 
-/// A day, in words that git understands and that can be nothing but a day.
+/// The last of each in the past: today's name is that of a week ago.
+const WEEKDAYS: [&str; 7] = [
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+];
+/// The latest of each, perhaps the one that is, with its last day, if that is the same in all years.
+const MONTHS: [(&str, u32); 12] = [
+    ("january", 31),
+    ("february", 0),
+    ("march", 31),
+    ("april", 30),
+    ("may", 31),
+    ("june", 30),
+    ("july", 31),
+    ("august", 31),
+    ("september", 30),
+    ("october", 31),
+    ("november", 30),
+    ("december", 31),
+];
+
+/// A day or a span of them, in words that git understands and that can be nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Day(String);
+pub(super) struct Day {
+    first: String,
+    /// Not known of a month that has not always the same.
+    last: Option<String>,
+}
 
 impl Day {
     /// None for what is no day.
@@ -22,23 +54,44 @@ impl Day {
         let lower = text.to_lowercase();
         let words: Vec<&str> = lower.split_whitespace().collect();
         match words[..] {
-            ["today"] => Some(Self("0 days ago".to_owned())),
-            ["yesterday"] => Some(Self("1 days ago".to_owned())),
-            [number, unit, "ago"] => counted_back(number, unit).map(Self),
-            [date] => is_date(date).then(|| Self(date.to_owned())),
+            ["today"] => Some(Self::of("0 days ago")),
+            ["yesterday"] => Some(Self::of("1 days ago")),
+            ["this", "year"] => Some(Self {
+                first: "january 1".to_owned(),
+                last: Some("0 days ago".to_owned()),
+            }),
+            [number, unit, "ago"] => counted_back(number, unit).map(|day| Self::of(&day)),
+            [word] if WEEKDAYS.contains(&word) => Some(Self::of(&format!("last {word}"))),
+            [word] => month(word).or_else(|| is_date(word).then(|| Self::of(word))),
             _ => None,
+        }
+    }
+
+    fn of(day: &str) -> Self {
+        Self {
+            first: day.to_owned(),
+            last: Some(day.to_owned()),
         }
     }
 
     /// Its first second, for git.
     pub(super) fn begins(&self) -> String {
-        format!("{} 00:00:00", self.0)
+        format!("{} 00:00:00", self.first)
     }
 
-    /// Its last second, for git.
-    pub(super) fn ends(&self) -> String {
-        format!("{} 23:59:59", self.0)
+    /// Its last second, for git; none if only its year tells that.
+    pub(super) fn ends(&self) -> Option<String> {
+        let last = self.last.as_ref()?;
+        Some(format!("{last} 23:59:59"))
     }
+}
+
+fn month(word: &str) -> Option<Day> {
+    let (name, last) = MONTHS.iter().find(|(name, _)| *name == word)?;
+    Some(Day {
+        first: format!("{name} 1"),
+        last: (*last > 0).then(|| format!("{name} {last}")),
+    })
 }
 
 fn counted_back(number: &str, unit: &str) -> Option<String> {
@@ -51,29 +104,9 @@ fn counted_back(number: &str, unit: &str) -> Option<String> {
 }
 
 fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = parts[..] else {
-        return false;
-    };
-    let is_written = (year.len(), month.len(), day.len()) == (4, 2, 2);
-    let numbers = (digits(year), digits(month), digits(day));
-    let (Some(year), Some(month), Some(day)) = numbers else {
-        return false;
-    };
-    is_written && YEARS.contains(&year) && (1..=days_of(year, month)).contains(&day)
-}
-
-/// How many days a month has; none if there is no such month.
-const fn days_of(year: u32, month: u32) -> u32 {
-    match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
-            29
-        }
-        2 => 28,
-        _ => 0,
-    }
+    let is_written = text.len() == "2026-11-20".len() && text.matches('-').count() == 2;
+    let date = text.parse::<Date>();
+    is_written && date.is_ok_and(|date| YEARS.contains(&date.year()))
 }
 
 /// A number of digits alone: no sign.
@@ -111,12 +144,24 @@ mod tests {
             ("last week", None),
             ("tea", None),
             ("--output=x", None),
+            ("Friday", Some("last friday 00:00:00")),
+            ("November", Some("november 1 00:00:00")),
+            ("this year", Some("january 1 00:00:00")),
+            ("this week", None),
             ("", None),
         ] {
             let day = Day::read(text).map(|day| day.begins());
             assert_eq!(day.as_deref(), begins, "{text}");
         }
-        let ends = Day::read("2026-11-20").map(|day| day.ends());
-        assert_eq!(ends.as_deref(), Some("2026-11-20 23:59:59"));
+        for (text, ends) in [
+            ("2026-11-20", Some("2026-11-20 23:59:59")),
+            ("monday", Some("last monday 23:59:59")),
+            ("november", Some("november 30 23:59:59")),
+            ("february", None),
+            ("this year", Some("0 days ago 23:59:59")),
+        ] {
+            let day = Day::read(text).and_then(|day| day.ends());
+            assert_eq!(day.as_deref(), ends, "{text}");
+        }
     }
 }

@@ -21,7 +21,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{HistorySearchSettings, Wanted};
+use super::{
+    HistorySearchSettings, Wanted,
+    asking::{Since, counting, listing},
+};
 use crate::tool::{ProjectRoot, ToolError};
 
 /// Between the parts of commits, before the first and behind the last one of each: in no message, no
@@ -85,6 +88,8 @@ pub(super) struct Log {
     pub(super) cut: bool,
     /// How many there are in all, if that was asked for and told in time.
     pub(super) count: Option<u64>,
+    /// Whether a commit that is dated before the first day may have hidden those behind it.
+    pub(super) may_hide: bool,
 }
 
 /// How a process ended.
@@ -93,6 +98,13 @@ struct Ended {
     /// Nothing if it did not end by itself.
     success: Option<bool>,
     cut: bool,
+}
+
+impl Ended {
+    /// Whether it says itself that it could not do it.
+    fn failed(&self) -> bool {
+        self.success == Some(false) && !self.cut
+    }
 }
 
 impl Git {
@@ -130,8 +142,14 @@ impl Git {
         }
         let is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
         let is_top = top == self.root.path();
-        let log = self.run(top, arguments(wanted, is_top), until).await?;
-        if log.success == Some(false) && !log.cut {
+        let mut since = Since::OfEach;
+        let mut log = self.run(top, listing(wanted, is_top, since), until).await?;
+        if log.failed() && wanted.since.is_some() {
+            // A git before 2.37 knows no such option.
+            since = Since::UpToOlder;
+            log = self.run(top, listing(wanted, is_top, since), until).await?;
+        }
+        if log.failed() {
             let head = ["rev-parse", "--quiet", "--verify", "HEAD"].map(OsString::from);
             let head = self.run(top, head, until).await?;
             return Err(match head.success {
@@ -139,16 +157,24 @@ impl Git {
                 _ => refused(&log),
             });
         }
+        let text = String::from_utf8_lossy(&log.output).into_owned();
+        let stopped = log.success.is_none() && !log.cut;
+        let found = text.matches(PART).count() / PARTS;
         let count = match wanted.is_counted {
-            true => self.run(top, counting(wanted, is_top), until).await.ok(),
+            true if found <= wanted.commits && !log.cut && !stopped => Some(found as u64),
+            true => {
+                let counted = self.run(top, counting(wanted, is_top, since), until);
+                counted.await.ok().and_then(|ended| number(&ended))
+            }
             false => None,
         };
         Ok(Log {
-            count: count.and_then(|count| number(&count)),
-            text: String::from_utf8_lossy(&log.output).into_owned(),
+            count,
+            text,
             is_shallow,
-            stopped: log.success.is_none() && !log.cut,
+            stopped,
             cut: log.cut,
+            may_hide: since == Since::UpToOlder,
         })
     }
 
@@ -263,80 +289,12 @@ fn environment() -> Vec<(OsString, OsString)> {
     all
 }
 
-/// The arguments of `git log`.
-pub(super) fn arguments(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = [
-        "log",
-        "--no-color",
-        "--no-decorate",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-show-signature",
-        "--no-notes",
-        "--no-mailmap",
-        "--no-renames",
-        "--no-follow",
-        "--ignore-submodules=all",
-        "--submodule=short",
-        "--name-only",
-        "--format=%x00%h%x00%aI%x00%an%x00%B%x00",
-    ]
-    .map(OsString::from)
-    .into();
-    arguments.push(format!("--max-count={}", wanted.commits + 1).into());
-    arguments.extend(choosing(wanted));
-    arguments.extend(wanted.text.iter().map(|text| format!("-S{text}").into()));
-    // The repository is larger than the project: what is told are paths of the project, as those that are
-    // asked for.
-    if !is_top {
-        arguments.push("--relative".into());
-    }
-    arguments.extend(within(wanted, is_top));
-    arguments
-}
-
-/// The arguments of `git rev-list` that count the same commits.
-fn counting(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
-    let mut arguments = ["rev-list", "--count"].map(OsString::from).to_vec();
-    arguments.extend(choosing(wanted));
-    arguments.extend(within(wanted, is_top));
-    arguments
-}
-
-/// Which commits, by their messages and days.
-fn choosing(wanted: &Wanted) -> Vec<OsString> {
-    let how = [
-        "--encoding=UTF-8",
-        "--fixed-strings",
-        "--all-match",
-        "--regexp-ignore-case",
-    ]
-    .map(str::to_owned);
-    let words = wanted.words.iter().map(|word| format!("--grep={word}"));
-    let since = wanted.since.iter();
-    let since = since.map(|bound| format!("--since={}", bound.day.begins()));
-    let until = wanted.until.iter();
-    let until = until.map(|bound| format!("--until={}", bound.day.ends()));
-    let all = how.into_iter().chain(words).chain(since).chain(until);
-    all.map(OsString::from).collect()
-}
-
-/// From where on, and by which paths.
-fn within(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
-    let whole = (!is_top).then_some(".");
-    let path = wanted.path.as_deref().or(whole);
-    ["HEAD", "--"]
-        .into_iter()
-        .chain(path)
-        .map(OsString::from)
-        .collect()
-}
-
-/// The number that a process wrote, if it came to its end.
+/// The number that a process wrote, or how many parts, if it came to its end.
 fn number(ended: &Ended) -> Option<u64> {
     let written = String::from_utf8_lossy(&ended.output);
-    let written = written.trim().parse().ok();
-    written.filter(|_| ended.success == Some(true))
+    let parts = || written.matches(PART).count() as u64;
+    let number = written.trim().parse().unwrap_or_else(|_| parts());
+    (ended.success == Some(true)).then_some(number)
 }
 
 /// What git says itself may name folders of the host, and is not repeated.

@@ -1,6 +1,6 @@
 //! What the model reads: commits, and a last line that hides nothing.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
     HistorySearchSettings, Wanted,
@@ -65,7 +65,7 @@ fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
         let named: Vec<String> = files
             .iter()
             .take(settings.max_files)
-            .map(|file| line(file))
+            .map(|file| line(&unquoted(file)))
             .collect();
         let more = (files.len() - named.len()) as u64;
         let more = if more > 0 {
@@ -107,21 +107,73 @@ fn last_line(wanted: &Wanted, log: &Log, shown: usize, more: bool) -> String {
     if let Some(until) = &wanted.until {
         let _ = write!(of, " until {}", quoted(&until.asked));
     }
+    if let Some(author) = &wanted.author {
+        let _ = write!(of, " by {}", quoted(author));
+    }
     let count = counted(shown as u64, "commit", "commits");
     let all = log.count.map(|all| format!(" of {all}"));
     let all = all.unwrap_or_default();
+    let (first, others) = match wanted.is_oldest_first {
+        true => ("oldest", "newer"),
+        false => ("newest", "older"),
+    };
     let mut notes = vec![match (shown, more) {
-        (_, true) => format!("the newest {count}{all}{of}; there are more: narrow the search"),
+        (_, true) => format!("the {first} {count}{all}{of}; there are more: narrow the search"),
         (0, false) => format!("no commit{of}"),
-        // There may be older ones.
-        (_, false) if log.stopped => format!("the newest {count}{of}"),
+        // There may be others.
+        (_, false) if log.stopped => format!("the {first} {count}{of}"),
         (_, false) => format!("all {count}{of}"),
     }];
     if log.stopped {
-        notes.push("stopped at the deadline: older commits were not looked at".to_owned());
+        notes.push(format!(
+            "stopped at the deadline: {others} commits were not looked at"
+        ));
+    }
+    if log.may_hide {
+        notes.push(
+            "this git stops at a commit dated before the first day: older commits behind it were not looked at"
+                .to_owned(),
+        );
     }
     if log.is_shallow {
         notes.push("the clone is shallow: older commits are not here".to_owned());
     }
     notes.join("; ")
+}
+
+/// A path as it is, of one that git put in quotes because of its characters.
+fn unquoted(path: &str) -> Cow<'_, str> {
+    let inner = path
+        .strip_prefix('"')
+        .and_then(|path| path.strip_suffix('"'));
+    let Some(inner) = inner else {
+        return Cow::Borrowed(path);
+    };
+    let mut bytes = inner.bytes().peekable();
+    let mut plain: Vec<u8> = Vec::new();
+    while let Some(byte) = bytes.next() {
+        let escaped = match byte {
+            b'\\' => bytes.next(),
+            _ => None,
+        };
+        plain.push(match escaped {
+            None => byte,
+            Some(b'a') => 0x07,
+            Some(b'b') => 0x08,
+            Some(b't') => b'\t',
+            Some(b'n') => b'\n',
+            Some(b'v') => 0x0b,
+            Some(b'f') => 0x0c,
+            Some(b'r') => b'\r',
+            Some(digit @ b'0'..=b'3') => {
+                let mut octal = || bytes.next_if(|byte| (b'0'..=b'7').contains(byte));
+                let others = [octal(), octal()].into_iter().flatten();
+                others.fold(digit - b'0', |sum, digit| {
+                    sum.wrapping_mul(8).wrapping_add(digit - b'0')
+                })
+            }
+            Some(other) => other,
+        });
+    }
+    Cow::Owned(String::from_utf8_lossy(&plain).into_owned())
 }

@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
+mod chosen;
+
 fn git(folder: &Path, date: &str, arguments: &[&str]) {
     let done = Command::new("git")
         .args([
@@ -239,9 +241,9 @@ async fn commits_are_counted_if_that_is_asked_for() {
             "all 2 commits with `retry` in the message",
         ),
         (
-            "not by a text",
+            "by a text",
             json!({"text": "retry", "max_results": 1}),
-            "the newest 1 commit that added or removed `retry`; there are more: narrow the search",
+            "the newest 1 commit of 3 that added or removed `retry`; there are more: narrow the search",
         ),
     ] {
         let mut arguments = arguments;
@@ -605,9 +607,11 @@ fn what_was_found_by_the_deadline_is_shown() {
         words: Vec::new(),
         path: None,
         text: None,
+        author: None,
         since: None,
         until: None,
         is_counted: false,
+        is_oldest_first: false,
         commits: 9,
     };
     let found = report::report(&wanted, &log, HistorySearchSettings::default());

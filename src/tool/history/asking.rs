@@ -1,0 +1,119 @@
+//! What git is asked, as arguments. Pure.
+
+use std::ffi::OsString;
+
+use super::Wanted;
+
+/// How the first day is told to git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Since {
+    /// Each commit is asked for its own date: those that were brought in or written with a wrong clock may
+    /// have older ones before them.
+    OfEach,
+    /// The walk ends at the first commit that is older, in the words of git before 2.37.
+    UpToOlder,
+}
+
+impl Since {
+    const fn option(self) -> &'static str {
+        match self {
+            Self::OfEach => "--since-as-filter",
+            Self::UpToOlder => "--since",
+        }
+    }
+}
+
+/// The arguments of `git log` that lists them.
+pub(super) fn listing(wanted: &Wanted, is_top: bool, since: Since) -> Vec<OsString> {
+    // Days choose by when a commit was made; its author may have written it on another day.
+    let date = match wanted.has_days() {
+        true => "%cI",
+        false => "%aI",
+    };
+    let format = format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00");
+    let mut arguments = log(["--name-only", &format]);
+    match wanted.is_oldest_first {
+        // A number would be that of the newest ones: what is too much is not read.
+        true => arguments.push("--reverse".into()),
+        false => arguments.push(format!("--max-count={}", wanted.commits + 1).into()),
+    }
+    arguments.extend(choosing(wanted, since));
+    arguments.extend(texts(wanted));
+    // The repository is larger than the project: what is told are paths of the project, as those that are
+    // asked for.
+    if !is_top {
+        arguments.push("--relative".into());
+    }
+    arguments.extend(within(wanted, is_top));
+    arguments
+}
+
+/// The arguments that count the same commits: a number, or a part for each of those that changed a text,
+/// which `rev-list` does not look for.
+pub(super) fn counting(wanted: &Wanted, is_top: bool, since: Since) -> Vec<OsString> {
+    let mut arguments = match wanted.text {
+        None => ["rev-list", "--count"].map(OsString::from).to_vec(),
+        Some(_) => log(["--no-patch", "--format=%x00"]),
+    };
+    arguments.extend(choosing(wanted, since));
+    arguments.extend(texts(wanted));
+    arguments.extend(within(wanted, is_top));
+    arguments
+}
+
+/// A log without what a repository would have run or shown.
+fn log(further: [&str; 2]) -> Vec<OsString> {
+    [
+        "log",
+        "--no-color",
+        "--no-decorate",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-show-signature",
+        "--no-notes",
+        "--no-mailmap",
+        "--no-renames",
+        "--no-follow",
+        "--ignore-submodules=all",
+        "--submodule=short",
+    ]
+    .into_iter()
+    .chain(further)
+    .map(OsString::from)
+    .collect()
+}
+
+/// Which commits, by their messages, authors and days. Authors are looked for as they stand, like words.
+fn choosing(wanted: &Wanted, since: Since) -> Vec<OsString> {
+    let how = [
+        "--encoding=UTF-8",
+        "--fixed-strings",
+        "--all-match",
+        "--regexp-ignore-case",
+    ]
+    .map(str::to_owned);
+    let words = wanted.words.iter().map(|word| format!("--grep={word}"));
+    let author = wanted.author.iter().map(|name| format!("--author={name}"));
+    let first = wanted.since.iter();
+    let first = first.map(|bound| format!("{}={}", since.option(), bound.day.begins()));
+    let until = wanted.until.iter().filter_map(|bound| bound.day.ends());
+    let until = until.map(|day| format!("--until={day}"));
+    let all = how.into_iter().chain(words).chain(author);
+    all.chain(first).chain(until).map(OsString::from).collect()
+}
+
+/// What they added or removed.
+fn texts(wanted: &Wanted) -> Option<OsString> {
+    wanted.text.as_ref().map(|text| format!("-S{text}").into())
+}
+
+/// From where on, and by which paths.
+fn within(wanted: &Wanted, is_top: bool) -> Vec<OsString> {
+    let whole = (!is_top).then_some(".");
+    let path = wanted.path.as_deref().or(whole);
+    ["HEAD", "--"]
+        .into_iter()
+        .chain(path)
+        .map(OsString::from)
+        .collect()
+}
