@@ -2,8 +2,9 @@
 //!
 //! Notes are Markdown files (and reStructuredText, and lists of changes). The unit of a search is a
 //! section; decisions, change logs and the notes of meetings are recognised, and are first when a
-//! question asks for them. The index lives in memory, and every call brings it up to date. Written is
-//! only into a folder that was named for it, and only what a person has agreed to.
+//! question asks for them; to-dos and links are listed. The index lives in memory, and every call
+//! brings it up to date. Written is only into a folder that was named for it, and only what a person has
+//! agreed to.
 //!
 //! **Invariants:** the same notes and the same arguments give the same text, unless the deadline cut
 //! the reading, which the text then says; what was left out is counted in its last line.
@@ -15,6 +16,7 @@ mod find;
 mod front;
 mod index;
 mod kind;
+mod links;
 mod note;
 mod page;
 mod piece;
@@ -27,6 +29,8 @@ mod search;
 mod settings;
 mod status;
 mod store;
+mod task;
+mod tasks;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,23 @@ const MAX_VALUE: usize = 200;
 /// Most values of a list.
 const MAX_VALUES: usize = 100;
 
+/// The keys of who decided or was there.
+const PEOPLE: &[&str] = &[
+    "deciders",
+    "decider",
+    "decision_makers",
+    "decided_by",
+    "participants",
+    "attendees",
+    "present",
+    "entscheider",
+    "teilnehmer",
+    "anwesend",
+    "décideurs",
+    "participantes",
+    "asistentes",
+];
+
 /// What the block says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Front {
@@ -24,6 +41,8 @@ pub(super) struct Front {
     pub(super) aliases: Vec<String>,
     pub(super) date: Option<Date>,
     pub(super) status: Option<String>,
+    /// The line that says who took part or decided, from 1.
+    pub(super) people: Option<u32>,
     /// Its lines, fences included; 0 if there is none.
     pub(super) lines: u32,
 }
@@ -67,6 +86,8 @@ fn read(lines: &[&str], sign: char) -> Option<Front> {
     let mut any = false;
     let mut rest = lines;
     while let [line, more @ ..] = rest {
+        // Before them stands the fence.
+        let number = lines.len() - more.len() + 1;
         rest = more;
         let Some((key, value)) = entry(line, sign) else {
             continue;
@@ -91,6 +112,9 @@ fn read(lines: &[&str], sign: char) -> Option<Front> {
                 changed = first().and_then(|day| date::first_in(&day));
             }
             "status" | "state" => front.status = first(),
+            key if PEOPLE.contains(&key) && front.people.is_none() => {
+                front.people = u32::try_from(number).ok();
+            }
             _ => {}
         }
     }
@@ -203,6 +227,7 @@ mod tests {
             aliases: words(&["First", "Second one"]),
             date: Some(Date::constant(2026, 3, 1)),
             status: Some("accepted".to_owned()),
+            people: None,
             lines: 10,
         };
         assert_eq!(front, want);
@@ -255,6 +280,7 @@ mod tests {
         assert_eq!(open.tags, words(&["a"]));
         assert_eq!(of("---\ntags: a, b c\n---\n").tags, words(&["a", "b", "c"]));
         assert_eq!(of("---\ntitle: null\n---\n").title, None);
+        assert_eq!(of("---\ntitle: x\nDeciders: [a, b]\n---\n").people, Some(3));
     }
 
     #[test]

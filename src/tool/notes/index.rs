@@ -151,6 +151,18 @@ impl Index {
         }
     }
 
+    /// The links that lead to no page, by page and line.
+    pub(super) fn dead_links(&self) -> Vec<(From, &Target)> {
+        let mut dead = Vec::new();
+        for (page, from) in self.pages.iter().enumerate() {
+            let links = from.note.links.iter();
+            let leads_nowhere = links.filter(|link| self.resolve(page, &link.to).is_none());
+            let place = |line| From { page, line };
+            dead.extend(leads_nowhere.map(|link| (place(link.line), &link.to)));
+        }
+        dead
+    }
+
     /// Which page a link means, as Obsidian and others have it.
     fn resolve(&self, from: usize, target: &Target) -> Option<usize> {
         match target {

@@ -28,6 +28,17 @@ const MET: &str = "\
     discussion agree agrees agreed agreeing agreement agreements standup standups retro retros \
     retrospective besprechung besprechungen besprochen protokoll protokolle sitzung sitzungen vereinbart";
 
+/// What asks for people.
+const WHO: &[&str] = &[
+    "who",
+    "wer",
+    "qui",
+    "quién",
+    "quiénes",
+    "participants",
+    "deciders",
+];
+
 /// The same as [`words::each`] gives them.
 static KINDS: LazyLock<[HashSet<Key>; 3]> = LazyLock::new(|| {
     [WHY, SINCE, MET].map(|forms| {
@@ -44,7 +55,9 @@ static KINDS: LazyLock<[HashSet<Key>; 3]> = LazyLock::new(|| {
 pub(super) struct Question {
     /// What is looked for, each word once: as it was asked, and its key.
     pub(super) words: Vec<(String, Key)>,
-    why: bool,
+    pub(super) why: bool,
+    /// Whether it asks for people.
+    pub(super) who: bool,
     since: bool,
     met: bool,
 }
@@ -55,6 +68,8 @@ impl Question {
     pub(super) fn of(text: &str) -> Self {
         let mut question = Self::default();
         let (mut seen, mut kinds, mut weak) = (HashSet::new(), Vec::new(), Vec::new());
+        let mut said = text.split(|c: char| !c.is_alphanumeric());
+        question.who = said.any(|word| WHO.contains(&word.to_lowercase().as_str()));
         let runs = text
             .split_whitespace()
             .map(|run| run.trim_matches(|c: char| !c.is_alphanumeric()));

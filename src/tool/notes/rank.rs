@@ -39,6 +39,8 @@ pub(super) struct Filter {
     pub(super) from: Option<Date>,
     pub(super) to: Option<Date>,
     pub(super) kind: Option<Kind>,
+    /// What the status of the note begins with, in lower case.
+    pub(super) status: Option<String>,
 }
 
 /// A section that was found.
@@ -49,6 +51,8 @@ pub(super) struct Hit {
     pub(super) score: f32,
     /// Which words of the question it has, as bits.
     pub(super) has: u32,
+    /// The page that this one holds in the place of, whatever words it has itself.
+    pub(super) instead_of: Option<usize>,
 }
 
 /// What was found for a question.
@@ -64,10 +68,11 @@ impl Filter {
     /// Whether it takes everything.
     pub(super) fn is_empty(&self) -> bool {
         let day = self.from.is_none() && self.to.is_none();
-        day && self.tag.is_none() && self.place.is_none() && self.kind.is_none()
+        let note = self.tag.is_none() && self.place.is_none() && self.status.is_none();
+        day && note && self.kind.is_none()
     }
 
-    fn takes(&self, page: &Page, unit: &Unit) -> bool {
+    pub(super) fn takes(&self, page: &Page, unit: &Unit) -> bool {
         let after = |day: &Date| unit.date.is_some_and(|date| date >= *day);
         let before = |day: &Date| unit.date.is_some_and(|date| date <= *day);
         let below = |place: &String| {
@@ -84,7 +89,12 @@ impl Filter {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         };
+        let stands_so = |wanted: &String| {
+            let status = page.status.as_deref();
+            status.is_some_and(|status| status.starts_with(wanted.as_str()))
+        };
         self.kind.is_none_or(|kind| unit.kind == kind)
+            && self.status.as_ref().is_none_or(stands_so)
             && self.from.as_ref().is_none_or(after)
             && self.to.as_ref().is_none_or(before)
             && self.place.as_ref().is_none_or(below)
@@ -120,6 +130,7 @@ pub(super) fn rank(index: &Index, question: &Question, filter: &Filter) -> Ranke
                     unit: number,
                     score: 0.0,
                     has,
+                    instead_of: None,
                 };
                 found.push((hit, often));
             }
@@ -135,6 +146,7 @@ pub(super) fn rank(index: &Index, question: &Question, filter: &Filter) -> Ranke
         })
         .collect();
     order::settle(index, question, &mut hits);
+    order::add_successors(index, question, filter, &mut hits);
     sort(index, &mut hits);
     Ranked { hits, rarities }
 }
@@ -173,13 +185,17 @@ fn sort(index: &Index, hits: &mut [Hit]) {
         } else {
             0.0
         };
-        let day = page.units[hit.unit].date;
-        // To whole numbers, which can be compared; scores are not negative.
+        let unit = &page.units[hit.unit];
+        let day = unit.date;
+        // To whole numbers, which can be compared.
         (
             behind as u32,
             Reverse(day),
             (behind * 1_000.0) as u32,
             hit.page,
+            // Where nothing is asked, what was decided before what led to it.
+            unit.bare,
+            !unit.decides,
             hit.unit,
         )
     };

@@ -118,6 +118,13 @@ fn group(
         .collect();
     match notes.lines_of(page) {
         Some(lines) => {
+            let people = page.note.front.people.filter(|_| question.who);
+            let people = people.filter(|at| !(unit.first..=unit.last).contains(at));
+            if let Some((at, line)) = people.and_then(|at| Some((at, lines.get(at as usize - 1)?)))
+            {
+                let line = excerpt(line, &telling, notes.settings.max_line_chars);
+                let _ = writeln!(text, "{path}:{at}: {line}");
+            }
             for at in best_lines(&lines, unit, &telling) {
                 let line = excerpt(&lines[at], &telling, notes.settings.max_line_chars);
                 let _ = writeln!(text, "{path}:{}: {line}", at + 1);
@@ -127,20 +134,22 @@ fn group(
             let _ = writeln!(text, "{path}:{}: (it has changed meanwhile)", unit.first);
         }
     }
-    let _ = writeln!(text, "  {}", about(page, hit));
+    let _ = writeln!(text, "  {}", about(page, unit));
     if !found.is_empty() {
         let mut words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
         // A name counts in parts, but is one word.
         words.dedup();
         let _ = writeln!(text, "  words found: {}", on_one_line(&words.join(", ")));
     }
+    if let Some(over) = hit.instead_of {
+        let _ = writeln!(text, "  in place of: {}", index.shown(over));
+    }
     links(&mut text, index, hit.page);
     text
 }
 
 /// Where in its note the section stands, what it is and when.
-fn about(page: &Page, hit: &Hit) -> String {
-    let unit = &page.units[hit.unit];
+pub(super) fn about(page: &Page, unit: &Unit) -> String {
     let section = &page.note.sections[unit.section];
     let mut path: Vec<&str> = section
         .path

@@ -12,16 +12,21 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Notes, date,
     kind::Kind,
+    links,
     question::Question,
     rank::{self, Filter},
     report,
     settings::MOST_RESULTS,
+    task::Tasks,
+    tasks,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 use crate::tool::{Tool, ToolContext, ToolError, arguments, blocking::Blocking, text::quoted};
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
+/// What stands for links that lead nowhere.
+const BROKEN: &str = "broken";
 
 /// The tool `note_search`.
 #[derive(Debug)]
@@ -59,6 +64,20 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "Kind")]
     kind: Option<Kind>,
+    /// Only notes whose status begins so, such as `proposed`.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    status: Option<String>,
+    /// To-dos instead of sections: items such as `- [ ]` and lines with `TODO:` that have, with their
+    /// headings and note, all words of the query, such as a name. It may be empty.
+    #[serde(default)]
+    #[schemars(with = "Tasks")]
+    tasks: Option<Tasks>,
+    /// The lines that link to this note, instead of sections; `broken`, unless a note is called so, for
+    /// links that lead nowhere.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    links_to: Option<String>,
     /// Most sections to show.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 50))]
@@ -73,7 +92,7 @@ impl NoteSearch {
         let description = format!(
             "Finds sections of notes and documents (Markdown) that answer a question, the best first, \
              {} at most unless max_results says otherwise. Knows decision records, change logs and \
-             notes of meetings, with date and status. Each place comes as `path:line: text`, with its \
+             notes of meetings, with date and status, to-dos, and who links to a note. Each place comes as `path:line: text`, with its \
              headings, its date, the words found, and the notes that it links to and is linked from: \
              read on with `note_read`.{}",
             settings.max_results,
@@ -119,7 +138,13 @@ fn search(
             "`query` is longer than {MAX_QUERY} characters: ask for a part of it"
         )));
     }
-    let most = wanted.max_results.unwrap_or(notes.settings.max_results);
+    let lists = wanted.tasks.is_some() || wanted.links_to.is_some();
+    let usual = if lists {
+        MOST_RESULTS
+    } else {
+        notes.settings.max_results
+    };
+    let most = wanted.max_results.unwrap_or(usual);
     if !(1..=MOST_RESULTS).contains(&most) {
         return Err(ToolError::Tell(format!(
             "`max_results` is {most}, allowed is 1 to {MOST_RESULTS}: narrow the query instead"
@@ -127,12 +152,28 @@ fn search(
     }
     let question = Question::of(&wanted.query);
     let filter = wanted.filter(notes)?;
-    if question.words.is_empty() && filter.is_empty() {
+    if question.words.is_empty() && filter.is_empty() && !lists {
         return Err(ToolError::tell(
             "`query` has no words, and there is no filter: say what to look for",
         ));
     }
     let index = notes.fresh(stop);
+    if let Some(name) = wanted.links_to.as_deref().map(str::trim) {
+        return match name == BROKEN && index.called(name).is_empty() {
+            true => Ok(links::broken(notes, &index, most as usize)),
+            false => links::to(notes, &index, name, most as usize),
+        };
+    }
+    if let Some(tasks) = wanted.tasks {
+        let asked = tasks::Asked {
+            tasks,
+            question: &question,
+            query: &wanted.query,
+            filter: &filter,
+            most: most as usize,
+        };
+        return Ok(tasks::report(notes, &index, &asked, stop));
+    }
     let ranked = rank::rank(&index, &question, &filter);
     Ok(report::report(
         notes,
@@ -163,6 +204,7 @@ impl Arguments {
                 .transpose()?
                 .map(|(_, last)| last),
             kind: self.kind,
+            status: given(&self.status).map(|status| status.trim().to_lowercase()),
         })
     }
 }

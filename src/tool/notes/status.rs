@@ -57,19 +57,31 @@ pub(super) fn dated(text: &str) -> Option<jiff::civil::Date> {
 
 /// Whether something else holds by now.
 pub(super) fn is_over(status: &str) -> bool {
-    [
+    let says = [
         "superseded",
         "deprecated",
         "rejected",
         "obsolete",
         "withdrawn",
-        "replaced",
-        "ersetzt",
         "abgelehnt",
         "veraltet",
-    ]
-    .iter()
-    .any(|word| status.contains(word))
+    ];
+    says.iter().any(|word| status.contains(word)) || is_replaced(status)
+}
+
+/// Whether it is replaced itself: "we replaced the old store" tells of something else.
+fn is_replaced(status: &str) -> bool {
+    let alone = |behind: &str| !behind.trim_start().starts_with(char::is_alphabetic);
+    [("replaced", "by with"), ("ersetzt", "durch von")]
+        .into_iter()
+        .any(|(word, by)| {
+            let mut places = status.match_indices(word);
+            places.any(|(at, _)| {
+                let behind = &status[at + word.len()..];
+                let next = behind.split_whitespace().next().unwrap_or_default();
+                by.split(' ').any(|by| by == next) || (at == 0 && alone(behind))
+            })
+        })
 }
 
 /// Whether a section, its heading first, says nothing: it is empty, or tells no more than how and of
@@ -149,7 +161,21 @@ mod tests {
         ] {
             assert_eq!(status(text, &Note::read(text)).as_deref(), want, "{name}");
         }
-        assert!(is_over("superseded by 12") && !is_over("accepted"));
+        for (status, is) in [
+            ("superseded by 12", true),
+            ("accepted", false),
+            ("replaced", true),
+            ("replaced (2025-01-15)", true),
+            ("replaced by 12", true),
+            ("accepted, later replaced by 12", true),
+            ("ersetzt", true),
+            ("ersetzt durch 12", true),
+            ("we replaced the old store", false),
+            ("accepted, it replaced 3", false),
+            ("ersetzt den alten speicher", false),
+        ] {
+            assert_eq!(is_over(status), is, "{status}");
+        }
         let day = "2024-05-06".parse().ok();
         assert_eq!(dated("# 1. A\n\nDate: 2024-05-06\n"), day);
     }

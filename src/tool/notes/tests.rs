@@ -18,6 +18,8 @@ use crate::{
 };
 use tokio_util::sync::CancellationToken;
 
+mod lists;
+
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -290,17 +292,17 @@ async fn filters_come_from_the_arguments() {
         (
             "day",
             json!({"query": "", "from": "2025-06-01", "to": "2025-06-30"}),
-            "docs/adr/0003-use-sqlite.md:6: ",
+            "docs/adr/0003-use-sqlite.md:8: ",
         ),
         (
             "kind",
             json!({"query": "", "kind": "decision", "max_results": 1}),
-            "docs/adr/0003-use-sqlite.md:6: ",
+            "docs/adr/0003-use-sqlite.md:8: ",
         ),
         (
             "months",
             json!({"query": "", "from": "2025", "to": "2025-06"}),
-            "docs/adr/0003-use-sqlite.md:6: ",
+            "docs/adr/0003-use-sqlite.md:8: ",
         ),
         (
             "nothing",

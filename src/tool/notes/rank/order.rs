@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Hit, Index, Kind, Question, STEPS, status};
+use super::{Filter, Hit, Index, Kind, Question, STEPS, status};
 use crate::tool::notes::words;
 
 /// Lowers the scores of what has to come later. Where nothing is asked, nothing is lowered.
@@ -60,6 +60,76 @@ fn put_over_later(index: &Index, question: &Question, hits: &mut [Hit], gap: f32
                 .for_each(|hit| hit.score = hit.score * factor - gap);
         }
     }
+}
+
+/// Puts the decision that holds now before the one that it took the place of, whatever words it has. Who asks why
+/// something was decided is told that.
+pub(super) fn add_successors(
+    index: &Index,
+    question: &Question,
+    filter: &Filter,
+    hits: &mut Vec<Hit>,
+) {
+    if question.why || question.words.is_empty() {
+        return;
+    }
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+    let gap = best * 1.1 / STEPS;
+    let is_over = |hit: &&Hit| {
+        let page = &index.pages[hit.page];
+        let is_over = page.status.as_deref().is_some_and(status::is_over);
+        page.kind == Kind::Decision && is_over && hit.score * 2.0 >= best
+    };
+    let mut over: Vec<Hit> = hits.iter().filter(is_over).cloned().collect();
+    over.sort_by(|a, b| a.page.cmp(&b.page).then(b.score.total_cmp(&a.score)));
+    over.dedup_by_key(|hit| hit.page);
+    for old in over {
+        let Some(page) = successor(index, old.page) else {
+            continue;
+        };
+        let score = old.score + gap;
+        let known = hits.iter_mut().filter(|hit| hit.page == page);
+        match known.max_by(|a, b| a.score.total_cmp(&b.score)) {
+            Some(hit) => {
+                hit.score = hit.score.max(score);
+                hit.instead_of = Some(old.page);
+            }
+            None => hits.extend(deciding(index, page, filter).map(|unit| Hit {
+                page,
+                unit,
+                score,
+                has: 0,
+                instead_of: Some(old.page),
+            })),
+        }
+    }
+}
+
+/// The newest decision that holds, and that a decision links to or is linked from.
+fn successor(index: &Index, old: usize) -> Option<usize> {
+    let linked = index.linked(old).iter().map(|from| from.page);
+    let known = linked.chain(index.links(old).iter().copied());
+    let holds = |at: &usize| {
+        let page = &index.pages[*at];
+        let holds = !page.status.as_deref().is_some_and(status::is_over);
+        page.kind == Kind::Decision && holds && page.date >= index.pages[old].date
+    };
+    known
+        .filter(holds)
+        .max_by_key(|at| (index.pages[*at].date, *at))
+}
+
+/// The unit of a decision that says what was decided, or else the first that says anything.
+fn deciding(index: &Index, page: usize, filter: &Filter) -> Option<usize> {
+    let page = &index.pages[page];
+    let taken = |at: &usize| {
+        let unit = &page.units[*at];
+        !unit.bare && filter.takes(page, unit)
+    };
+    let all = || (0..page.units.len()).filter(taken);
+    all()
+        .find(|at| page.units[*at].decides)
+        .or_else(|| all().next())
 }
 
 /// The lowest score by the words that there are, as bits: very many sections have the same few.
