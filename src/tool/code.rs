@@ -192,9 +192,14 @@ fn search(
             return Ok(ranking::report(&wanted.query, &place, &ranked, caps));
         }
     }
+    // So that no file takes the place of others: where one alone is asked for, there are none.
+    let of_file = match place.is_file() {
+        true => results,
+        false => settings.max_per_file.min(results),
+    };
     let file_caps = FileCaps {
         file_bytes: settings.max_file_bytes,
-        matches: settings.max_per_file.min(results),
+        matches: of_file,
         line_chars: settings.max_line_chars,
         context,
     };

@@ -16,11 +16,12 @@ pub(super) fn clipped(text: &str, limit: usize) -> (&str, bool) {
     }
 }
 
-/// What the model wrote, in backticks, short, and on one line.
+/// What the model wrote, in backticks, short, and on one line; without such of its own, so that who reads
+/// a result knows where it ends.
 pub(super) fn quoted(text: &str) -> String {
     let (text, cut) = clipped(text, MAX_ECHO);
     let tail = if cut { "…" } else { "" };
-    format!("`{}{tail}`", on_one_line(text))
+    format!("`{}{tail}`", on_one_line(text).replace('`', "'"))
 }
 
 /// A path as the model reads it and may write it back: with `/`, lossy, on one line.
@@ -73,6 +74,7 @@ mod tests {
             ("plain", "src/a.rs", "`src/a.rs`"),
             ("line break", "a\nb", "`a\\nb`"),
             ("escape sequence", "\u{1b}[31m", "`\\u{1b}[31m`"),
+            ("backticks", "a`; b", "`a'; b`"),
             ("too long", long.as_str(), cut.as_str()),
         ] {
             assert_eq!(quoted(text), shown, "{name}");

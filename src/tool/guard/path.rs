@@ -280,7 +280,7 @@ impl ProjectRoot {
                         self.shown(&reached)
                     ));
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(error) if shown::is_absent(&error) => {
                     return self.not_found(&reached, &next);
                 }
                 Err(error) => return cannot_open(&self.shown(&next), &error),

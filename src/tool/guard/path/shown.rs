@@ -17,9 +17,7 @@ impl ProjectRoot {
     /// Where a path leads, canonical and perhaps out of the root: as it is named, or else as it is shown.
     pub(super) fn reach(&self, relative: &Path) -> io::Result<PathBuf> {
         match self.canonical.join(relative).canonicalize() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.as_shown(relative).ok_or(error)
-            }
+            Err(error) if is_absent(&error) => self.as_shown(relative).ok_or(error),
             reached => reached,
         }
     }
@@ -48,6 +46,14 @@ impl ProjectRoot {
         }
         Some(reached)
     }
+}
+
+/// Whether nothing has that very name: a shown one may be longer than any name can be.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename
+    )
 }
 
 /// What a folder has under a name that is shown so. A link is never shown, and so not meant.
