@@ -12,7 +12,9 @@
 //! | `conversation` | what of the messages is the query at hand |
 //! | `question`, `interest`, `lexicon`, `term`, `words` | what is asked, and where to look it up |
 //! | `toolbox`, `plan` | what to ask of tools next |
-//! | `evidence`, `source`, `rank` | what they brought, and what of it is best |
+//! | `evidence`, `source`, `uses`, `kin`, `rank` | what they brought, and what of it is best |
+//! | `changelog` | what logs of changes say |
+//! | `manifest`, `commands`, `howto` | what a project says of itself, and how it is built |
 //! | `answer`, `quote`, `stuck`, `protocol` | the reply |
 
 use futures_util::{FutureExt, StreamExt, stream};
@@ -24,10 +26,15 @@ use super::{
 use crate::model::{CallId, Fault, FaultClass, Part, Reply, StopReason, ToolCall, ToolSpec};
 
 mod answer;
+mod changelog;
+mod commands;
 mod conversation;
 mod evidence;
+mod howto;
 mod interest;
+mod kin;
 mod lexicon;
+mod manifest;
 mod plan;
 mod protocol;
 mod question;
@@ -88,7 +95,7 @@ fn reply(request: &Request) -> Reply {
     question.understand(&evidence.read_as);
     evidence.take_in_notes(&question.terms, question.interest);
     evidence.take_in_lines(&question.terms);
-    let ranking = Ranking::of(&evidence, &question.terms);
+    let ranking = Ranking::of(&evidence, &question.terms, question.sought_definition());
     let offered: &[ToolSpec] = match request.tool_choice {
         ToolChoice::Auto => &request.tools,
         ToolChoice::None => &[],

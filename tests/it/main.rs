@@ -14,6 +14,7 @@ mod control;
 mod embedding;
 mod http;
 mod models;
+mod offline;
 mod prompts;
 mod signals;
 mod tidy;

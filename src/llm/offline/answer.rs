@@ -17,14 +17,23 @@ use super::{
 };
 
 mod again;
+mod changes;
 mod deed;
+mod facts;
 mod gaps;
 mod history;
+mod howto;
+mod kin;
+mod listed;
 mod misread;
+mod noted;
 mod overview;
 mod recall;
 mod talk;
+mod tasks;
+mod undefined;
 mod uses;
+mod whole;
 
 /// Most passages quoted, of all files and of one.
 const MOST_QUOTED: usize = 4;
@@ -64,7 +73,9 @@ pub(super) fn compose(case: &Case<'_>) -> String {
         (Kind::Chat(chat), _) => talk::chatter(chat),
         (Kind::Recall(recall), _) => recall::compose(case.conversation, recall),
         (Kind::Deed, _) => deed::compose(case, &quoted),
-        (Kind::Lookup, Some(change)) => history::compose(case, change, &quoted),
+        (Kind::Lookup, Some(change)) => {
+            changes::beside(case, history::compose(case, change, &quoted))
+        }
         (Kind::Lookup, None) => looked_up(case, &quoted),
     };
     let (body, stand, confidence) = match again::is_told(case, &said, &quoted) {
@@ -74,8 +85,21 @@ pub(super) fn compose(case: &Case<'_>) -> String {
     format!("{body}\n\n{}", signal(&stand, confidence))
 }
 
+/// What is answered by more than places.
+fn special(case: &Case<'_>) -> Option<Said> {
+    let used = match case.question.is_of_kin {
+        true => kin::compose(case),
+        false => uses::compose(case),
+    };
+    listed::compose(case)
+        .or_else(|| changes::compose(case))
+        .or(used)
+        .or_else(|| facts::compose(case))
+        .or_else(|| howto::compose(case))
+}
+
 fn looked_up(case: &Case<'_>, quoted: &[&Passage]) -> Said {
-    if let Some(said) = uses::compose(case) {
+    if let Some(said) = special(case).or_else(|| whole::compose(case, quoted)) {
         return said;
     }
     match quoted {
@@ -114,10 +138,11 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     let needed = TermSet::needed(terms);
     let lead = quoted.first().map(|best| leading(best)).unwrap_or_default();
     let elsewhere = not_elsewhere(case, quoted);
-    let lead = match &elsewhere {
-        Some(Elsewhere { told, .. }) => format!("{told} {lead}"),
-        None => lead,
+    let lead = match elsewhere.as_ref().map(|one| &*one.told) {
+        Some(told) if !told.is_empty() => format!("{told} {lead}"),
+        Some(_) | None => lead,
     };
+    let lead = lead + &noted::about(case, quoted);
     let misread = quoted.first().map(|best| misread::told(case, best));
     let lead = misread.unwrap_or_default() + &lead;
     let gaps = gaps::of(case, quoted);
@@ -125,8 +150,10 @@ fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
         .as_ref()
         .map(|gaps| format!(" Missing: {gaps}."))
         .unwrap_or_default();
-    let gaps = gaps.or_else(|| elsewhere.map(|elsewhere| elsewhere.missing));
-    let body = format!("{lead}{note}\n\n{}", places(case, quoted));
+    let gaps = gaps.or_else(|| elsewhere.as_ref().map(|one| one.missing.clone()));
+    let gaps = gaps.or_else(|| case.question.unknown_days());
+    let behind = elsewhere.map_or("", |one| one.behind);
+    let body = format!("{lead}{note}\n\n{}{behind}", places(case, quoted));
     match gaps {
         None => {
             let stand = Stand::Sufficient {
@@ -167,20 +194,35 @@ fn sureness(needed: TermSet, quoted: &[&Passage]) -> Percent {
 
 /// What a question asked for besides the files, and what was not there.
 struct Elsewhere {
-    /// A sentence.
+    /// A sentence that comes first, if it is worth that.
     told: String,
+    /// What is said at the end.
+    behind: &'static str,
     missing: String,
 }
 
 fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
+    let days = case.question.bounds.told();
     let none = |what: &str| Elsewhere {
-        told: format!("I found {what} about it."),
+        told: format!("I found {what} about it{days}."),
+        behind: "",
         missing: format!("{what} says it: these are files"),
     };
+    if let Some(elsewhere) = undefined::told(case) {
+        return Some(elsewhere);
+    }
     match case.question.interest {
+        // A note or a change log tells it as well as commits would.
+        Interest::History(_) if stuck::has_no_repository(case) => (!noted::tells_changes(quoted))
+            .then(|| Elsewhere {
+                told: String::new(),
+                behind: "\n\nThere are no commits to look at: this is no git repository.",
+                missing: "commits: this is no git repository".to_owned(),
+            }),
         Interest::History(_) => Some(match stuck::failed_history(case) {
             Some(failed) => Elsewhere {
                 told: format!("There is nothing about commits: {failed}."),
+                behind: "",
                 missing: format!("commits: {failed}; these are files"),
             },
             None if case.evidence.history.is_stopped => Elsewhere {
@@ -188,16 +230,21 @@ fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
                     "I know of no commit about it, for {}.",
                     stuck::STOPPED_HISTORY
                 ),
+                behind: "",
                 missing: format!("commits: {}; these are files", stuck::STOPPED_HISTORY),
             },
             None => none("no commit"),
         }),
+        Interest::Uses if case.question.is_of_kin => kin::none_seen(case, quoted),
         Interest::Settled if quoted.iter().all(|passage| !passage.is_note) => Some(none("no note")),
         Interest::Places
         | Interest::Uses
         | Interest::Notes
         | Interest::Settled
-        | Interest::Overview => None,
+        | Interest::Listed(_)
+        | Interest::Overview
+        | Interest::Facts(_)
+        | Interest::HowTo(_) => None,
     }
 }
 

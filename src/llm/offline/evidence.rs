@@ -17,13 +17,18 @@ use crate::model::ToolCall;
 
 mod history;
 mod limits;
+mod listed;
+mod map;
 mod notes;
 mod own;
 mod searched;
+mod told;
 
 pub(super) use history::{Commit, History};
 pub(super) use limits::{Limits, is_early};
+pub(super) use listed::{Group, Listed};
 pub(super) use searched::Searched;
+use told::{judged, unquoted};
 
 /// Longest path that is taken for one, in bytes.
 const LONGEST_PATH: usize = 512;
@@ -40,10 +45,15 @@ pub(super) struct Evidence {
     pub(super) places: Vec<Place>,
     /// Sections of notes, in the order of their search.
     pub(super) noted: Vec<Place>,
+    /// What a search of the notes listed.
+    pub(super) listed: Listed,
+    /// Notes that hold no longer, each with the one that does.
+    pub(super) successors: Vec<(String, String)>,
     /// What the history told, as it came: the newest first.
     pub(super) history: History,
-    /// The folders of the project, a line each, as a map shows them.
+    /// The folders of the project, a line each, as a map shows them, and how many files there are.
     pub(super) folders: Vec<String>,
+    pub(super) size: String,
     /// Words that were read as others, by a search that knows better how they are spelt.
     pub(super) read_as: Vec<(String, String)>,
     /// Words that are in no file.
@@ -96,10 +106,16 @@ impl Evidence {
                 evidence.searched.extend(Searched::of(call, content));
             }
             evidence.limits.take(call, content, is_ranked(call));
-            evidence.noted.extend(notes::sections(content, is_own));
+            evidence.listed.take(call, content);
+            if !listed::is_list(call) {
+                evidence.noted.extend(notes::sections(content, is_own));
+                evidence.successors.extend(notes::successors(content));
+            }
             evidence.history.take(call, content);
-            if evidence.folders.is_empty() {
-                evidence.folders = folders(content);
+            if let Some((size, folders)) =
+                map::begun(content).filter(|_| evidence.folders.is_empty())
+            {
+                (evidence.size, evidence.folders) = (size, folders);
             }
         }
         evidence
@@ -124,11 +140,22 @@ impl Evidence {
             Interest::Settled => place.record.is_some() && share(place) > 0,
             Interest::Notes => share(place) > 0 && share(place) >= of_files,
             Interest::Places => place.path.starts_with(ELSEWHERE) && share(place) > of_files,
-            Interest::Uses | Interest::History(_) | Interest::Overview => false,
+            // Where no repository tells it.
+            Interest::History(_) => {
+                !self.history.is_told && share(place) > 0 && share(place) >= of_files
+            }
+            Interest::Listed(_) => true,
+            Interest::Uses | Interest::Overview | Interest::Facts(_) | Interest::HowTo(_) => false,
         };
         let (first, last): (Vec<Place>, Vec<Place>) = std::mem::take(&mut self.noted)
             .into_iter()
             .partition(is_wanted);
+        // What is not about a change tells nothing of when it was.
+        let last = if interest.is_of_history() {
+            Vec::new()
+        } else {
+            last
+        };
         if let Some(best) = first.first() {
             // What the search of files said is of another place.
             self.judged = Some(Judged {
@@ -138,6 +165,7 @@ impl Evidence {
         }
         let files = std::mem::take(&mut self.places);
         self.places = first.into_iter().chain(files).chain(last).collect();
+        notes::put_before(&mut self.places, &self.successors);
     }
 
     /// Puts the lines of files that the question names before all other places: a line with what is around
@@ -226,7 +254,7 @@ impl Evidence {
 
     /// What the last line of a ranked search says of words.
     fn take_words(&mut self, content: &str) {
-        for note in content.lines().last().unwrap_or("").split("; ") {
+        for note in told::notes(content) {
             if let Some((word, read_as)) = note.split_once(" read as ") {
                 self.read_as.push((unquoted(word), unquoted(read_as)));
             } else if let Some(words) = note.strip_prefix("in no file: ") {
@@ -284,34 +312,6 @@ fn is_ranked(call: &ToolCall) -> bool {
 /// The same, of a path that is likely one.
 fn place(line: &str) -> Option<Place> {
     own::place(line).filter(|place| plausible(&place.path))
-}
-
-/// The folders that a map begins with: under its first line, up to a blank one.
-fn folders(content: &str) -> Vec<String> {
-    let mut lines = content.lines();
-    let is_map = lines
-        .next()
-        .is_some_and(|first| first.ends_with(" with an outline"));
-    let folders = lines.take_while(|line| is_map && !line.trim().is_empty());
-    folders.map(str::to_owned).collect()
-}
-
-/// `the best place has 40 % of what was asked, not `a`, `b``.
-fn judged(note: &str) -> Option<Judged> {
-    let (covered, rest) = note.strip_prefix("the best place has ")?.split_once(" %")?;
-    let lacking = rest.split_once(", not ").map_or("", |(_, words)| words);
-    let lacking = lacking
-        .split(", ")
-        .map(unquoted)
-        .filter(|word| !word.is_empty());
-    Some(Judged {
-        covered: covered.parse().ok()?,
-        lacking: lacking.collect(),
-    })
-}
-
-fn unquoted(word: &str) -> String {
-    word.trim().trim_matches('`').to_owned()
 }
 
 fn path_argument(call: &ToolCall) -> Option<String> {

@@ -1,10 +1,11 @@
 //! Word lists of the offline model: what says nothing, what asks for a deed (`deeds`), what goes on about
-//! something (`pronouns`), what is small talk (`talk`) or about the conversation (`recall`), what names days
+//! something (`pronouns`) or asks for more of it (`more`), what is small talk (`talk`) or about the conversation (`recall`), what names days
 //! (`times`), what is no part of a project (`prose`).
 //!
 //! Data and look-ups, no rules. All entries are lower-case.
 
 mod deeds;
+mod more;
 mod pronouns;
 mod prose;
 mod recall;
@@ -12,11 +13,12 @@ mod talk;
 mod times;
 
 pub(super) use deeds::{deed_in, is_left_of_deed, without_politeness};
+pub(super) use more::{More, more_in};
 pub(super) use pronouns::{is_pronoun, says_it};
 pub(super) use prose::is_prose;
 pub(super) use recall::{Recall, recall_in};
 pub(super) use talk::{Chat, chat_in, without_talk};
-pub(super) use times::{DAYS_BACK, TIMES, month_of, number_of, unit_of};
+pub(super) use times::{DAYS_BACK, TIMES, month_called, month_of, number_of, unit_of, weekday_of};
 
 /// Words that are never looked for; with common ones of other languages, so that questions in them
 /// are not all gaps.

@@ -1,6 +1,6 @@
 //! What to ask of tools next, if anything.
 //!
-//! What the question wants to hear about says where to begin (`opening`); then widen by what was
+//! What the question wants to hear about says where to begin (`opening`, of change logs `changes`); then widen by what was
 //! found nowhere, and read around the best hits; after a dead end that the runtime answered, one
 //! other strategy. No call is ever made twice, and there are at most [`MAX_ROUNDS`] rounds, so every
 //! query comes to an end. Pure.
@@ -10,14 +10,22 @@ use super::{
     conversation::{Conversation, Standing},
     evidence::{ELSEWHERE, Evidence},
     interest::Interest,
+    manifest,
     protocol::{Percent, Stand, inert, shortened, signal},
     question::{Kind, Question},
     rank::Ranking,
+    source::LONGEST_WHOLE,
     term::{Term, TermKind, TermSet},
-    toolbox::{Aim, How, Planned, Toolbox},
+    toolbox::{Aim, How, Naming, Planned, Toolbox},
 };
 
+mod changes;
+mod facts;
+mod howto;
+mod listing;
 mod opening;
+
+pub(super) use listing::is_told as is_listed;
 
 /// Most replies of a query that ask for tools.
 pub(super) const MAX_ROUNDS: usize = 4;
@@ -47,7 +55,7 @@ pub(super) fn next(
     ranking: &Ranking,
     tools: &Toolbox<'_>,
 ) -> Option<Plan> {
-    let needs_no_term = question.interest != Interest::Places;
+    let needs_no_term = question.interest != Interest::Places || question.of_log.is_some();
     let looks_up = match question.kind {
         Kind::Chat(_) | Kind::Recall(_) => false,
         Kind::Deed | Kind::Lookup => needs_no_term || !question.terms.is_empty(),
@@ -58,7 +66,11 @@ pub(super) fn next(
     let terms = &question.terms;
     let mut calls = match (conversation.standing, conversation.rounds) {
         (Standing::Urged, _) => otherwise(terms, tools),
+        (Standing::Going, rounds) if let Interest::Listed(listing) = question.interest => {
+            listing::calls((question, listing), (evidence, ranking), tools, rounds)
+        }
         (Standing::Going, 0) => opening::calls(question, tools),
+        (Standing::Going, _) if let Some(calls) = of_log(question, evidence, tools) => calls,
         (Standing::Going, _) if question.used_name().is_some() => {
             let more = opening::again(question, evidence, tools);
             match more.is_empty() && !opening::has_uses(question, evidence) {
@@ -66,6 +78,15 @@ pub(super) fn next(
                 false => more,
             }
         }
+        (Standing::Going, _) if question.interest.is_of_project() => {
+            match opening::again(question, evidence, tools) {
+                none if none.is_empty() && !is_told(question, evidence) => {
+                    second(question, evidence, ranking, tools)
+                }
+                more => more,
+            }
+        }
+        (Standing::Going, 1) if question.is_whole => all_of_it(ranking, tools),
         (Standing::Going, 1) => match too_early(question, evidence, tools) {
             none if none.is_empty() => second(question, evidence, ranking, tools),
             once_more => once_more,
@@ -86,6 +107,20 @@ pub(super) fn next(
     })
 }
 
+/// Whether what was asked of the project as such is known.
+fn is_told(question: &Question, evidence: &Evidence) -> bool {
+    match question.interest {
+        Interest::Facts(fact) => manifest::all_stated(fact, evidence).next().is_some(),
+        Interest::HowTo(chore) => super::howto::is_known(chore, evidence),
+        _ => false,
+    }
+}
+
+/// What is to be read of change logs, if they are asked for and there are any.
+fn of_log(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Option<Vec<Planned>> {
+    changes::next(question.of_log.as_ref()?, evidence, tools)
+}
+
 /// What the first round leaves to be looked for, and what it found to be read.
 fn second(
     question: &Question,
@@ -95,11 +130,24 @@ fn second(
 ) -> Vec<Planned> {
     [
         opening::again(question, evidence, tools),
+        proving(question, ranking, tools),
         below_the_top(question, evidence, tools),
         widening(&question.terms, evidence, ranking, tools),
         reading(ranking, question, tools),
     ]
     .concat()
+}
+
+/// What defines the name whose definition is asked for, and every line that has it, if none that was found defines it:
+/// it may be only used.
+fn proving(question: &Question, ranking: &Ranking, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let is_defined = ranking.passages.iter().any(|passage| passage.exact);
+    let name = question.sought_definition().filter(|_| !is_defined);
+    let searches = name.into_iter().flat_map(|name| {
+        let namings = [Naming::Definition, Naming::Any].into_iter();
+        namings.filter_map(move |naming| tools.search_name(name, naming))
+    });
+    distinct(searches)
 }
 
 /// What was asked before the index was ready, once more: by now it may be.
@@ -183,6 +231,16 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     let all: Vec<&str> = ends.collect();
     let most = all.len().saturating_sub(MOST_ENDS);
     all.into_iter().skip(most)
+}
+
+/// Far around the best hit.
+fn all_of_it(ranking: &Ranking, tools: &Toolbox<'_>) -> Vec<Planned> {
+    let best = ranking.passages.iter().find(|passage| passage.hit > 0);
+    let read = best.and_then(|best| {
+        let first = best.hit.saturating_sub(LONGEST_WHOLE / 2).max(1);
+        tools.read_lines(&best.path, first, best.hit + LONGEST_WHOLE)
+    });
+    read.into_iter().collect()
 }
 
 /// Around the hits that the answer would quote.

@@ -8,11 +8,12 @@ use std::cmp::Reverse;
 
 use super::{
     evidence::Evidence,
-    source::{FileKind, Introduces, Lines, enclosing, introduces},
+    source::{FileKind, Introduces, LONGEST, Lines, enclosing, introduces, with_opening},
     term::{Term, TermKind, TermSet},
     words::Line,
 };
 
+mod heading;
 mod order;
 
 /// Lines that stand for a file of which only the path has a term.
@@ -86,7 +87,8 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    pub(super) fn of(evidence: &Evidence, terms: &[Term]) -> Self {
+    /// By the terms of a question, and the name whose definition it asks for, if it does.
+    pub(super) fn of(evidence: &Evidence, terms: &[Term], sought: Option<&str>) -> Self {
         let found = Found::read(evidence, terms);
         let mut passages: Vec<Passage> = found
             .files
@@ -102,7 +104,16 @@ impl Ranking {
         // What a search ranked, it ranked by all files; what else is known, by what was shown.
         let mut passages: Vec<Passage> = ranked.into_iter().chain(passages).collect();
         found.named_first(&mut passages);
+        Found::definition_first(&mut passages, sought);
         found.only_that_name(&mut passages);
+        let passages =
+            passages
+                .into_iter()
+                .map(|passage| match evidence.files.get(&passage.path) {
+                    Some(lines) => heading::with_paragraph(passage, lines),
+                    None => passage,
+                });
+        let mut passages = heading::distinct(passages);
         if evidence.judged.as_ref().is_some_and(|one| one.covered == 0) {
             // Only words that nobody would miss brought them.
             let needed = TermSet::needed(terms);
@@ -156,16 +167,24 @@ fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<P
         });
         let Some(hit) = hit else { continue };
         // Where all of it was asked for, all of it is shown.
-        let is_whole = place.marked.len() as u64 > u64::from(last - first);
+        let marked = place.marked.iter().filter(|at| (first..=last).contains(at));
+        let is_whole = marked.count() as u64 > u64::from(last - first);
+        let is_decision = place
+            .record
+            .as_deref()
+            .is_some_and(|one| one.starts_with("decision"));
+        let is_known = || (first..=last).all(|at| file.lines.contains_key(&at));
+        let is_whole = is_whole || (is_decision && last - first < LONGEST && is_known());
         let span = match is_whole {
             true => (first, last),
             false => enclosing(file.path, file.lines, hit),
         };
         let span = (span.0.max(first), span.1.min(last));
+        let span = with_opening(file.path, file.lines, span);
         let mut passage = file.passage(found, hit, span);
         let named = Line::new(&place.within.join(" "));
         passage.path_terms = passage.path_terms.or(TermSet::of_line(found.terms, &named));
-        passage.is_note = !place.has.is_empty();
+        passage.is_note = !place.has.is_empty() || place.record.is_some();
         passage.record.clone_from(&place.record);
         // Beside a place that has what was asked for, one that has none of it is not worth much.
         let has = |one: &Passage| !one.all_terms().and(needed).is_empty();

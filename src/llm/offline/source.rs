@@ -8,11 +8,19 @@ use std::collections::BTreeMap;
 
 use crate::words::{Tongue, name_defined};
 
+mod heading;
+
+pub(super) use heading::with_opening;
+use heading::{first_line, heading};
+
 /// Lines of a file that are known, by number from 1.
 pub(super) type Lines = BTreeMap<u32, String>;
 
 /// Longest passage, in lines.
 pub(super) const LONGEST: u32 = 24;
+
+/// Longest passage that is shown to who asks for all of it, in lines.
+pub(super) const LONGEST_WHOLE: u32 = 120;
 
 /// How far above a hit its definition may begin, in lines.
 const REACH: u32 = 40;
@@ -88,7 +96,7 @@ pub(super) enum Introduces<'a> {
 pub(super) fn introduces<'a>(path: &str, lines: &'a Lines, at: u32) -> Option<Introduces<'a>> {
     let line = lines.get(&at)?;
     match path.rsplit('.').next().unwrap_or("") {
-        "md" | "markdown" | "rst" | "adoc" | "txt" | "org" => markdown_heading(line),
+        "md" | "markdown" | "rst" | "adoc" | "txt" | "org" => heading(lines, at),
         "toml" | "ini" | "cfg" => {
             let title = line.trim_end().strip_prefix('[')?.strip_suffix(']')?;
             Some(Introduces::Heading {
@@ -97,13 +105,21 @@ pub(super) fn introduces<'a>(path: &str, lines: &'a Lines, at: u32) -> Option<In
             })
         }
         // That something is implemented for it defines nothing.
-        _ if line.trim_start().starts_with("impl") => None,
+        _ if implements(line) => None,
         _ => {
             let (start, end) = name_defined(Tongue::of(path), line, behind(lines, at))?;
             let name = &line[start..end];
             Some(Introduces::Definition { name })
         }
     }
+}
+
+/// Whether a line begins an `impl` block.
+fn implements(line: &str) -> bool {
+    let bare = line.trim_start();
+    let bare = bare.strip_prefix("unsafe ").unwrap_or(bare);
+    let behind = bare.strip_prefix("impl");
+    behind.is_some_and(|behind| behind.starts_with([' ', '<']))
 }
 
 /// The known lines behind one, to the first gap.
@@ -113,19 +129,20 @@ pub(super) fn behind(lines: &Lines, at: u32) -> impl Iterator<Item = &str> {
         .map(String::as_str)
 }
 
-fn markdown_heading(line: &str) -> Option<Introduces<'_>> {
-    let title = line.trim_start_matches(['#', '=']);
-    let level = line.len() - title.len();
-    let is_heading = (1..=6).contains(&level) && title.starts_with(' ');
-    is_heading.then(|| Introduces::Heading {
-        level,
-        title: title.trim().trim_end_matches('#').trim(),
-    })
-}
-
 /// First and last line of the passage that a hit belongs to, of those lines that are known and
 /// follow one another without a gap; at most [`LONGEST`].
 pub(super) fn enclosing(path: &str, lines: &Lines, hit: u32) -> (u32, u32) {
+    enclosing_within(path, lines, hit, LONGEST)
+}
+
+/// The same of all that belongs to it, as far as it is known: the first line and the last of at most
+/// [`LONGEST_WHOLE`], and whether it goes on behind them.
+pub(super) fn whole(path: &str, lines: &Lines, hit: u32) -> (u32, u32, bool) {
+    let (first, last) = enclosing_within(path, lines, hit, LONGEST_WHOLE);
+    (first, last, last + 1 - first >= LONGEST_WHOLE)
+}
+
+fn enclosing_within(path: &str, lines: &Lines, hit: u32, longest: u32) -> (u32, u32) {
     let known = known_run(lines, hit);
     let head = (known.0.max(hit.saturating_sub(REACH))..=hit)
         .rev()
@@ -141,20 +158,23 @@ pub(super) fn enclosing(path: &str, lines: &Lines, hit: u32) -> (u32, u32) {
         return without_blank_ends(lines, loose);
     };
     let last = last_line(path, lines, head, known.1);
-    let start = first_comment(lines, head, known.0);
+    let start = match introduces(path, lines, head) {
+        Some(Introduces::Heading { .. }) => first_line(lines, head).max(known.0),
+        Some(Introduces::Definition { .. }) | None => first_comment(lines, head, known.0),
+    };
     if last < hit {
         without_blank_ends(lines, loose)
-    } else if last - start < LONGEST {
+    } else if last - start < longest {
         without_blank_ends(lines, (start, last))
-    } else if hit - head < LONGEST - AROUND {
-        let start = if hit - start < LONGEST - AROUND {
+    } else if hit - head < longest - AROUND {
+        let start = if hit - start < longest - AROUND {
             start
         } else {
             head
         };
-        without_blank_ends(lines, (start, (start + LONGEST - 1).min(last)))
+        without_blank_ends(lines, (start, (start + longest - 1).min(last)))
     } else {
-        let half = LONGEST / 2;
+        let half = longest / 2;
         without_blank_ends(lines, (hit - half, (hit + half - 1).min(last)))
     }
 }

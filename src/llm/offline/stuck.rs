@@ -50,6 +50,8 @@ pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
             "what was noted".to_owned()
         }
         (none, Interest::Overview) if none.is_empty() => "the project as a whole".to_owned(),
+        (none, Interest::HowTo(chore)) if none.is_empty() => format!("how {}", chore.named()),
+        (none, Interest::Facts(fact)) if none.is_empty() => fact.named().to_owned(),
         (about, _) => about,
     };
     let asked = &case.conversation.asked;
@@ -136,6 +138,11 @@ pub(super) fn failed_history(case: &Case<'_>) -> Option<String> {
     // What to do about it is behind that, and for a model to read.
     let why = why.split_once(": ").map_or(why, |(why, _)| why);
     Some(format!("the history could not be searched, {}", said(why)))
+}
+
+/// Whether there is no history at all, by what was said of that.
+pub(super) fn has_no_repository(case: &Case<'_>) -> bool {
+    failed_history(case).is_some_and(|failed| failed.contains("no git repository"))
 }
 
 fn is_search(asked: &Asked<'_>) -> bool {

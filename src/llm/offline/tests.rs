@@ -11,8 +11,11 @@ use crate::model::{
     tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
 };
 
+mod changes;
+mod history;
 mod interests;
 mod limits;
+mod listed;
 mod misread;
 mod named;
 mod talk;

@@ -11,13 +11,16 @@ use crate::model::{
     tool::{ToolApproval, ToolEffect, ToolNeed},
 };
 
+mod changes;
+mod notes;
 mod past;
 mod schema;
 mod uses;
 
+pub(super) use notes::is_for_marked;
 pub(super) use past::Past;
 use schema::{allows, bounded, property};
-pub(super) use uses::{Naming, is_for};
+pub(super) use uses::{Naming, is_for, is_for_all};
 
 const CODE_SEARCH: &str = "code_search";
 const FILE_READ: &str = "file_read";

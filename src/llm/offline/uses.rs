@@ -104,27 +104,40 @@ impl<'a> Uses<'a> {
 
 fn role((path, lines, at): (&str, &Lines, u32), text: &str, name: &str) -> Role {
     let bare = text.trim_start();
-    let begins = |words: &[&str]| words.iter().any(|word| bare.starts_with(word));
     match (introduces(path, lines, at), FileKind::of(path)) {
         (Some(Introduces::Definition { name: defined }), _) if defined == name => Role::Definition,
         (_, FileKind::Docs) => Role::Mention,
-        _ if begins(&["//", "/*", "*", "# ", "--", ";;", "<!--"]) => Role::Mention,
-        _ if begins(&[
-            "use ", "pub use ", "import ", "from ", "#include", "export {", "require ",
-        ]) =>
-        {
-            Role::Import
-        }
+        _ if is_remark(text) => Role::Mention,
+        _ if is_import(bare) => Role::Import,
         (_, FileKind::Code)
-            if Tongue::of(path) == Tongue::C && announces(text, name, behind(lines, at)) =>
+            if Tongue::of(path).has_heads() && announces(text, name, behind(lines, at)) =>
         {
             Role::Import
         }
-        _ if is_quoted(text, name) || is_prose(bare) => Role::Mention,
+        _ if is_quoted(text, name) => Role::Mention,
+        // What begins a line may be a command that is called.
+        _ if calls_with_brackets(path) && is_prose(bare) && !bare.starts_with(name) => {
+            Role::Mention
+        }
         (_, FileKind::Test) => Role::Test,
         _ if text.contains(&format!("{name}(")) => Role::Call,
         (_, FileKind::Code | FileKind::Vendored | FileKind::Lock) => Role::Code,
     }
+}
+
+/// Whether a bare line only imports or exports what is elsewhere.
+pub(super) fn is_import(bare: &str) -> bool {
+    let words = [
+        "use ", "pub use ", "import ", "from ", "#include", "export {", "require ",
+    ];
+    words.iter().any(|word| bare.starts_with(word))
+}
+
+/// Whether a line is a comment by what it begins with.
+pub(super) fn is_remark(text: &str) -> bool {
+    let bare = text.trim_start();
+    let signs = ["//", "/*", "*", "# ", "--", ";;", "<!--"];
+    signs.iter().any(|sign| bare.starts_with(sign))
 }
 
 /// Whether a line reads as one of a long comment, of which neither the beginning nor the end need be known: words
@@ -139,6 +152,18 @@ fn is_prose(bare: &str) -> bool {
     };
     let first = words.first().copied().unwrap_or_default();
     words.len() >= SENTENCE && words.iter().all(is_word) && !STATEMENTS.contains(&first)
+}
+
+/// Whether nothing is called in a language without brackets, so that words alone are no call.
+fn calls_with_brackets(path: &str) -> bool {
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    let is_known = || {
+        matches!(
+            ending,
+            "py" | "pyi" | "go" | "php" | "kt" | "kts" | "swift" | "lua" | "zig"
+        )
+    };
+    Tongue::of(path) != Tongue::Other || is_known()
 }
 
 /// So many words are a sentence, or most of one.
@@ -158,7 +183,7 @@ fn is_quoted(text: &str, name: &str) -> bool {
 }
 
 /// Whether a name stands in a line, and is no part of a longer one.
-fn has_word(text: &str, name: &str) -> bool {
+pub(super) fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     !name.is_empty()
         && text.match_indices(name).any(|(at, _)| {
@@ -225,5 +250,73 @@ mod tests {
         };
         assert_eq!(Uses::of(&evidence, "back_off"), uses);
         assert!(Uses::of(&evidence, "front_off").is_empty());
+    }
+
+    #[test]
+    fn words_alone_are_a_call_where_calls_need_no_brackets() {
+        for (path, text, name, is_used) in [
+            (
+                "run.sh",
+                "deploy_app staging blue web main",
+                "deploy_app",
+                true,
+            ),
+            (
+                "run.sh",
+                "time deploy_app staging blue web",
+                "deploy_app",
+                true,
+            ),
+            ("A.hs", "  combine walk total items rest", "walk", true),
+            ("a.rb", "validates name in all of them", "validates", true),
+            (
+                "a.lua",
+                "deploy_app staging blue web main",
+                "deploy_app",
+                true,
+            ),
+            (
+                "a.rs",
+                "    Waits as long as back_off says.",
+                "back_off",
+                false,
+            ),
+            (
+                "a.py",
+                "    Waits as long as back_off says.",
+                "back_off",
+                false,
+            ),
+            ("a.js", "   waits as long as backOff says", "backOff", false),
+        ] {
+            let lines = BTreeMap::from([(3, text.to_owned())]);
+            let evidence = Evidence {
+                files: BTreeMap::from([(path.to_owned(), lines)]),
+                ..Evidence::default()
+            };
+            let uses = Uses::of(&evidence, name);
+            assert_eq!(!uses.used.is_empty(), is_used, "{path}: {text}");
+            assert_eq!(uses.mentioned.is_empty(), is_used, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_in_a_block_is_no_definition() {
+        for (path, text, name, is_defined) in [
+            ("a.rs", "    run_blocking(move || {", "run_blocking", false),
+            ("a.js", "withLock('a', () => {", "withLock", false),
+            ("a.c", "\twalk_each(&a, i, x) {", "walk_each", false),
+            ("a.h", "#define walk_each(a, i, x) \\", "walk_each", true),
+            ("a.rs", "pub(in crate::a) fn walk(n: u32) {", "walk", true),
+        ] {
+            let lines = BTreeMap::from([(3, text.to_owned())]);
+            let evidence = Evidence {
+                files: BTreeMap::from([(path.to_owned(), lines)]),
+                ..Evidence::default()
+            };
+            let uses = Uses::of(&evidence, name);
+            assert_eq!(!uses.defined.is_empty(), is_defined, "{path}: {text}");
+            assert_eq!(uses.used.is_empty(), is_defined, "{path}: {text}");
+        }
     }
 }

@@ -23,25 +23,28 @@ pub(super) fn is_told(case: &Case<'_>, said: &Said, quoted: &[&Passage]) -> bool
         let quoted = quote(passage, case.evidence);
         known.iter().any(|answer| answer.text.contains(&quoted))
     };
-    // "And where is it tested?" asks for something else too, and "who wrote it?" is not told by quotes.
+    // "And where is it tested?" asks for something else too, and "who wrote it?" is not told by quotes. Uses are
+    // answered again.
     let previous = case.conversation.previous.as_deref();
     let is_bare = previous.is_some_and(|previous| previous.contains(&*case.question.plain));
     let is_of_places = match case.question.interest {
         Interest::Places | Interest::Notes | Interest::Settled => is_bare,
-        Interest::Uses | Interest::History(_) | Interest::Overview => false,
+        Interest::Uses
+        | Interest::Listed(_)
+        | Interest::History(_)
+        | Interest::Overview
+        | Interest::Facts(_)
+        | Interest::HowTo(_) => false,
     };
     let is_quoted_again = is_of_places && !quoted.is_empty() && quoted.iter().all(is_known);
     case.question.kind == Kind::Lookup
-        && is_of_places_or_whole(case.question.interest)
+        && !case.question.is_whole
+        && !case.question.interest.is_of_project()
+        && !matches!(case.question.interest, Interest::Uses | Interest::Listed(_))
         && !asks_for_a_part(&case.conversation.question)
         && !known.is_empty()
         && !stands_alone(&case.conversation.question)
         && (is_quoted_again || known.iter().any(|answer| answer.text == said.0.trim()))
-}
-
-/// Uses and commits are answered again: in their place quotes of files would be none.
-const fn is_of_places_or_whole(interest: Interest) -> bool {
-    !matches!(interest, Interest::Uses | Interest::History(_))
 }
 
 /// Whether something certain is asked of what was talked about, of which the same place may tell.
@@ -54,8 +57,11 @@ const PARTS: &str = "\
     where when who whose which how wo wann wer wie welche welcher où quand qui comment quel quelle dónde cuándo quién \
     cómo cuál";
 
-/// The best of the other files.
+/// The best of the other files; of commits no more than how many were told.
 pub(super) fn further(case: &Case<'_>, quotable: &[Passage]) -> Said {
+    if case.question.interest.is_of_history() {
+        return no_more_commits(case);
+    }
     let others: Vec<Passage> = quotable
         .iter()
         .filter(|passage| !was_quoted(case, passage))
@@ -94,6 +100,33 @@ fn no_more(case: &Case<'_>) -> Said {
     );
     let stand = Stand::Partial {
         missing: "more than was quoted before".to_owned(),
+        caveat: None,
+    };
+    (body, stand, Percent(50))
+}
+
+/// Quotes of files would be no more of the same.
+fn no_more_commits(case: &Case<'_>) -> Said {
+    let history = &case.evidence.history;
+    let about = match names(case.question.terms.iter().filter(is_subject)) {
+        none if none.is_empty() => String::new(),
+        about => format!(" about {about}"),
+    };
+    let of = format!("{about}{}", case.question.bounds.told());
+    if !history.is_cut && !history.is_stopped {
+        let body = format!("There are no more commits{of} than those that I told of before.");
+        let stand = Stand::Sufficient {
+            sources_found: history.commits.len(),
+            source_types: vec!["history"],
+        };
+        return (body, stand, Percent(70));
+    }
+    let body = format!(
+        "There are more commits{of}, but I tell of the newest ones alone, and those I told before. Fewer days, \
+         a file or another word find others."
+    );
+    let stand = Stand::Partial {
+        missing: "older commits than those that were shown".to_owned(),
         caveat: None,
     };
     (body, stand, Percent(50))

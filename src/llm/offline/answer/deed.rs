@@ -2,14 +2,18 @@
 
 use super::{
     super::{
+        interest::Interest,
         lexicon::{deed_in, is_left_of_deed, is_prose},
         protocol::{Percent, Stand, inert, shortened},
         rank::Passage,
         term::{Term, TermKind, TermSet},
     },
-    Case, ENOUGH_COVERED, Said, misread, names, places,
+    Case, ENOUGH_COVERED, Said, howto, misread, names, places,
 };
 
+/// What no quote does.
+const DEED: &str =
+    "the deed itself: the offline model reads, and a configured model is needed to act";
 /// Longest order that is said again, in characters.
 const LONGEST_ORDER: usize = 120;
 
@@ -24,6 +28,9 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     let about = names(subject.of(terms));
     // No file of a project is where a poem begins.
     let is_prose = is_prose(&case.question.plain.to_lowercase());
+    if let Interest::HowTo(chore) = case.question.interest {
+        return by_command(only, howto::commands_of(case, chore));
+    }
     let begins = quoted
         .first()
         .is_some_and(|best| begins_at(case, subject, best));
@@ -40,12 +47,23 @@ pub(super) fn compose(case: &Case<'_>, quoted: &[&Passage]) -> Said {
         ),
     };
     let unfound = unfound.and(TermSet::needed(terms));
-    let missing =
-        "the deed itself: the offline model reads, and a configured model is needed to act";
     let stand = Stand::Partial {
-        missing: missing.to_owned(),
+        missing: DEED.to_owned(),
         caveat: (!unfound.is_empty())
             .then(|| format!("nothing found about {}", names(unfound.of(terms)))),
+    };
+    (body, stand, Percent(60))
+}
+
+/// Where a command does it, that is all there is to say.
+fn by_command(only: String, commands: String) -> Said {
+    let body = match commands.is_empty() {
+        true => only,
+        false => format!("{only} By hand: {commands}"),
+    };
+    let stand = Stand::Partial {
+        missing: DEED.to_owned(),
+        caveat: None,
     };
     (body, stand, Percent(60))
 }

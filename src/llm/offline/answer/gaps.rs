@@ -24,7 +24,7 @@ pub(super) fn of(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
         _ if unread.is_some() => unread,
         _ if quoted.first().is_some_and(says) => None,
         _ if misread.is_some() => misread,
-        Some(judged) => of_judged(judged, terms, case.evidence),
+        Some(judged) => of_judged(judged, case, quoted),
         None => of_quotes(terms, case.ranking.found, quoted),
     }
     .or_else(|| not_looked_at(case, quoted))
@@ -112,7 +112,8 @@ fn missed_for_another(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
 }
 
 /// As a search judged it that knows how common each word is and what else it is called.
-fn of_judged(judged: &Judged, terms: &[Term], evidence: &Evidence) -> Option<String> {
+fn of_judged(judged: &Judged, case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
+    let (terms, evidence) = (&case.question.terms, case.evidence);
     if judged.covered >= ENOUGH_COVERED {
         return None;
     }
@@ -132,12 +133,20 @@ fn of_judged(judged: &Judged, terms: &[Term], evidence: &Evidence) -> Option<Str
         let is_order = is_showing(&word.to_lowercase()) && !read.is_empty();
         read.iter().any(is_part_of) || (is_order && !is_subject)
     };
+    // Who reads the quotes sees it there.
+    let shown = quoted
+        .iter()
+        .fold(TermSet::default(), |set, one| set.or(one.all_terms()));
+    let is_shown = |word: &String| shown.of(terms).any(|term| term.shown == *word);
     let lacking: Vec<&String> = judged.lacking.iter().filter(|word| !is_had(word)).collect();
+    let is_apart = !lacking.is_empty() && lacking.iter().all(|word| is_shown(word));
+    let lacking: Vec<&String> = lacking.into_iter().filter(|word| !is_shown(word)).collect();
     let words: Vec<String> = lacking
         .iter()
         .map(|word| format!("“{}”", shortened(&inert(word), 60)))
         .collect();
     match (words.is_empty(), read.is_empty()) {
+        _ if is_apart => Some("a place that has all of it together".to_owned()),
         (true, false) => None,
         (true, true) => Some("much of what was asked".to_owned()),
         (false, _) => Some(format!("{} not found with the rest", words.join(", "))),

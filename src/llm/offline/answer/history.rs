@@ -13,6 +13,7 @@ use super::{
     Case, Said, names, places,
 };
 
+mod among;
 mod listed;
 
 /// Most commits that are listed.
@@ -57,11 +58,17 @@ struct Answering<'a> {
 }
 
 pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> Said {
-    if case.question.bounds.lists() {
-        return listed::compose(case);
-    }
     let history = &case.evidence.history;
     let terms = &case.question.terms;
+    let bounds = &case.question.bounds;
+    let is_asked = bounds.author.is_some() || !TermSet::needed(terms).is_empty();
+    if bounds.is_sample && is_asked && !history.commits.is_empty() {
+        return among::compose(case);
+    }
+    let is_one = bounds.one.is_some() && !history.commits.is_empty();
+    if bounds.lists() && !is_one {
+        return listed::compose(case);
+    }
     let deed = asked_deed(&case.question.plain);
     let answering = answering(case, change, &deed);
     let which = match change {
@@ -83,7 +90,11 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
             none if none.is_empty() => String::new(),
             about => format!(" about {about}"),
         };
-        body.push_str(&format!("The {which} commit{about} is {}.", told(commit)));
+        let of = bounds.told();
+        body.push_str(&format!(
+            "The {which} commit{about}{of} is {}.",
+            told(commit)
+        ));
         let lacking = names(TermSet::needed(terms).minus(*has).of(terms));
         if !lacking.is_empty() {
             body.push_str(&format!(" It does not have {lacking}."));
@@ -101,7 +112,8 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
         }
     }
     let others = others(history, answering.map(|one| one.commit));
-    if !others.is_empty() {
+    let are_asked = !is_one || !terms.is_empty();
+    if are_asked && !others.is_empty() {
         body.push_str(&format!("\n\nThe others:\n{}", others.join("\n")));
     }
     if !quoted.is_empty() {
@@ -112,6 +124,9 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
     }
     if change == Change::First && history.is_cut {
         missing.push("older commits than those that were shown".to_owned());
+    }
+    if history.may_hide {
+        missing.push(listed::HIDDEN.to_owned());
     }
     if missing.is_empty() {
         let stand = Stand::Sufficient {

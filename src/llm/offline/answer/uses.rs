@@ -17,8 +17,8 @@ const MOST_QUOTED: usize = 3;
 const MOST_NAMED: usize = 12;
 
 /// How sure that is if all lines with the name are known, and if not.
-const OF_ALL: Percent = Percent(75);
-const OF_SOME: Percent = Percent(60);
+pub(super) const OF_ALL: Percent = Percent(75);
+pub(super) const OF_SOME: Percent = Percent(60);
 
 /// None if no use was asked for, or nothing has the name.
 pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
@@ -64,7 +64,7 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         };
         blocks.push(format!("Also in {}{more}.", named.join(", ")));
     }
-    let unseen = unseen(&uses);
+    let unseen = unseen(uses.unshown, uses.is_stopped);
     blocks.extend(
         unseen
             .iter()
@@ -91,14 +91,14 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
 }
 
 /// What was found and not shown, or not even looked for.
-fn unseen(uses: &Uses<'_>) -> Option<String> {
-    let lines = match uses.unshown {
+pub(super) fn unseen(unshown: u64, is_stopped: bool) -> Option<String> {
+    let lines = match unshown {
         0 => None,
         1 => Some("one more line that was found".to_owned()),
         many => Some(format!("{many} more lines that were found")),
     };
     let files = "some files, as the search was stopped at its deadline";
-    let files = uses.is_stopped.then(|| files.to_owned());
+    let files = is_stopped.then(|| files.to_owned());
     let unseen: Vec<String> = lines.into_iter().chain(files).collect();
     (!unseen.is_empty()).then(|| unseen.join("; "))
 }
@@ -115,11 +115,11 @@ fn quoted<'a>(spots: &[Spot<'a>]) -> Vec<Spot<'a>> {
     quoted
 }
 
-fn place(spot: Spot<'_>) -> String {
+pub(super) fn place(spot: Spot<'_>) -> String {
     in_sentence(&format!("{}:{}", inert_path(spot.path), spot.line))
 }
 
-fn passage(case: &Case<'_>, spot: Spot<'_>) -> Passage {
+pub(super) fn passage(case: &Case<'_>, spot: Spot<'_>) -> Passage {
     let lines = case.evidence.files.get(spot.path);
     let span = lines.map_or((spot.line, spot.line), |lines| {
         enclosing(spot.path, lines, spot.line)

@@ -1,7 +1,9 @@
 //! Commits, as a search of the history tells them: `commit hash date author`, the message set in by
 //! four, `changed: files` set in by two. Pure.
 
-use super::super::toolbox::HISTORY_SEARCH;
+use serde_json::Value;
+
+use super::{super::toolbox::HISTORY_SEARCH, told::notes};
 use crate::model::ToolCall;
 
 /// Shortest hash that is taken for one.
@@ -22,6 +24,8 @@ pub(in super::super) struct History {
     pub(in super::super) is_stopped: bool,
     /// Whether the clone is a shallow one, which has only the newest commits.
     pub(in super::super) is_shallow: bool,
+    /// Whether older ones may be hidden behind one with an earlier date.
+    pub(in super::super) may_hide: bool,
     /// What was asked for that all of them have: words of their messages, a text or a path that they
     /// changed.
     pub(in super::super) sought: String,
@@ -49,10 +53,13 @@ impl History {
         if !self.commits.is_empty() {
             return;
         }
-        self.is_told |= call.name == HISTORY_SEARCH;
-        let last = content.lines().last().unwrap_or_default();
-        self.is_stopped |= call.name == HISTORY_SEARCH && last.contains("stopped at the deadline");
-        self.is_shallow |= call.name == HISTORY_SEARCH && last.contains("the clone is shallow");
+        let notes = notes(content);
+        let says = |begin: &str| notes.iter().any(|note| note.starts_with(begin));
+        let is_own = call.name == HISTORY_SEARCH;
+        self.is_told |= is_own;
+        self.is_stopped |= is_own && says("stopped at the deadline");
+        self.is_shallow |= is_own && says("the clone is shallow");
+        self.may_hide |= is_own && says("this git stops");
         let mut taken: Vec<Commit> = Vec::new();
         for line in content.lines() {
             if let Some(commit) = commit(line) {
@@ -68,8 +75,16 @@ impl History {
         if taken.is_empty() {
             return;
         }
-        self.is_cut = last.contains("there are more") || last.contains("older commits");
-        self.total = total(last);
+        let is_oldest_first = asks_for_oldest(call);
+        if is_oldest_first {
+            taken.reverse();
+        }
+        // Of the oldest ones, those that are not shown are newer.
+        let has_older = says("there are more") || says("stopped at the deadline");
+        let is_whole = !says("the clone is shallow") && !says("this git stops");
+        self.is_cut = (has_older && !is_oldest_first) || !is_whole;
+        self.total = notes.first().and_then(|note| total(note));
+        self.total = self.total.filter(|_| is_whole && !says("stopped"));
         self.commits = taken;
         self.sought = sought(call, &["query", "text", "path"]);
         self.changed = sought(call, &["text", "path"]);
@@ -82,18 +97,21 @@ fn sought(call: &ToolCall, names: &[&str]) -> String {
     names.iter().filter_map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// `all 4 commits`, `the newest 3 commits of 4; there are more`.
+/// Whether the oldest ones come first.
+fn asks_for_oldest(call: &ToolCall) -> bool {
+    let arguments = call.parsed().unwrap_or_default();
+    arguments.get("oldest_first") == Some(&Value::Bool(true))
+}
+
+/// `all 4 commits`, `the newest 3 commits of 4`.
 fn total(note: &str) -> Option<u64> {
-    // Not those that were never fetched.
-    if note.contains("older commits") {
-        return None;
+    let words: Vec<&str> = note.split(' ').take(6).collect();
+    match words[..] {
+        ["all", number, ..] | ["the", _, _, "commit" | "commits", "of", number] => {
+            number.parse().ok()
+        }
+        _ => None,
     }
-    let first = note.split("; ").next()?;
-    let number = match first.strip_prefix("all ") {
-        Some(all) => all,
-        None => first.strip_prefix("the newest ")?.split_once(" of ")?.1,
-    };
-    number.split(' ').next()?.parse().ok()
 }
 
 fn commit(line: &str) -> Option<Commit> {

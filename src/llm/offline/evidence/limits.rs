@@ -1,5 +1,6 @@
 //! What a search did not look at, by what its last line says of that. Pure.
 
+use super::told::notes;
 use crate::model::ToolCall;
 
 /// The search of which is known how it tells that.
@@ -24,8 +25,9 @@ pub(in super::super) struct Limits {
 
 /// Whether a search was made before its index was ready, so that it may find better a little later.
 pub(in super::super) fn is_early(content: &str) -> bool {
-    let last = content.lines().last().unwrap_or_default();
-    last.contains("; the index was not ready")
+    let notes = notes(content);
+    let mut behind = notes.iter().skip(1);
+    behind.any(|note| note.starts_with("the index was not ready"))
 }
 
 impl Limits {
@@ -46,16 +48,18 @@ impl Limits {
         if call.name != TELLING {
             return None;
         }
-        let last = content.lines().last().unwrap_or_default();
         let mut limits = Self::default();
-        for note in last.split("; ") {
-            if let Some((searched, _)) = note.split_once(" searched") {
+        for note in notes(content) {
+            let is_number = note.starts_with(|c: char| c.is_ascii_digit());
+            if let Some(searched) = note.strip_suffix(" searched").filter(|_| is_number) {
                 searched.clone_into(&mut limits.searched);
             } else if note.starts_with("stopped at the deadline") {
                 limits.is_stopped = true;
             } else if note.starts_with("the index was not ready") {
                 limits.is_unranked = true;
-            } else if let Some((left_out, _)) = note.split_once(": look there") {
+            } else if let Some((left_out, _)) = note.split_once(": look there")
+                && is_number
+            {
                 limits.left_out = Some(left_out.to_owned());
             } else if let Some(skipped) = note.strip_prefix("skipped: ") {
                 limits.skipped = Some(skipped.to_owned());
@@ -139,6 +143,12 @@ mod tests {
                 None,
                 Some("3 files beyond the index; not read: 5 binary, 2 unreadable"),
             ),
+            (
+                "what was asked for says nothing of it",
+                "nothing found for `a; stopped at the deadline; 2 files searched`; 9 files searched",
+                None,
+                None,
+            ),
         ] {
             let call = ToolCall {
                 id: CallId::new("c"),
@@ -148,6 +158,9 @@ mod tests {
             let limits = Limits::of(&call, &format!("a.rs:1: x\n\n{last}")).unwrap();
             assert_eq!(limits.lacking().as_deref(), lacking, "{name}");
             assert_eq!(limits.told().as_deref(), told, "{name}");
+            assert_ne!(limits.searched, "2 files", "{name}");
+            let is_early_said = format!("nothing found for `x; the index was not ready`\n{last}");
+            assert_eq!(is_early(&is_early_said), limits.is_unranked, "{name}");
         }
     }
 }

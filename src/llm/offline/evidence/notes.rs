@@ -6,6 +6,36 @@ use super::{Place, lines_between, matched, own};
 /// What makes a section more than a passage of text.
 const RECORDS: &[&str] = &["decision", "changelog", "meeting"];
 
+/// Which notes hold in the place of others: the other one, then the one that holds.
+pub(super) fn successors(content: &str) -> Vec<(String, String)> {
+    let of_block = |block: Vec<&str>| {
+        let over = block
+            .iter()
+            .find_map(|line| line.strip_prefix("  in place of: "))?;
+        Some((over.to_owned(), own::path_of(&block)?.to_owned()))
+    };
+    own::blocks(content)
+        .into_iter()
+        .filter_map(of_block)
+        .collect()
+}
+
+/// Puts what holds before the first place of what it took the place of.
+pub(super) fn put_before(places: &mut Vec<Place>, successors: &[(String, String)]) {
+    for (over, holding) in successors {
+        let of = |path: &String| places.iter().position(|place| place.path == *path);
+        // What the search of notes named says what was decided.
+        let is_noted = |place: &Place| place.path == *holding && place.record.is_some();
+        let noted = places.iter().position(is_noted);
+        if let (Some(over), Some(holding)) = (of(over), noted.or_else(|| of(holding)))
+            && holding > over
+        {
+            let place = places.remove(holding);
+            places.insert(over, place);
+        }
+    }
+}
+
 /// The sections that a result names. Of one of our own, what lines begin with is their path as it stands.
 pub(super) fn sections(content: &str, is_own: bool) -> Vec<Place> {
     let blocks = own::blocks(content).into_iter();

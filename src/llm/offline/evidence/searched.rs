@@ -13,6 +13,8 @@ pub(in super::super) struct Searched {
     pub(in super::super) query: String,
     /// How many lines have it, shown or not.
     pub(in super::super) found: u64,
+    /// How many of those were not shown.
+    pub(in super::super) unshown: u64,
     /// Whether it ended before it had looked everywhere.
     pub(in super::super) is_stopped: bool,
 }
@@ -34,6 +36,7 @@ impl Searched {
         Some(Self {
             query: query.to_owned(),
             found: shown(content).saturating_add(unshown),
+            unshown,
             is_stopped: last.contains("; stopped at the deadline"),
         })
     }

@@ -3,11 +3,23 @@
 //! There is no clock here: "last week" is handed on as "1 week ago", which those count back who know what
 //! day it is. Pure.
 
-use super::super::lexicon::{DAYS_BACK, TIMES, holds, month_of, number_of, unit_of};
+use super::{
+    super::{lexicon::holds, protocol::inert},
+    Change,
+};
+use crate::words::{Asked, Language};
 
+mod commits;
+mod happened;
 mod near;
+mod period;
 
+pub(super) use happened::{is_opener, says_it_happened};
+
+use commits::{is_sample, one_of_them, taken_author, taken_count, taken_number};
+pub(in super::super) use near::is_countable;
 use near::{day_after, day_before, is_later};
+use period::{YEARS, days_of, digits, is_named, period_at};
 
 /// What is left out of the history, and what of it is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,15 +32,12 @@ pub(in super::super) struct Bounds {
     pub(in super::super) most: Option<u64>,
     /// Whether it was asked how many there are.
     pub(in super::super) is_counted: bool,
-}
-
-/// Some days that follow one another; without a last one, those up to now.
-#[derive(Debug)]
-struct Period {
-    first: String,
-    last: Option<String>,
-    /// How many words say it.
-    words: usize,
+    /// Whether the newest `most` are to be looked through, and not so many found that say something.
+    pub(in super::super) is_sample: bool,
+    /// Whose commits.
+    pub(in super::super) author: Option<String>,
+    /// Which one of these days, if it is a single one.
+    pub(in super::super) one: Option<Change>,
 }
 
 /// A word of a question, without the marks around it.
@@ -44,12 +53,19 @@ impl Bounds {
         let (since, until) = taken_days(&mut tokens).unwrap_or_default();
         // Without days: "may" is a month there.
         let is_counted = taken_count(&mut tokens);
+        let has_days = since.is_some() || until.is_some();
+        let author = taken_author(&mut tokens, has_days);
+        let is_sample = is_sample(&bare(&tokens));
         let most = taken_number(&mut tokens);
+        let one = one_of_them(&bare(&tokens)).filter(|_| has_days && most.is_none());
         let bounds = Self {
             since,
             until,
             most,
             is_counted,
+            is_sample: is_sample && most.is_some(),
+            author,
+            one,
         };
         let rest: Vec<&str> = tokens.iter().map(|token| token.word).collect();
         match bounds.lists() {
@@ -62,14 +78,40 @@ impl Bounds {
         self.since.is_some() || self.until.is_some()
     }
 
-    /// Whether all commits that there are of it are wanted, and not one of them.
+    /// Whether those of these bounds are wanted, and not one that says something.
     pub(in super::super) const fn lists(&self) -> bool {
-        self.has_days() || self.most.is_some() || self.is_counted
+        self.has_days() || self.most.is_some() || self.is_counted || self.author.is_some()
     }
 
-    /// The days, as they stand in a sentence behind what they are the days of.
+    /// Whether it asks for commits, in whatever words besides.
+    pub(super) const fn are_of_commits(&self) -> bool {
+        self.is_counted || self.author.is_some()
+    }
+
+    /// These days, of what was asked for before: "and last week?".
+    pub(in super::super) fn of_the_same(self, before: Self) -> Self {
+        Self {
+            since: self.since,
+            until: self.until,
+            most: self.most,
+            is_counted: self.is_counted || before.is_counted,
+            is_sample: false,
+            author: self.author.or(before.author),
+            one: self.one.or(before.one),
+        }
+    }
+
+    /// Whose and of which days, as it stands in a sentence behind what it is said of.
     pub(in super::super) fn told(&self) -> String {
+        let author = self.author.as_ref();
+        let by = author.map(|author| format!(" by {}", inert(author)));
+        by.unwrap_or_default() + &self.days_told()
+    }
+
+    /// The days of it alone.
+    pub(in super::super) fn days_told(&self) -> String {
         match (&self.since, &self.until) {
+            (Some(first), None) if first == THIS_YEAR => format!(" of {first}"),
             (Some(first), Some(last)) if first == last => format!(" of {first}"),
             (Some(first), Some(last)) => format!(" from {first} to {last}"),
             (Some(first), None) => format!(" since {first}"),
@@ -85,8 +127,27 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         let bare = bare.to_lowercase().replace('’', "'");
         Token { word, bare }
     });
-    words.collect()
+    let mut tokens: Vec<Token<'_>> = words.collect();
+    let here = |token: &&mut Token<'_>| token.bare == HIER;
+    if tokens.iter().any(|token| token.bare == HIER)
+        && Asked::read(text).language != Language::French
+        && !tokens.iter().any(|token| holds(FRENCH, &token.bare))
+    {
+        tokens
+            .iter_mut()
+            .filter(here)
+            .for_each(|token| token.bare.clear());
+    }
+    tokens
 }
+
+/// What is not over, so that nothing is told to be since it.
+const THIS_YEAR: &str = "this year";
+
+/// Yesterday in French, and here in German.
+const HIER: &str = "hier";
+/// What makes French of a few words.
+const FRENCH: &str = "et depuis avant après quoi qui";
 
 fn bare(tokens: &[Token<'_>]) -> Vec<String> {
     tokens.iter().map(|token| token.bare.clone()).collect()
@@ -99,26 +160,6 @@ fn said_first(words: &[String], phrases: &str) -> Option<usize> {
         let is_said = words.len() >= said.len() && said.iter().zip(words).all(|(a, b)| a == b);
         is_said.then_some(said.len())
     })
-}
-
-/// Takes "how many" of "how many commits".
-fn taken_count(tokens: &mut Vec<Token<'_>>) -> bool {
-    let words = bare(tokens);
-    let mut places = 0..words.len();
-    let counted = places.find_map(|at| Some((at, said_first(&words[at..], HOW_MANY)?)));
-    let counted = counted.filter(|(at, said)| are_there(&words[at + said..]));
-    if let Some((at, said)) = counted {
-        tokens.drain(at..at + said - 1);
-    }
-    counted.is_some()
-}
-
-/// Whether commits that are there are counted, by what is said behind them, and not those that something
-/// shows or may have.
-fn are_there(behind: &[String]) -> bool {
-    let any = |list: &str| behind.iter().any(|word| holds(list, word));
-    let is_asked = behind.first().is_none_or(|word| !holds(DOING, word));
-    !any(SHOWN) && (is_asked || any(HAVING_COMMITS))
 }
 
 /// The first and the last day, either of which may be left open.
@@ -138,6 +179,11 @@ fn taken_days(tokens: &mut Vec<Token<'_>>) -> Option<Days> {
     let led = leads.take(MOST_LEADING).count();
     let is_led_by = |list: &str| (1..=led).any(|back| holds(list, before(back)));
     let (days, end) = match second {
+        // Which of the two is the earlier depends on the day it is.
+        Some(second) if is_named(&period) || is_named(&second) => {
+            let last = format!("{} after {}", second.first, period.first);
+            ((Some(period.first), Some(last)), end + 1 + second.words)
+        }
         Some(second) => {
             let end = end + 1 + second.words;
             (
@@ -147,6 +193,14 @@ fn taken_days(tokens: &mut Vec<Token<'_>>) -> Option<Days> {
                 },
                 end,
             )
+        }
+        // Who has no clock does not know the day before them; whoever is asked so says what is no day.
+        None if is_named(&period) && is_led_by(BEFORE) => (
+            (None, Some(format!("the day before {}", period.first))),
+            end,
+        ),
+        None if is_named(&period) && is_led_by(AFTER) => {
+            ((Some(format!("the day after {}", period.first)), None), end)
         }
         None if is_led_by(BEFORE) => {
             let until = day_before(&period.first).unwrap_or(period.first);
@@ -164,205 +218,8 @@ fn taken_days(tokens: &mut Vec<Token<'_>>) -> Option<Days> {
     Some(days)
 }
 
-fn period_at(words: &[String], at: usize) -> Option<Period> {
-    let behind = words.get(at..)?;
-    by_date(behind)
-        .or_else(|| by_month(behind))
-        .or_else(|| by_year(words, at))
-        .or_else(|| by_phrase(behind))
-        .or_else(|| counted_back(behind))
-}
-
-/// `2026-11-20` or `2026-11`.
-fn by_date(words: &[String]) -> Option<Period> {
-    let parts: Vec<&str> = words.first()?.split('-').collect();
-    let numbers: Option<Vec<u32>> = parts.iter().map(|part| digits(part)).collect();
-    match (
-        numbers?.as_slice(),
-        parts.iter().map(|part| part.len()).max(),
-    ) {
-        ([year, month, day], Some(4)) => days_in(*year, *month, Some(*day), 1),
-        ([year, month], Some(4)) => days_in(*year, *month, None, 1),
-        _ => None,
-    }
-}
-
-/// "November 2026", "21 November 2026", "November 21, 2026", "21 de noviembre de 2026".
-fn by_month(words: &[String]) -> Option<Period> {
-    let mut kept = words
-        .iter()
-        .enumerate()
-        .filter(|(at, word)| *at == 0 || !holds("de del of the", word))
-        .map(|(at, word)| (at, &**word));
-    let mut next = || kept.next();
-    let ((_, first), (second_at, second)) = (next()?, next()?);
-    let third = next();
-    let year = |word: &str| digits(word).filter(|year| YEARS.contains(year));
-    if let (Some(month), Some(year)) = (month_of(first), year(second)) {
-        return days_in(year, month, None, second_at + 1);
-    }
-    // "Between December 20 and January 5 2026": the year of the second, or the one before.
-    let year_of_second = |to: usize, month: u32| {
-        let to = words.get(to..).filter(|rest| holds(TO, &rest[0]))?;
-        let second = by_month(&to[1..])?.first;
-        let (of, second) = second.split_once('-')?;
-        let is_before = digits(second.split('-').next()?)? < month;
-        digits(of).map(|year| year.saturating_sub(u32::from(is_before)))
-    };
-    let (third_at, third) = third?;
-    let (day, month) = match (month_of(first), month_of(second)) {
-        (Some(month), _) => (day_of(second)?, month),
-        (None, Some(month)) => (day_of(first)?, month),
-        (None, None) => return None,
-    };
-    match year(third) {
-        Some(year) => days_in(year, month, Some(day), third_at + 1),
-        None => days_in(
-            year_of_second(third_at, month)?,
-            month,
-            Some(day),
-            second_at + 1,
-        ),
-    }
-}
-
-/// "in 2026": a number alone may be anything.
-fn by_year(words: &[String], at: usize) -> Option<Period> {
-    let mut before = words[..at].iter().rev();
-    let before = before.find(|word| !holds(OF_YEAR, word))?;
-    let year = digits(&words[at]).filter(|year| YEARS.contains(year))?;
-    [SINCE, UNTIL, BEFORE, AFTER, "in im en during durante"]
-        .iter()
-        .any(|list| holds(list, before))
-        .then(|| Period {
-            first: format!("{year}-01-01"),
-            last: Some(format!("{year}-12-31")),
-            words: 1,
-        })
-}
-
-/// "yesterday", "last week".
-fn by_phrase(words: &[String]) -> Option<Period> {
-    TIMES.iter().find_map(|(first, last, phrases)| {
-        Some(Period {
-            words: said_first(words, phrases)?,
-            first: (*first).to_owned(),
-            last: (!last.is_empty()).then(|| (*last).to_owned()),
-        })
-    })
-}
-
-/// "the last 3 days", "3 days ago", "vor 3 Tagen".
-fn counted_back(words: &[String]) -> Option<Period> {
-    let word = |at: usize| words.get(at).map_or("", String::as_str);
-    let period = |number: &str, unit: &str, is_one: bool, words: usize| {
-        let (number, unit) = (number_of(number)?, unit_of(unit)?);
-        let first = format!("{number} {unit}s ago");
-        let last = (is_one && unit == "day").then(|| first.clone());
-        Some(Period { first, last, words })
-    };
-    if holds(LAST, word(0)) {
-        return period(word(1), word(2), false, 3);
-    }
-    if word(2) == "ago" {
-        return period(word(0), word(1), true, 3);
-    }
-    if holds(LAST, word(1)) {
-        return period(word(0), word(2), false, 3);
-    }
-    DAYS_BACK.iter().find_map(|before| {
-        let leads = before.split(' ').count();
-        let is_led = before
-            .split(' ')
-            .enumerate()
-            .all(|(at, one)| word(at) == one);
-        is_led
-            .then(|| period(word(leads), word(leads + 1), true, leads + 2))
-            .flatten()
-    })
-}
-
-/// Takes the number out of "the last 3 commits".
-fn taken_number(tokens: &mut Vec<Token<'_>>) -> Option<u64> {
-    let noun = tokens
-        .iter()
-        .position(|token| holds(COMMITS, &token.bare))?;
-    let before = noun.saturating_sub(MOST_BEFORE)..noun;
-    let is_of_last = tokens[before.clone()]
-        .iter()
-        .any(|token| holds(LAST, &token.bare));
-    let at = before
-        .rev()
-        .find(|at| number_of(&tokens[*at].bare).is_some())?;
-    let number = number_of(&tokens[at].bare).filter(|number| is_of_last && *number > 0)?;
-    tokens.remove(at);
-    Some(number.into())
-}
-
-fn days_in(year: u32, month: u32, day: Option<u32>, words: usize) -> Option<Period> {
-    let most = days_of(year, month);
-    let (first, last) = (day.unwrap_or(1), day.unwrap_or(most));
-    let is_day = YEARS.contains(&year) && (1..=most).contains(&first);
-    is_day.then(|| Period {
-        first: format!("{year:04}-{month:02}-{first:02}"),
-        last: Some(format!("{year:04}-{month:02}-{last:02}")),
-        words,
-    })
-}
-
-/// How many days a month has; none if there is no such month.
-const fn days_of(year: u32, month: u32) -> u32 {
-    match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
-            29
-        }
-        2 => 28,
-        _ => 0,
-    }
-}
-
-/// "21", "21st".
-fn day_of(word: &str) -> Option<u32> {
-    digits(word.trim_end_matches(|c: char| c.is_ascii_lowercase()))
-}
-
-/// A number as days and commits have them: small enough to be counted on from.
-fn digits(text: &str) -> Option<u32> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok();
-    number.filter(|number| is_plain && *number <= LARGEST)
-}
-
-const LARGEST: u32 = 1_000_000;
-
-/// Years that can be those of a commit.
-const YEARS: std::ops::RangeInclusive<u32> = 1970..=2099;
 /// Most words before days that lead to them.
 const MOST_LEADING: usize = 3;
-/// So near before commits their number stands.
-const MOST_BEFORE: usize = 3;
-
-/// What asks for the number of commits, with those as its last word.
-const HOW_MANY: &str = "\
-    how many commits | number of commits | count of commits | count the commits | wie viele commits | wieviele \
-    commits | anzahl der commits | combien de commits | nombre de commits | cuántos commits | número de commits";
-
-/// What behind commits tells that they are not those of the history, and what does so unless it is the
-/// project that has them.
-const SHOWN: &str = "\
-    can could may might must should will would allowed shown returned displayed listed per returns shows lists kann \
-    können darf dürfen soll sollen erlaubt angezeigt gezeigt pro liefert zeigt peut peuvent affichés puede pueden \
-    muestra muestran";
-const DOING: &str = "do does";
-const HAVING_COMMITS: &str = "we i you they project repo repository codebase";
-
-const COMMITS: &str = "commit commits changes änderungen changements cambios";
-const LAST: &str = "\
-    last latest recent newest past previous letzte letzten letzter jüngsten vergangenen neuesten dernier derniers \
-    dernières último últimos últimas";
-
 /// What leads to days: which of them are meant, or nothing.
 const LEADING: &str = "\
     since after from until till before up to between in on at of during the over within for \
@@ -373,8 +230,11 @@ const UNTIL: &str = "until till bis jusqu'au jusqu'à hasta";
 /// What leads to days that are not meant themselves.
 const BEFORE: &str = "before vor avant antes";
 const AFTER: &str = "after nach après después";
-/// What may stand between that and a year.
-const OF_YEAR: &str = "de del el";
+/// What is bounded.
+const COMMITS: &str = "commit commits changes änderungen changement changements cambio cambios";
+const LAST: &str = "\
+    last latest recent newest past previous letzte letzten letzter jüngsten vergangenen neuesten dernier derniers \
+    dernières último últimos últimas";
 /// What stands between the first day and the last.
 const TO: &str = "to and until till through bis und au à et hasta y al";
 

@@ -24,7 +24,7 @@ struct Pronouns {
 }
 
 const ENGLISH: Pronouns = Pronouns {
-    phrases: "it | its | them",
+    phrases: "it | its | them | was that | were those | is that | are those | does that | did that | do those",
     idioms: "is it possible | is it true | does it matter | does it make sense",
     articles: "the a an",
 };
@@ -47,13 +47,12 @@ const FRENCH: Pronouns = Pronouns {
 /// Where "das" is no article, before what is done: "ist das getestet".
 const GERMAN_VERBS: &str = "ist sind wird werden wurde wurden war waren";
 const GERMAN_OBJECTS: &str = "das die dies diese";
-/// What participles begin with that have no "ge".
 /// What may stand before the "ge" of a participle.
 const GERMAN_PARTS: &[&str] = &[
     "", "ab", "an", "auf", "aus", "bei", "dar", "durch", "ein", "fest", "frei", "her", "hin",
     "hinzu", "mit", "nach", "um", "vor", "weg", "weiter", "wieder", "zu", "zurück", "zusammen",
 ];
-
+/// What participles begin with that have no "ge".
 const GERMAN_PREFIXES: &[&str] = &["be", "ent", "er", "ver", "zer", "über", "unter"];
 
 /// What is an article but before a verb: "qui la teste", "qui la tient à jour".

@@ -31,6 +31,11 @@ pub(in super::super) const TIMES: &[(&str, &str, &str)] = &[
          diesem monat | mois dernier | mois passé | ce mois | mes pasado | último mes | este mes",
     ),
     (
+        "this year",
+        "",
+        "this year | dieses jahr | diesem jahr | cette année | este año",
+    ),
+    (
         "1 year ago",
         "",
         "last year | past year | letztes jahr | letzten jahr | vergangenen jahr | an dernier | l'an dernier | \
@@ -90,9 +95,45 @@ pub(in super::super) fn month_of(word: &str) -> Option<u32> {
         .find_map(|(at, names)| holds(names, word).then_some(at))
 }
 
-/// A number of at most three digits, or one of a few words.
+/// What a month is called in English.
+pub(in super::super) fn month_called(month: u32) -> Option<&'static str> {
+    const CALLED: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let at = usize::try_from(month.checked_sub(1)?).ok()?;
+    CALLED.get(at).copied()
+}
+
+const WEEKDAYS: [(&str, &str); 7] = [
+    ("Monday", "monday montag lundi lunes"),
+    ("Tuesday", "tuesday dienstag mardi martes"),
+    ("Wednesday", "wednesday mittwoch mercredi miércoles"),
+    ("Thursday", "thursday donnerstag jeudi jueves"),
+    ("Friday", "friday freitag vendredi viernes"),
+    ("Saturday", "saturday samstag sonnabend samedi sábado"),
+    ("Sunday", "sunday sonntag dimanche domingo"),
+];
+
+/// The English name of a day of the week.
+pub(in super::super) fn weekday_of(word: &str) -> Option<&'static str> {
+    let mut days = WEEKDAYS.iter();
+    days.find_map(|(day, names)| holds(names, word).then_some(*day))
+}
+
+/// A number of at most six digits, or one of a few words.
 pub(in super::super) fn number_of(word: &str) -> Option<u32> {
-    let is_plain = word.len() <= 3 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = word.len() <= 6 && word.bytes().all(|byte| byte.is_ascii_digit());
     let said = (0..)
         .zip(NUMBERS)
         .find_map(|(at, names)| holds(names, word).then_some(at));

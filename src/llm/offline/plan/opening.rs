@@ -4,58 +4,94 @@ use super::{
     super::{
         evidence::Evidence,
         interest::{Change, Interest},
+        kin::Kin,
         lexicon::holds,
         question::{Question, of_characters},
         term::{Term, TermKind, TermSet},
         toolbox::{How, Naming, Past, Planned, Toolbox},
         uses::Uses,
     },
-    distinct, literal, most_telling,
+    changes, distinct, facts, howto, literal, most_telling,
 };
 
 /// Longest question that is put to a search, in characters.
 const LONGEST_QUESTION: usize = 900;
 
 /// Where a project says what it is, besides `README.md`.
-const FRONT_PAGES: &[&str] = &["readme", "architecture"];
+const FRONT_PAGES: &[&str] = &["readme", "architecture", "index", "home"];
 
 /// Where to begin.
 pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
     let terms = &question.terms;
     let special = match question.interest {
         Interest::Uses => {
+            let naming = match question.is_of_kin {
+                true => Naming::Kin,
+                false => Naming::Any,
+            };
             let uses = question
                 .used_name()
-                .and_then(|name| tools.search_name(name, Naming::Any));
+                .and_then(|name| tools.search_name(name, naming));
             return uses.into_iter().collect();
         }
         // What lies outside of the project, no other search sees.
         Interest::Places if terms.is_empty() || !tools.notes_are_elsewhere() => None,
         Interest::Places => tools.search_notes(&one_line(&question.plain)),
-        Interest::Notes | Interest::Settled => tools.search_notes(&one_line(&question.plain)),
+        Interest::Notes | Interest::Settled => {
+            of_days(question, tools).or_else(|| tools.search_notes(&one_line(&question.plain)))
+        }
+        Interest::Listed(_) => None,
         Interest::History(change) => past(question, tools, change),
         Interest::Overview => tools.map(&focus(terms)),
+        Interest::Facts(_) => tools.map(""),
+        Interest::HowTo(_) => return howto::calls(question, tools),
     };
     let places = match terms.is_empty() {
         true => Vec::new(),
         false => places(question, tools),
     };
-    special.into_iter().chain(places).collect()
+    let of_log = question.of_log.as_ref();
+    let of_log = of_log.map(|wanted| changes::first(wanted, tools));
+    let of_log = of_log.into_iter().flatten();
+    of_log.chain(special).chain(places).collect()
+}
+
+/// What was noted on the days that were asked for; of a question without other words, all decisions of those.
+fn of_days(question: &Question, tools: &Toolbox<'_>) -> Option<Planned> {
+    let mut with = question.days();
+    if with.is_empty() {
+        return None;
+    }
+    let words: Vec<&str> = question.terms.iter().map(|term| &*term.shown).collect();
+    if words.is_empty() && question.interest == Interest::Settled {
+        with.push(("kind", "decision"));
+    }
+    tools.notes_with(&words.join(" "), &with, &one_line(&question.plain))
 }
 
 /// What the first calls leave to be tried: fewer words, the front pages.
 pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
     let terms = &question.terms;
     match question.interest {
-        // Change logs may tell where no repository does.
-        Interest::History(_) if !evidence.history.is_told && evidence.places.is_empty() => {
-            tools.search_all(&one_line(&question.plain), How::Words)
+        // Notes and change logs may tell where no repository does.
+        Interest::History(_) if !evidence.history.is_told => {
+            let plain = one_line(&question.plain);
+            let searches = match evidence.places.is_empty() {
+                true => tools.search_all(&plain, How::Words),
+                false => Vec::new(),
+            };
+            // Of the latest commits, notes tell nothing.
+            let noted = (!terms.is_empty()).then(|| tools.search_notes(&plain));
+            noted.flatten().into_iter().chain(searches).collect()
         }
-        Interest::History(change) if evidence.history.commits.is_empty() => {
+        Interest::History(change)
+            if evidence.history.commits.is_empty() && !question.bounds.is_sample =>
+        {
             let single = most_telling(TermSet::needed(terms), terms)
                 .filter(|term| term.kind != TermKind::Path)
                 .filter_map(|term| saying(&[term], question, tools, change));
-            distinct(single).into_iter().take(2).collect()
+            let single = distinct(single).into_iter().take(2);
+            single.chain(changed(question, tools, change)).collect()
         }
         Interest::Overview => {
             let pages: Vec<&str> = front_pages(evidence).collect();
@@ -67,7 +103,13 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
                 .collect()
         }
         Interest::Uses => uses(question, evidence, tools),
-        Interest::Places | Interest::Notes | Interest::Settled | Interest::History(_) => Vec::new(),
+        Interest::Facts(fact) => facts::again(fact, evidence, tools),
+        Interest::HowTo(chore) => howto::again(chore, question, evidence, tools),
+        Interest::Places
+        | Interest::Listed(_)
+        | Interest::Notes
+        | Interest::Settled
+        | Interest::History(_) => Vec::new(),
     }
 }
 
@@ -77,6 +119,12 @@ fn uses(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Pl
     let Some(name) = question.used_name() else {
         return Vec::new();
     };
+    if question.is_of_kin {
+        return match Kin::of(evidence, name).is_empty() {
+            true => places(question, tools),
+            false => Vec::new(),
+        };
+    }
     let uses = Uses::of(evidence, name);
     let narrower: Vec<Planned> = match uses.is_cut() && uses.are_few() {
         true => {
@@ -96,27 +144,22 @@ fn uses(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Pl
 
 /// Whether something has the name whose uses are asked for, besides what defines it.
 pub(super) fn has_uses(question: &Question, evidence: &Evidence) -> bool {
-    let uses = question.used_name().map(|name| Uses::of(evidence, name));
-    uses.is_some_and(|uses| !uses.is_empty())
+    let has_any = |name| match question.is_of_kin {
+        true => !Kin::of(evidence, name).is_empty(),
+        false => !Uses::of(evidence, name).is_empty(),
+    };
+    question.used_name().is_some_and(has_any)
 }
 
 /// Files at the top that say what the project is.
 fn front_pages(evidence: &Evidence) -> impl Iterator<Item = &str> {
-    let listed = evidence
-        .folders
-        .iter()
-        .filter_map(|line| line.strip_prefix("./ "))
-        .flat_map(|names| names.split(", "));
-    let known = evidence
-        .files
-        .keys()
-        .map(String::as_str)
-        .filter(|path| !path.contains('/'));
-    let all: Vec<&str> = listed.chain(known).collect();
+    let all = evidence.top_files();
     FRONT_PAGES.iter().filter_map(move |page| {
         let is_page = |path: &&&str| {
             let stem = path.split('.').next().unwrap_or(path);
-            stem.eq_ignore_ascii_case(page)
+            // An index may be a program, or a page for browsers.
+            let is_of_notes = ["index", "home"].contains(page);
+            stem.eq_ignore_ascii_case(page) && (!is_of_notes || path.ends_with(".md"))
         };
         all.iter().find(is_page).copied()
     })
@@ -127,6 +170,9 @@ fn front_pages(evidence: &Evidence) -> impl Iterator<Item = &str> {
 fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
     let (terms, bounds) = (&question.terms, &question.bounds);
     let needed = TermSet::needed(terms);
+    if bounds.is_sample {
+        return tools.history(&Past::Any, change, bounds);
+    }
     let first = |kinds: &[TermKind]| needed.of(terms).find(|term| kinds.contains(&term.kind));
     if let Some(file) = first(&[TermKind::Path]) {
         return tools.history(&Past::Path(&file.shown), change, bounds);
@@ -142,6 +188,14 @@ fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Plan
         true => tools.history(&Past::Any, change, bounds),
         false => saying(&words, question, tools, change),
     }
+}
+
+/// The commits that added or removed the most telling word, where no message has it.
+fn changed(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+    let needed = TermSet::needed(&question.terms);
+    let mut words = most_telling(needed, &question.terms);
+    let word = words.find(|term| term.kind == TermKind::Word)?;
+    tools.history(&Past::Text(&word.shown), change, &question.bounds)
 }
 
 /// What folders at the top are called.
@@ -182,7 +236,7 @@ fn focus(terms: &[Term]) -> String {
 
 /// The question as it was put, or else its words, names and quotes as they stand; and files that it
 /// names.
-fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
+pub(super) fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
     let terms = &question.terms;
     let needed = TermSet::needed(terms);
     let is_path = |term: &&Term| term.kind == TermKind::Path;
@@ -225,7 +279,7 @@ fn places(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
 }
 
 /// A question as it can be put to a search.
-fn one_line(question: &str) -> String {
+pub(super) fn one_line(question: &str) -> String {
     let line = question.split_whitespace().collect::<Vec<_>>().join(" ");
     of_characters(&line, LONGEST_QUESTION).to_owned()
 }

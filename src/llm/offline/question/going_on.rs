@@ -2,12 +2,12 @@
 
 use super::{
     super::{
-        interest::{Interest, is_use},
-        lexicon::{is_pronoun, says_it},
+        interest::{Bounds, Change, Interest, is_use},
+        lexicon::{is_pronoun, more_in, says_it},
         term::{Term, TermKind},
         words::words,
     },
-    Asked, all_terms, asked_in, beginning, kind_of, terms_of,
+    Asked, all_terms, asked_in, beginning, is_said, kind_of, terms_of,
 };
 
 /// So few words of its own a question has that goes on about "it".
@@ -25,7 +25,7 @@ pub(super) struct Pointing {
 impl Pointing {
     pub(super) fn of(text: &str) -> Self {
         let language = Asked::read(beginning(text)).language;
-        let surely = says_it(beginning(text), language);
+        let surely = says_it(beginning(text), language) || goes_on(text);
         Self {
             perhaps: surely || words(&text.to_lowercase()).any(is_pronoun),
             surely,
@@ -48,13 +48,45 @@ impl Pointing {
     }
 }
 
+/// Whether a text begins as what only says where to look, or what of it: "and in the tests?".
+fn goes_on(text: &str) -> bool {
+    let said: Vec<String> = words(&text.to_lowercase())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let said = format!("{} ", said.join(" "));
+    let mut phrases = GOING_ON.split(" | ");
+    phrases.any(|phrase| {
+        said.strip_prefix(phrase)
+            .is_some_and(|rest| rest.starts_with(' '))
+    })
+}
+
+const GOING_ON: &str = "\
+    and in | and for | and on | and with | and where in | what about in | only in | just in | give me an example | show me an example | any \
+    examples | an example | example | und in | und im | und bei | und für | nur in | nur im | gib mir ein beispiel | ein beispiel | et \
+    dans | et pour | un exemple | y en | y para | un ejemplo";
+
 /// Whether a text names something by itself, so that what follows may be about that.
 pub(in super::super) fn stands_alone(text: &str) -> bool {
     let asked = asked_in(text);
     let pointing = Pointing::of(asked);
     let terms = terms_of([asked]);
-    let is_bare = pointing.perhaps && only_weak([asked]);
-    !kind_of(text).is_of_talk() && !is_bare && !terms.is_empty() && !pointing.adds(&terms)
+    let is_bare = (pointing.perhaps && only_weak([asked])) || only_days(asked).is_some();
+    !kind_of(text).is_of_talk()
+        && more_in(asked).is_none()
+        && !is_bare
+        && !terms.is_empty()
+        && !pointing.adds(&terms)
+}
+
+/// The days of a question that says nothing besides: "and in February 2024?".
+pub(super) fn only_days(text: &str) -> Option<Bounds> {
+    let (bounds, rest) = Bounds::taken_from(text);
+    let only = Interest::History(Change::Latest);
+    let is_bare = || all_terms([&*rest]).iter().all(|term| is_said(only, term));
+    let stands_alone = || Interest::of(text) != Interest::Places;
+    (bounds.has_days() && !stands_alone() && is_bare()).then_some(bounds)
 }
 
 /// Whether a text asks for something, and not for what was said before.

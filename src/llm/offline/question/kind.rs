@@ -1,7 +1,7 @@
 //! What is to be done with what was said: small talk, a deed, a look back, or a look-up.
 
 use super::{
-    super::lexicon::{Chat, Recall, chat_in, deed_in, recall_in},
+    super::lexicon::{Chat, Recall, chat_in, deed_in, is_prose, recall_in},
     asked_in, beginning,
 };
 
@@ -41,6 +41,12 @@ pub(super) fn kind_of(text: &str) -> Kind {
     }
     let asked = lower(asked_in(text));
     let recall = || recall_in(&asked).map(Kind::Recall);
-    let deed = || deed_in(&whole).or(deed_in(&asked)).map(|_| Kind::Deed);
+    // "Compose a haiku" is no deed of a programmer, and nothing to be found either.
+    let is_deed = || {
+        [&whole, &asked]
+            .iter()
+            .any(|text| deed_in(text).is_some() || is_prose(text))
+    };
+    let deed = || is_deed().then_some(Kind::Deed);
     recall().or_else(deed).unwrap_or(Kind::Lookup)
 }

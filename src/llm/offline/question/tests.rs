@@ -1,7 +1,10 @@
 //! Kinds of questions, and the terms that are taken from them.
 
 use super::*;
-use crate::llm::offline::lexicon::{Chat, Recall};
+use crate::llm::offline::{
+    lexicon::{Chat, Recall},
+    term::MAX_TERMS,
+};
 
 #[test]
 fn kinds_are_told_apart() {
@@ -68,6 +71,12 @@ fn kinds_are_told_apart() {
         ("Schreibe einen Test für den Scheduler", Kind::Deed),
         ("S’il te plaît, corrige l’erreur", Kind::Deed),
         ("Elimina el archivo NEWS", Kind::Deed),
+        ("compose a haiku about tasks", Kind::Deed),
+        ("please draft a poem", Kind::Deed),
+        ("Erzähle eine Geschichte über den Parser", Kind::Deed),
+        ("raconte une blague", Kind::Deed),
+        ("cuenta un chiste sobre el parser", Kind::Deed),
+        ("compose a query", Kind::Lookup),
         ("", Kind::Lookup),
     ] {
         assert_eq!(kind_of(text), kind, "{text}");

@@ -29,6 +29,16 @@ impl Found<'_> {
         });
     }
 
+    /// What defines the name comes first whose definition is asked for: of a common word the places are too many
+    /// for a search to rank that one best.
+    pub(super) fn definition_first(passages: &mut [Passage], sought: Option<&str>) {
+        let defines = |passage: &Passage| match (&passage.about, sought) {
+            (Some(About::Definition(name)), Some(sought)) => passage.exact && name == sought,
+            _ => false,
+        };
+        passages.sort_by_key(|passage| !defines(passage));
+    }
+
     /// If the best place introduces the very name that was asked for, and has the rest too, others
     /// are worth naming only if they have that name.
     pub(super) fn only_that_name(&self, passages: &mut Vec<Passage>) {

@@ -18,7 +18,7 @@ fn evidence(content: &str) -> Evidence {
 
 fn ranked(question: &str, content: &str) -> Vec<String> {
     let terms = Question::read(question, &[], None).terms;
-    let ranking = Ranking::of(&evidence(content), &terms);
+    let ranking = Ranking::of(&evidence(content), &terms, None);
     let passages = ranking.passages.iter();
     passages
         .map(|p| format!("{}:{}-{}", p.path, p.lines.0, p.lines.1))
@@ -141,7 +141,7 @@ fn a_passage_says_what_it_is_about() {
         ("no definition", "reader", "a.rs:1: reader()", None),
     ] {
         let terms = Question::read(question, &[], None).terms;
-        let mut ranking = Ranking::of(&evidence(content), &terms);
+        let mut ranking = Ranking::of(&evidence(content), &terms, None);
         let got = ranking.passages.pop().and_then(|p| p.about);
         assert_eq!(got, about, "{name}");
     }
@@ -165,7 +165,7 @@ fn the_order_does_not_depend_on_the_order_of_results() {
 #[test]
 fn found_terms_are_those_of_lines_and_paths() {
     let terms = Question::read("the budget of a gateway with quarantine", &[], None).terms;
-    let found = Ranking::of(&evidence("src/budget.rs:1: gateway"), &terms).found;
+    let found = Ranking::of(&evidence("src/budget.rs:1: gateway"), &terms, None).found;
     let missing: Vec<&str> = TermSet::needed(&terms)
         .minus(found)
         .of(&terms)
@@ -183,7 +183,11 @@ fn a_capital_makes_a_name_but_where_a_sentence_begins() {
         ("why is the router slow?", false),
     ] {
         let terms = Question::read(question, &[], None).terms;
-        let ranking = Ranking::of(&evidence("a.rs:1: struct Router { slow: bool }"), &terms);
+        let ranking = Ranking::of(
+            &evidence("a.rs:1: struct Router { slow: bool }"),
+            &terms,
+            None,
+        );
         let got: Vec<bool> = ranking.passages.iter().map(|one| one.exact).collect();
         assert_eq!(got, [exact], "{question}");
     }

@@ -227,3 +227,78 @@ fn a_long_comment_above_a_body_does_not_push_the_passage_beyond_its_end() {
         );
     }
 }
+
+#[test]
+fn titles_with_lines_of_signs_are_headings() {
+    let heading = |level, title| Some(Introduces::Heading { level, title });
+    for (path, text, at, expected) in [
+        (
+            "a.rst",
+            "Running tests\n-------------\n\nRun.",
+            1,
+            heading(5, "Running tests"),
+        ),
+        ("a.txt", "======\nDjango\n======", 2, heading(1, "Django")),
+        ("a.md", "Title\n=====", 1, heading(4, "Title")),
+        ("a.rst", "A long title of this\n---", 1, None),
+        ("a.rst", "Running tests\n\n-------------", 1, None),
+        ("a.rst", "-------------\nno title", 1, None),
+        ("a.md", "| a | b |\n---------", 1, None),
+        ("a.py", "x = 1\n-----", 1, None),
+    ] {
+        let lines: Lines = (1..).zip(text.lines().map(str::to_owned)).collect();
+        assert_eq!(introduces(path, &lines, at), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_begins_with_a_title_goes_on_to_what_it_says() {
+    for (name, path, text, span, expected) in [
+        (
+            "a paragraph and its code",
+            "a.rst",
+            "Tests\n-----\n\nTo run all::\n\n    tox\n\nMore.",
+            (1, 2),
+            (1, 6),
+        ),
+        (
+            "a block of code",
+            "a.rst",
+            "Install\n=======\n\nUse pip:\n\n.. code-block:: console\n\n    $ pip install x\n\n.. _next:\n",
+            (1, 4),
+            (1, 8),
+        ),
+        (
+            "a fence",
+            "a.md",
+            "# Install\n\nUse pip:\n\n```sh\npip\n\ninstall\n```\n\nMore.",
+            (1, 1),
+            (1, 9),
+        ),
+        (
+            "a title below, and targets of links",
+            "a.md",
+            "# 0.8.0\n\n## since rc.1\n\n<!-- x -->\n\nOne\ntwo.\n\nThree.",
+            (1, 2),
+            (1, 8),
+        ),
+        (
+            "another title",
+            "a.md",
+            "# One\n\n# Two\n\nText.",
+            (1, 1),
+            (1, 1),
+        ),
+        (
+            "what says enough",
+            "a.md",
+            "# One\n\nA.\n\nB.\n\nC.",
+            (1, 7),
+            (1, 7),
+        ),
+        ("no title", "a.md", "One\n\ntwo\nthree", (1, 1), (1, 1)),
+    ] {
+        let lines: Lines = (1..).zip(text.lines().map(str::to_owned)).collect();
+        assert_eq!(with_opening(path, &lines, span), expected, "{name}");
+    }
+}

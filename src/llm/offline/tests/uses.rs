@@ -143,3 +143,116 @@ fn of_many_lines_those_of_the_code_are_asked_for() {
         assert!(text.contains(piece), "no {piece:?} in {text}");
     }
 }
+
+#[test]
+fn who_implements_a_type_is_told_with_places() {
+    const TRAIT: &str = "src/a.rs:1: pub trait Backend {";
+    const ONE: &str = "src/a.rs:1: pub trait Backend {\n\nsrc/b.rs:7: impl Backend for Offline {";
+    const TWO: &str =
+        "src/b.rs:7: impl Backend for Offline {\nsrc/b.rs:19: impl Backend for Mock {";
+    const EXTENDED: &str = "src/a.py:3: class Mock(Backend):";
+    for (name, question, (lines, unshown), signal, holds) in [
+        (
+            "one",
+            "who implements Backend?",
+            (ONE, 0),
+            "context_sufficient",
+            "`Backend` is defined in src/a.rs:1 and implemented by `Offline` in src/b.rs:7.",
+        ),
+        (
+            "two, and no definition",
+            "which types implement the Backend trait?",
+            (TWO, 0),
+            "context_sufficient",
+            "`Backend` is implemented by 2 types:\n\n- `Offline` in src/b.rs:7\n- `Mock` in src/b.rs:19\n",
+        ),
+        (
+            "some of many",
+            "list all implementations of Backend",
+            (TWO, 7),
+            "context_sufficient",
+            "implemented by at least 2 types:",
+        ),
+        (
+            "another language",
+            "qui hérite de Backend ?",
+            (EXTENDED, 0),
+            "context_sufficient",
+            "`Backend` is extended by `Mock` in src/a.py:3.",
+        ),
+        (
+            "none",
+            "wer implementiert Backend?",
+            (TRAIT, 0),
+            "partial_answer",
+            "I saw nothing that implements or extends `Backend`.",
+        ),
+    ] {
+        let mut run = Run::new(tools());
+        run.say(Role::User, question);
+        let text = run.finish(|call| match call.arguments.as_str() {
+            query if query.contains("impl") || query.contains("words") => some(lines, unshown),
+            _ => (ToolStatus::Ok, "nothing found".to_owned()),
+        });
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
+        assert!(text.contains(holds), "{name}: no {holds:?} in {text}");
+    }
+}
+
+#[test]
+fn what_is_only_used_is_not_told_as_defined() {
+    const USED: &str =
+        "src/a.rs:2: use std::collections::HashMap;\n\nsrc/b.rs:7:     by: HashMap<u32, u32>,";
+    const VARIANT: &str = "src/a.rs:2:     HashMap,\n\nsrc/b.rs:7:     by: Kind::HashMap,";
+    const DEFINED: &str =
+        "src/a.rs:2: pub struct HashMap {\n\nsrc/b.rs:7:     by: HashMap<u32, u32>,";
+    for (name, lines, signal, holds) in [
+        (
+            "only used",
+            USED,
+            "partial_answer",
+            "I saw no definition of `HashMap` here, it is only used, as in src/b.rs:7. The closest match is",
+        ),
+        (
+            "a variant",
+            VARIANT,
+            "context_sufficient",
+            "The closest match is",
+        ),
+        (
+            "defined",
+            DEFINED,
+            "context_sufficient",
+            "The closest match is the definition of `HashMap` in src/a.rs:2.",
+        ),
+    ] {
+        let mut run = Run::new(tools());
+        run.say(Role::User, "where is HashMap defined?");
+        let text = run.finish(|call| match call.name.as_str() {
+            "code_search" => some(lines, 0),
+            _ => (ToolStatus::Failed, "there is no such file".to_owned()),
+        });
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
+        assert!(text.contains(holds), "{name}: no {holds:?} in {text}");
+        assert_eq!(
+            text.contains("no definition"),
+            name == "only used",
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_definition_among_many_uses_is_looked_for_by_name() {
+    const USED: &str = "src/b.rs:7:     by: HashMap<u32, u32>,";
+    const DEFINED: &str = "src/a.rs:2: pub struct HashMap {";
+    let mut run = Run::new(tools());
+    run.say(Role::User, "where is HashMap defined?");
+    let text = run.finish(|call| match call.arguments.as_str() {
+        query if query.contains("struct|") => some(DEFINED, 0),
+        query if query.contains("query") => some(USED, 90),
+        _ => (ToolStatus::Failed, "there is no such file".to_owned()),
+    });
+    let lead = "The closest match is the definition of `HashMap` in src/a.rs:2.";
+    assert!(text.starts_with(lead), "{text}");
+}

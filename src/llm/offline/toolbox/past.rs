@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::interest::{Bounds, Change},
+    super::interest::{Bounds, Change, is_countable},
     Aim, Planned, Toolbox,
     schema::{bounded, property},
 };
@@ -15,6 +15,11 @@ const ALL_COMMITS: u64 = 50;
 const OF_DAYS: u64 = 20;
 /// So many are shown of those that are counted.
 const OF_COUNTED: u64 = 3;
+
+/// As far back as is counted.
+const FARTHEST: &str = "50 years ago";
+/// The argument that turns the order.
+const OLDEST_FIRST: &str = "oldest_first";
 
 /// Which commits.
 #[derive(Debug)]
@@ -46,16 +51,37 @@ impl Toolbox<'_> {
             Past::Any => ("", String::new()),
         };
         let argument = (!argument.is_empty()).then_some((argument, &text));
-        let since = bounds.since.as_ref().map(|day| ("since", day));
-        let until = bounds.until.as_ref().map(|day| ("until", day));
-        for (name, value) in argument.into_iter().chain(since).chain(until) {
+        // So long ago there was no commit that a tool could leave out.
+        let since = bounds.since.as_ref().filter(|day| is_countable(day));
+        let since = since.map(|day| ("since", day));
+        let farthest = FARTHEST.to_owned();
+        let until = bounds.until.as_ref();
+        let until = until.map(|day| if is_countable(day) { day } else { &farthest });
+        let until = until.map(|day| ("until", day));
+        // Of the last ones, somebody's are told from the others in the answer.
+        let author = bounds.author.as_ref().filter(|_| !bounds.is_sample);
+        let author = author.map(|author| ("author", author));
+        let days = since.into_iter().chain(until);
+        for (name, value) in argument.into_iter().chain(author).chain(days) {
             property(tool, name)?;
             arguments.insert(name.to_owned(), json!(value));
         }
         if bounds.is_counted && property(tool, "count").is_some() {
             arguments.insert("count".to_owned(), Value::Bool(bounds.is_counted));
         }
-        arguments.extend(number(tool, change, bounds));
+        let is_oldest_first = change == Change::First
+            && (bounds.one.is_some() || matches!(wanted, Past::Any))
+            && property(tool, OLDEST_FIRST).is_some();
+        if is_oldest_first {
+            arguments.insert(OLDEST_FIRST.to_owned(), Value::Bool(true));
+        }
+        let is_of_words = matches!(wanted, Past::Saying(_));
+        let single = bounds.one.is_some() && !is_of_words;
+        let number = match single && (is_oldest_first || change == Change::Latest) {
+            true => max_results(tool, 1),
+            false => number(tool, change, bounds),
+        };
+        arguments.extend(number);
         self.planned(tool, arguments, Aim::History(text))
     }
 }
@@ -63,13 +89,20 @@ impl Toolbox<'_> {
 /// How many to show, if that is another number than usual.
 fn number(tool: &ToolSpec, change: Change, bounds: &Bounds) -> Option<(String, Value)> {
     let counted = bounds.is_counted.then_some(OF_COUNTED);
-    let of_days = bounds.has_days().then_some(OF_DAYS);
+    let of_days = bounds.has_days().then_some(match bounds.one {
+        Some(_) => ALL_COMMITS,
+        None => OF_DAYS,
+    });
     // The newest come first, so that the first one is the last of all.
     let of_first = match change {
         Change::First => Some(ALL_COMMITS),
         Change::Latest => None,
     };
     let number = bounds.most.or(counted).or(of_days).or(of_first)?;
+    max_results(tool, number)
+}
+
+fn max_results(tool: &ToolSpec, number: u64) -> Option<(String, Value)> {
     let property = property(tool, "max_results")?;
     Some(("max_results".to_owned(), json!(bounded(property, number))))
 }

@@ -18,6 +18,10 @@ pub(in super::super) enum Naming<'a> {
     In(&'a str),
     /// Those that call it, or define what is called so.
     Calls,
+    /// Those that define it, or a type that implements or extends it.
+    Kin,
+    /// Those that have it behind a word that defines.
+    Definition,
 }
 
 impl Toolbox<'_> {
@@ -28,7 +32,7 @@ impl Toolbox<'_> {
         let mode = property(tool, "mode").filter(|mode| allows(tool, mode, "regex"));
         if mode.is_none() || self.failed(tool) {
             return match naming {
-                Naming::Any => self.search(name, How::Literal),
+                Naming::Any | Naming::Kin | Naming::Definition => self.search(name, How::Literal),
                 Naming::In(_) => None,
                 Naming::Calls => self.search(&format!("{name}("), How::Literal),
             };
@@ -48,14 +52,59 @@ impl Toolbox<'_> {
         }
         self.planned(tool, arguments, Aim::Search(name.to_owned()))
     }
+
+    /// The places that answer a plain question best, in files that fit a glob.
+    pub(in super::super) fn search_words_in(&self, question: &str, glob: &str) -> Option<Planned> {
+        let tool = self.searches.first()?;
+        property(tool, "mode").filter(|mode| allows(tool, mode, "words"))?;
+        property(tool, "path")?;
+        let arguments = Map::from_iter([
+            ("query".to_owned(), json!(question)),
+            ("mode".to_owned(), json!("words")),
+            ("path".to_owned(), json!(glob)),
+        ]);
+        self.planned(tool, arguments, Aim::Search(question.to_owned()))
+    }
+
+    /// The lines that fit a pattern, in files that fit a glob, by the first tool that takes both.
+    pub(in super::super) fn search_lines(
+        &self,
+        pattern: &str,
+        glob: &str,
+        told: &str,
+    ) -> Option<Planned> {
+        let tool = self.searches.first()?;
+        property(tool, "mode").filter(|mode| allows(tool, mode, "regex"))?;
+        property(tool, "path")?;
+        let arguments = Map::from_iter([
+            ("query".to_owned(), json!(pattern)),
+            ("mode".to_owned(), json!("regex")),
+            ("path".to_owned(), json!(glob)),
+        ]);
+        self.planned(tool, arguments, Aim::Search(told.to_owned()))
+    }
 }
 
 /// Whether a query is one of ours for this name.
 pub(in super::super) fn is_for(query: &str, name: &str) -> bool {
-    [Naming::Any, Naming::Calls]
-        .into_iter()
-        .any(|naming| query == pattern(name, naming))
+    let others = [Naming::Calls, Naming::Kin, Naming::Definition];
+    let is_other = |naming| query == pattern(name, naming);
+    is_for_all(query, name) || others.into_iter().any(is_other)
 }
+
+/// Whether a query is ours for all lines that have this name.
+pub(in super::super) fn is_for_all(query: &str, name: &str) -> bool {
+    query == pattern(name, Naming::Any)
+}
+
+/// What a head has up to its block, and what begins one that may have the name of what it extends.
+const HEAD: &str = "[^;{]*";
+const TYPES: &str =
+    "class|interface|struct|object|enum|record|trait|protocol|extension|extends|implements";
+
+/// What stands before a name where it is defined.
+const DEFINING: &str = "class|interface|struct|object|enum|record|trait|protocol|union|type|fn|def|func|function|fun|const|\
+    static|mut|ref|mod|module|namespace|macro_rules!|define";
 
 /// As it is spelt: to a search, small letters alone stand for capitals too.
 fn pattern(name: &str, naming: Naming<'_>) -> String {
@@ -63,5 +112,9 @@ fn pattern(name: &str, naming: Naming<'_>) -> String {
     match naming {
         Naming::Any | Naming::In(_) => format!(r"(?-i)\b{name}\b"),
         Naming::Calls => format!(r"(?-i)\b{name}\s*\("),
+        Naming::Definition => format!(r"(?-i)\b(?:{DEFINING})[\s*&]+{name}\b"),
+        Naming::Kin => format!(
+            r"(?-i)\bimpl\b{HEAD}\b{name}\b{HEAD}(?:\bfor\b|[>\w]$)|\b(?:{TYPES})\b{HEAD}\b{name}\b"
+        ),
     }
 }

@@ -36,11 +36,15 @@ pub(super) fn compose(case: &Case<'_>) -> Said {
     if bounds.is_counted && history.total.is_none() {
         let why = match history.is_shallow {
             true => "the clone is shallow",
+            false if history.may_hide => "older ones may be hidden",
             false => "the search does not tell it",
         };
         missing.push(format!("the number of commits: {why}"));
     } else if history.is_shallow && history.commits.is_empty() {
         missing.push("older commits: the clone is shallow".to_owned());
+    }
+    if history.may_hide {
+        missing.push(HIDDEN.to_owned());
     }
     if !lacking.is_empty() {
         body.push_str(&format!("No commit that I found has {lacking}. "));
@@ -90,6 +94,10 @@ pub(super) fn compose(case: &Case<'_>) -> Said {
     (body, stand, Percent(50))
 }
 
+/// What an old git does not find.
+pub(super) const HIDDEN: &str =
+    "commits behind one that is dated earlier: this git, older than 2.37, does not look there";
+
 /// Whether the word only says that commits have something: "commits that mention it".
 fn says_no_more(question: &str, word: &str) -> bool {
     let (question, word) = (question.to_lowercase(), word.to_lowercase());
@@ -113,6 +121,7 @@ fn lead(case: &Case<'_>, of: &str, order: &str) -> String {
         (_, 0) if history.is_shallow => format!(
             "There is no commit{of} in this clone, which is shallow: older commits are not here."
         ),
+        (_, 0) if history.may_hide => format!("I found no commit{of}."),
         (_, 0) => format!("There is no commit{of}."),
         (Some(1), _) => format!("There is one commit{of}:"),
         (Some(total), shown) if is_counted && shown < usize::try_from(total).unwrap_or(shown) => {
@@ -130,6 +139,7 @@ fn lead(case: &Case<'_>, of: &str, order: &str) -> String {
             format!("The newest {shown} of the {most} commits{of} that you asked for:")
         }
         (_, 1) => format!("The newest commit{of}:"),
+        (_, shown) if history.may_hide => format!("I found {shown} commits{of}{order}:"),
         (_, shown) if history.is_cut => format!("The newest {shown} commits{of}:"),
         (_, shown) => format!("There are {shown} commits{of}{order}:"),
     }

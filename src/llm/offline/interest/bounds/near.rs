@@ -38,6 +38,24 @@ pub(super) fn is_later(first: &str, second: &str) -> bool {
     }
 }
 
+/// Whether it is not farther back than is counted: fifty years, in all units.
+pub(in super::super::super) fn is_countable(day: &str) -> bool {
+    const MOST: [(&str, u32); 4] = [
+        ("day", 18_000),
+        ("week", 2_600),
+        ("month", 600),
+        ("year", 50),
+    ];
+    let words: Vec<&str> = day.split(' ').collect();
+    let [number, unit, "ago"] = words[..] else {
+        return true;
+    };
+    let unit = unit.trim_end_matches('s');
+    let most = MOST.iter().find(|(name, _)| *name == unit);
+    most.zip(digits(number))
+        .is_some_and(|((_, most), number)| number <= *most)
+}
+
 fn told((year, month, day): (u32, u32, u32)) -> Option<String> {
     let is_told = YEARS.contains(&year);
     is_told.then(|| format!("{year:04}-{month:02}-{day:02}"))

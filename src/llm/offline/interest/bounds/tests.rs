@@ -295,7 +295,7 @@ fn days_and_numbers_are_taken_from_questions() {
             since: some(since),
             until: some(until),
             most: (most > 0).then_some(most),
-            is_counted: false,
+            ..Bounds::default()
         };
         assert_eq!((bounds, &*left), (expected, rest), "{question}");
     }
@@ -328,4 +328,132 @@ fn numbers_of_any_size_are_read() {
             "{question}"
         );
     }
+}
+
+#[test]
+fn spans_without_a_year_or_with_large_numbers_are_taken() {
+    for (question, since, until, most) in [
+        ("what changed this year?", "this year", "", 0),
+        ("what changed in November?", "November", "November", 0),
+        ("what changed since November?", "November", "", 0),
+        ("was wurde seit März geändert?", "March", "", 0),
+        ("what changed since Friday?", "Friday", "", 0),
+        ("what changed last Friday?", "Friday", "Friday", 0),
+        ("was wurde am Montag geändert?", "Monday", "Monday", 0),
+        // What depends on the day it is is no day, and said to be none by whom it is handed on to.
+        (
+            "what changed before Friday?",
+            "",
+            "the day before Friday",
+            0,
+        ),
+        (
+            "what changed after this year?",
+            "the day after this year",
+            "",
+            0,
+        ),
+        (
+            "what changed from Monday to Friday?",
+            "Monday",
+            "Friday after Monday",
+            0,
+        ),
+        (
+            "what changed between March and June?",
+            "March",
+            "June after March",
+            0,
+        ),
+        ("et hier ?", "yesterday", "yesterday", 0),
+        ("the first commit of 2024", "2024-01-01", "2024-12-31", 0),
+        ("was wurde seit 3 Tagen geändert?", "3 days ago", "", 0),
+        ("what changed within 14 days?", "14 days ago", "", 0),
+        (
+            "what changed within the last 14 days?",
+            "14 days ago",
+            "",
+            0,
+        ),
+        ("the last 1000 commits", "", "", 1000),
+        (
+            "what changed in the last 500 years?",
+            "500 years ago",
+            "",
+            0,
+        ),
+        // What is no time.
+        ("what may the parser change?", "", "", 0),
+        ("was wurde hier geändert?", "", "", 0),
+        ("what is on port 8080 of 2024?", "", "", 0),
+        ("qu'est-ce qui a changé hier ?", "yesterday", "yesterday", 0),
+    ] {
+        let (bounds, _) = Bounds::taken_from(question);
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        assert_eq!(
+            (bounds.since, bounds.until, bounds.most.unwrap_or(0)),
+            (some(since), some(until), most),
+            "{question}"
+        );
+    }
+}
+
+#[test]
+fn which_commits_are_meant_is_taken() {
+    for (question, author, is_sample, one) in [
+        ("how many commits did ann make?", "ann", false, None),
+        ("how many commits did we make?", "", false, None),
+        ("how many commits by bob?", "bob", false, None),
+        ("how many commits by day?", "", false, None),
+        ("show me commits by Ann Lee, please", "Ann Lee", false, None),
+        ("show me Ann's last 3 commits", "Ann", false, None),
+        ("what was changed by Bob in 2024?", "Bob", false, None),
+        ("what did Ann change in 2024?", "Ann", false, None),
+        ("what did Ann change?", "", false, None),
+        ("what did the parser change in 2024?", "", false, None),
+        ("wie viele Commits von Ann?", "Ann", false, None),
+        ("which of the last 20 commits touched it?", "", true, None),
+        (
+            "how many of the last 20 commits touched it?",
+            "",
+            true,
+            None,
+        ),
+        ("did the last 5 commits touch it?", "", true, None),
+        (
+            "welche der letzten 20 Commits haben es geändert?",
+            "",
+            true,
+            None,
+        ),
+        ("what changed in it in the last 20 commits?", "", true, None),
+        ("the last 20 commits to it", "", false, None),
+        ("a list of the last 20 commits to it", "", false, None),
+        (
+            "what was the first commit after 2024-02-01?",
+            "",
+            false,
+            Some(Change::First),
+        ),
+        (
+            "when was the last commit before 2025?",
+            "",
+            false,
+            Some(Change::Latest),
+        ),
+        ("the last commits before 2025", "", false, None),
+    ] {
+        let (bounds, _) = Bounds::taken_from(question);
+        assert_eq!(
+            (bounds.author.as_deref(), bounds.is_sample, bounds.one),
+            (Some(author).filter(|name| !name.is_empty()), is_sample, one),
+            "{question}"
+        );
+    }
+}
+
+#[test]
+fn days_without_an_end_are_read_in_time() {
+    let many = "jan 1 to ".repeat(50_000);
+    assert_eq!(Bounds::taken_from(&many).0, Bounds::default());
 }

@@ -1,0 +1,151 @@
+//! Which sections of documents say how a project is built, tested or run. Pure.
+
+use super::{
+    commands,
+    evidence::{Evidence, Place},
+    interest::Chore,
+    source::{Introduces, LONGEST, introduces},
+};
+
+/// Documents for those who begin, by how their names begin.
+const FRONT: &[&str] = &[
+    "readme",
+    "contributing",
+    "install",
+    "hacking",
+    "develop",
+    "building",
+    "testing",
+    "quickstart",
+    "getting",
+];
+/// How far above a place its heading may stand, in lines.
+const REACH: u32 = 30;
+
+/// The sections under a heading that says so, those of documents for beginners first.
+pub(super) fn sections(chore: Chore, evidence: &Evidence) -> Vec<&Place> {
+    let fits = |place: &&Place| {
+        let file = place.path.rsplit('/').next().unwrap_or_default();
+        let is_list = file.ends_with(".txt") && place.path.contains("requirements");
+        if !is_prose(file) || is_list || !(is_front(&place.path) || is_of_documents(&place.path)) {
+            return false;
+        }
+        let headings = place.within.iter().map(|name| name.to_lowercase());
+        is_front(&place.path) && has_heading(chore, headings)
+            || place
+                .within
+                .last()
+                .is_some_and(|last| has_heading(chore, [last.to_lowercase()]))
+    };
+    let mut all: Vec<&Place> = evidence.places.iter().filter(fits).collect();
+    all.sort_by_key(|place| !is_front(&place.path));
+    all
+}
+
+fn has_heading(chore: Chore, headings: impl IntoIterator<Item = String>) -> bool {
+    headings.into_iter().any(|heading| {
+        let mut wanted = chore.headings().iter();
+        wanted.any(|word| {
+            let mut at = heading.match_indices(word);
+            at.any(|(at, _)| !heading[..at].ends_with(char::is_alphanumeric))
+        })
+    })
+}
+
+/// Whether it lies in a folder of documents: elsewhere a text may be anything.
+fn is_of_documents(path: &str) -> bool {
+    let mut folders = path.split('/').rev().skip(1);
+    folders
+        .any(|folder| ["doc", "docs", "documentation", "guide", "guides", "book"].contains(&folder))
+}
+
+fn is_prose(file: &str) -> bool {
+    let end = file.rsplit('.').next().unwrap_or("");
+    ["md", "markdown", "mdx", "rst", "txt", "adoc", "org"].contains(&end)
+}
+
+/// Whether a document is one for those who begin.
+pub(super) fn is_front(path: &str) -> bool {
+    let file = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    path.matches('/').count() < 2 && FRONT.iter().any(|name| file.starts_with(name))
+}
+
+/// Whether anything says how.
+pub(super) fn is_known(chore: Chore, evidence: &Evidence) -> bool {
+    !commands::of(chore, evidence).is_empty() || !sections(chore, evidence).is_empty()
+}
+
+/// The lines of a section from its heading on, as far as they are known, up to the next heading.
+pub(super) fn span(place: &Place, evidence: &Evidence) -> Option<(u32, u32)> {
+    let lines = evidence.files.get(&place.path)?;
+    let is_heading = |at: u32| {
+        let introduced = introduces(&place.path, lines, at);
+        matches!(introduced, Some(Introduces::Heading { .. }))
+    };
+    let from = place.lines.0;
+    let above = (from.saturating_sub(REACH).max(1)..=from).rev();
+    let known = above.take_while(|at| lines.contains_key(at));
+    let first = known.clone().find(|at| is_heading(*at)).unwrap_or(from);
+    let mut behind = (first + 1..first + LONGEST).take_while(|at| lines.contains_key(at));
+    let mut last = first;
+    while let Some(at) = behind.next().filter(|at| !is_heading(*at)) {
+        if !lines[&at].trim().is_empty() {
+            last = at;
+        }
+    }
+    Some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(path: &str, line: u32, within: &[&str]) -> Place {
+        Place {
+            path: path.to_owned(),
+            lines: (line, line + 2),
+            within: within.iter().map(|&name| name.to_owned()).collect(),
+            marked: vec![line],
+            record: None,
+            has: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sections_that_say_so_come_first_where_beginners_look() {
+        let evidence = Evidence {
+            places: vec![
+                place("src/run.rs", 1, &["run_test"]),
+                place("docs/guide/tests.md", 9, &["Guide", "Latest news"]),
+                place("docs/guide/tests.md", 19, &["Guide", "Running tests"]),
+                place("CONTRIBUTING.md", 5, &["Testing", "With a filter"]),
+                place("README.md", 7, &["Shop", "Attestation"]),
+            ],
+            ..Evidence::default()
+        };
+        let found = sections(Chore::Test, &evidence);
+        let found: Vec<(&str, u32)> = found
+            .iter()
+            .map(|place| (place.path.as_str(), place.lines.0))
+            .collect();
+        assert_eq!(found, [("CONTRIBUTING.md", 5), ("docs/guide/tests.md", 19)]);
+        assert!(is_known(Chore::Test, &evidence));
+        assert!(!is_known(Chore::Install, &evidence));
+    }
+
+    #[test]
+    fn a_section_is_shown_from_its_heading_to_the_next() {
+        let text = "# Shop\n\n## Tests\n\nRun:\n\n```\nmake test\n```\n\n## More\n";
+        let mut evidence = Evidence::default();
+        let lines = (1..).zip(text.lines().map(str::to_owned)).collect();
+        evidence.files.insert("README.md".to_owned(), lines);
+        for line in [3, 5, 8] {
+            assert_eq!(
+                span(&place("README.md", line, &[]), &evidence),
+                Some((3, 9)),
+                "{line}"
+            );
+        }
+        assert_eq!(span(&place("gone.md", 1, &[]), &evidence), None);
+    }
+}

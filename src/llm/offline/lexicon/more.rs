@@ -1,0 +1,90 @@
+//! What asks for more of what was talked about, and names nothing by itself: "show me the code", "go on".
+//!
+//! Data and look-ups. All entries are lower-case.
+
+use super::{super::words::words, holds, without_politeness};
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum More {
+    /// All of what was shown in part.
+    Whole,
+    /// What comes next.
+    Further,
+}
+
+/// What a text asks for that consists of nothing else.
+pub(in super::super) fn more_in(text: &str) -> Option<More> {
+    let lower = text.to_lowercase();
+    let (asked, _) = without_politeness(lower.trim());
+    let said: Vec<&str> = words(asked).filter(|word| !word.is_empty()).collect();
+    let phrase = said.join(" ");
+    let is_further = FURTHER.split(" | ").any(|known| known == phrase);
+    let has = |list: &str| said.iter().any(|word| holds(list, word));
+    let is_known = |word: &&str| {
+        [SHOW, THING, BESIDE, ALL]
+            .iter()
+            .any(|list| holds(list, word))
+    };
+    let is_whole = || {
+        let is_shown = has(SHOW) && (has(THING) || has(POINTING) || has(ALL));
+        (is_shown || (has(THING) && has(ALL))) && said.iter().all(is_known)
+    };
+    match is_further {
+        true => Some(More::Further),
+        false => is_whole().then_some(More::Whole),
+    }
+}
+
+const FURTHER: &str = "\
+    go on | continue | next | keep going | go ahead | and next | more please | show more | weiter | mach weiter | weiter so | \
+    mach bitte weiter | continue s il te plaît | continuez | encore | la suite | sigue | continúa | siguiente";
+
+const SHOW: &str = "\
+    show see print display give open view quote zeig zeige sehen montre montrez voir muestra muéstrame muestrame ver";
+
+const THING: &str = "\
+    code source function method class struct definition implementation body snippet quelltext quellcode funktion methode \
+    klasse fonction méthode función método clase código codigo";
+
+const ALL: &str = "\
+    whole full entire complete all ganze ganzen ganz vollständigen vollständige tout toute entier entière todo toda \
+    completo completa";
+
+const POINTING: &str = "it this es das le la lo";
+
+const BESIDE: &str = "\
+    me us the its it this of a actual in for please can could may i you let now just want to would like d mir uns den die \
+    das der bitte kann ich es moi nous le la les el lo los puedo";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_asks_for_more_names_nothing() {
+        for (text, more) in [
+            ("show me the code", Some(More::Whole)),
+            (
+                "Can you show me the whole function, please?",
+                Some(More::Whole),
+            ),
+            ("the full definition", Some(More::Whole)),
+            ("show it", Some(More::Whole)),
+            ("I want to see the implementation", Some(More::Whole)),
+            ("Zeig mir den ganzen Code", Some(More::Whole)),
+            ("montre-moi le code", Some(More::Whole)),
+            ("muéstrame el código", Some(More::Whole)),
+            ("go on", Some(More::Further)),
+            ("weiter", Some(More::Further)),
+            ("where is the code?", None),
+            ("show me the code of the journal", None),
+            ("show me the session", None),
+            ("the function", None),
+            ("show me", None),
+            ("", None),
+        ] {
+            assert_eq!(more_in(text), more, "{text}");
+        }
+    }
+}
