@@ -58,7 +58,7 @@ pub(super) fn heading_pattern(version: Option<&Version>) -> String {
 
 /// The same of those whose first number is higher; none where that has more than one digit.
 pub(super) fn newer_pattern(version: &Version) -> Option<String> {
-    let next = version.major() + 1;
+    let next = version.major().checked_add(1)?;
     (next < 10).then(|| pattern_of(&format!(r"v?(?:[{next}-9]|[1-9]\d+)(?:\.\d+)+")))
 }
 
@@ -146,7 +146,8 @@ pub(super) fn version_of_file(path: &str) -> Option<Version> {
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let number = stem.rsplit(['-', '_']).next().unwrap_or(stem);
-    Version::read(number).filter(|_| is_change_log(path))
+    // `news/1234.bugfix.rst` and `history/2024-05-01.md` are about none.
+    Version::read(number).filter(|version| version.has_parts() && is_change_log(path))
 }
 
 #[cfg(test)]

@@ -233,7 +233,10 @@ const fn names(chore: Chore) -> &'static [&'static str] {
 
 /// A script of a `package.json`: its line and what runs it.
 fn script(chore: Chore, lines: &Lines) -> Option<(u32, String)> {
-    let opens = |text: &str| text.trim_start().starts_with("\"scripts\"");
+    let opens = |text: &str| {
+        let behind = text.trim_start().strip_prefix("\"scripts\"");
+        behind.is_some_and(|behind| behind.trim_start().starts_with(':'))
+    };
     let (&start, _) = lines.iter().find(|(_, text)| opens(text))?;
     // Up to the line that closes it; what comes behind are no scripts.
     let mut open = 0;

@@ -4,7 +4,7 @@ use super::{
     commands,
     evidence::{Evidence, Place},
     interest::Chore,
-    source::{Introduces, LONGEST, introduces},
+    source::{Introduces, LONGEST, Lines, introduces},
 };
 
 /// Documents for those who begin, by how their names begin.
@@ -79,6 +79,10 @@ pub(super) fn is_known(chore: Chore, evidence: &Evidence) -> bool {
 pub(super) fn span(place: &Place, evidence: &Evidence) -> Option<(u32, u32)> {
     let lines = evidence.files.get(&place.path)?;
     let is_heading = |at: u32| {
+        // `# build it` is a comment there.
+        if is_fenced(lines, at) {
+            return false;
+        }
         let introduced = introduces(&place.path, lines, at);
         matches!(introduced, Some(Introduces::Heading { .. }))
     };
@@ -94,6 +98,13 @@ pub(super) fn span(place: &Place, evidence: &Evidence) -> Option<(u32, u32)> {
         }
     }
     Some((first, last))
+}
+
+/// Whether a line stands within a fence, as far as the lines before it are known.
+fn is_fenced(lines: &Lines, at: u32) -> bool {
+    let before = lines.range(..at).map(|(_, text)| text.trim_start());
+    let fences = before.filter(|text| text.starts_with("```") || text.starts_with("~~~"));
+    fences.count() % 2 == 1
 }
 
 #[cfg(test)]
@@ -135,14 +146,14 @@ mod tests {
 
     #[test]
     fn a_section_is_shown_from_its_heading_to_the_next() {
-        let text = "# Shop\n\n## Tests\n\nRun:\n\n```\nmake test\n```\n\n## More\n";
+        let text = "# Shop\n\n## Tests\n\nRun:\n\n```\n# all\nmake test\n```\n\n## More\n";
         let mut evidence = Evidence::default();
         let lines = (1..).zip(text.lines().map(str::to_owned)).collect();
         evidence.files.insert("README.md".to_owned(), lines);
         for line in [3, 5, 8] {
             assert_eq!(
                 span(&place("README.md", line, &[]), &evidence),
-                Some((3, 9)),
+                Some((3, 10)),
                 "{line}"
             );
         }

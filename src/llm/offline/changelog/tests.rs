@@ -33,7 +33,15 @@ fn change_logs_are_known_by_their_paths() {
 
 #[test]
 fn versions_are_read_and_put_in_their_order() {
-    for text in ["", "v", "rc.1", "1.x", "2.0-final-of-all", "1..2"] {
+    for text in [
+        "",
+        "v",
+        "rc.1",
+        "1.x",
+        "2.0-final-of-all",
+        "1..2",
+        "1234.bugfix",
+    ] {
         assert_eq!(Version::read(text), None, "{text}");
     }
     for (older, newer) in [
@@ -41,6 +49,8 @@ fn versions_are_read_and_put_in_their_order() {
         ("2.0.0-rc.1", "2.0"),
         ("1.3b1", "1.3"),
         ("1.3a2", "1.3b1"),
+        ("1.3rc9", "1.3rc10"),
+        ("1.3-rc.9", "1.3-rc.10"),
         ("v1.54", "1.54.1"),
         ("0.18.7+1.9.6", "0.18.8+1.9.7"),
     ] {

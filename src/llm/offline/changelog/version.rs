@@ -24,7 +24,8 @@ impl Version {
         let numbers: Option<Vec<u64>> = numbers.split('.').map(|one| one.parse().ok()).collect();
         let rest = rest.split('+').next().unwrap_or_default();
         let before = rest.trim_start_matches(['-', '_', '.']).to_lowercase();
-        let is_known = before.is_empty() || BEFORE.iter().any(|one| before.starts_with(one));
+        let (called, _) = parts_of(&before);
+        let is_known = before.is_empty() || BEFORE.contains(&called);
         let is_short = before.len() <= LONGEST
             && before
                 .chars()
@@ -113,9 +114,19 @@ impl Ord for Version {
         first.unwrap_or_else(|| match (self.is_release(), other.is_release()) {
             (true, false) => Ordering::Greater,
             (false, true) => Ordering::Less,
-            (_, _) => self.before.cmp(&other.before),
+            (_, _) => parts_of(&self.before).cmp(&parts_of(&other.before)),
         })
     }
+}
+
+/// How what comes before a release is called, and its number: `rc.10` is behind `rc.9`.
+fn parts_of(before: &str) -> (&str, u64) {
+    let end = before.find(|c: char| !c.is_ascii_alphabetic());
+    let (called, rest) = before.split_at(end.unwrap_or(before.len()));
+    let digits = rest.trim_start_matches(['.', '-']);
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    let number = digits[..end.unwrap_or(digits.len())].parse();
+    (called, number.unwrap_or(0))
 }
 
 /// What comes before a release is called.

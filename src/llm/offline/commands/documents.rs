@@ -1,6 +1,9 @@
 //! Commands that documents show as they are to be typed. Pure.
 
-use super::{super::source::Lines, Chore, Command};
+use super::{
+    super::{lexicon::holds, source::Lines},
+    Chore, Command,
+};
 
 /// How what is typed begins, for each chore.
 const TYPED: &[(Chore, &[&str])] = &[
@@ -193,10 +196,22 @@ const DOCUMENTS: &[&str] = &[
     "readme",
 ];
 
+/// How such documents end, if at all.
+const PROSE: &[&str] = &["md", "markdown", "mdx", "rst", "txt", "adoc", "org"];
+/// So many words and nothing else are a sentence.
+const SENTENCE: usize = 4;
+
 /// Which of some files at the top are such documents: for who takes part first, or for who uses it.
 pub(in super::super) fn documents<'a>(chore: Chore, files: &[&'a str]) -> Vec<&'a str> {
     let rank = |file: &str| {
         let lower = file.to_lowercase();
+        // A script is none.
+        if lower
+            .rsplit_once('.')
+            .is_some_and(|(_, end)| !PROSE.contains(&end))
+        {
+            return None;
+        }
         DOCUMENTS.iter().position(|name| lower.starts_with(name))
     };
     let mut ranked: Vec<(usize, &str)> = files
@@ -227,11 +242,13 @@ pub(super) fn typed(chore: Chore, path: &str, lines: &Lines) -> Option<Command> 
         let command = without_prompt(said);
         let is_known = known.iter().any(|begins| {
             let rest = command.strip_prefix(begins);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+            rest.is_some_and(|rest| {
+                (rest.is_empty() || rest.starts_with([' ', '\t'])) && !does_else(chore, rest)
+            })
         });
         // Outside of a fence, a line that is set in may be a sentence: "make sure that it works".
-        let is_sentence = !is_fenced && !is_prompted && command.ends_with(['.', ':', ',']);
-        (is_known && !is_sentence && !command.starts_with("make sure")).then(|| Command {
+        let is_sentence = !is_fenced && !is_prompted && reads_as_sentence(command);
+        (is_known && !is_sentence).then(|| Command {
             text: command
                 .split("  #")
                 .next()
@@ -242,6 +259,25 @@ pub(super) fn typed(chore: Chore, path: &str, lines: &Lines) -> Option<Command> 
             line: Some(*line),
         })
     })
+}
+
+/// Whether what stands behind a command makes it one for something else: `make test` builds nothing.
+fn does_else(chore: Chore, rest: &str) -> bool {
+    let others = match chore {
+        Chore::Build => "test tests check clean install --install lint fmt format run docs bench",
+        Chore::Test => "lint docs format fmt clean",
+        Chore::Check => "format fmt",
+        Chore::Run | Chore::Install | Chore::Format | Chore::Contribute => "",
+    };
+    rest.split_whitespace().any(|word| holds(others, word))
+}
+
+/// Whether it is made of nothing but words, and several, or ends as sentences do.
+fn reads_as_sentence(text: &str) -> bool {
+    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
+    let mut words = text.split_whitespace();
+    let are_many = words.clone().count() >= SENTENCE && words.all(is_word);
+    are_many || text.ends_with(['.', ':', ','])
 }
 
 fn without_prompt(text: &str) -> &str {
@@ -276,7 +312,7 @@ mod tests {
             ),
             (
                 Chore::Build,
-                "make is needed\n\n  make sure that it works\n",
+                "make is needed\n\n  make sure that it works well\n",
                 None,
             ),
             (
@@ -285,6 +321,17 @@ mod tests {
                 Some((3, "tox")),
             ),
             (Chore::Test, "cargo test is what you type\n", None),
+            (
+                Chore::Build,
+                "```\nmake test\nmake -j4 all\n```\n",
+                Some((3, "make -j4 all")),
+            ),
+            (Chore::Build, "  make a pull request and wait\n", None),
+            (
+                Chore::Check,
+                "```\nruff format\nruff check\n```\n",
+                Some((3, "ruff check")),
+            ),
             (Chore::Contribute, "```\ncargo test\n```\n", None),
         ] {
             let lines: Lines = (1..).zip(text.lines().map(str::to_owned)).collect();
@@ -300,7 +347,7 @@ mod tests {
 
     #[test]
     fn who_takes_part_reads_another_document_first_than_who_uses_it() {
-        let files = ["README.md", "src.md", "CONTRIBUTING.rst"];
+        let files = ["README.md", "install.sh", "src.md", "CONTRIBUTING.rst"];
         assert_eq!(
             documents(Chore::Test, &files),
             ["CONTRIBUTING.rst", "README.md"]

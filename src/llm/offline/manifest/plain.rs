@@ -39,6 +39,9 @@ pub(super) fn is_told_by(fact: Fact, file: &str) -> bool {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
         })
     };
+    if is_code(file) {
+        return false;
+    }
     match fact {
         Fact::License => is_of(LICENSES),
         Fact::People => is_of(PEOPLE),
@@ -51,8 +54,20 @@ pub(super) fn is_told_by(fact: Fact, file: &str) -> bool {
 /// Whether a file, in small letters, tells what changed in each version.
 pub(super) fn is_log(file: &str) -> bool {
     let stem = file.split('.').next().unwrap_or(file);
-    LOGS.contains(&stem)
+    LOGS.contains(&stem) && !is_code(file)
 }
+
+/// Whether a file is code, however it is called: `history.js`, `license_test.py`.
+fn is_code(file: &str) -> bool {
+    let end = file.rsplit_once('.').map_or("", |(_, end)| end);
+    CODE.contains(&end)
+}
+
+/// How code ends.
+const CODE: &[&str] = &[
+    "c", "cc", "cjs", "cpp", "cs", "ex", "go", "h", "hpp", "java", "js", "json", "kt", "lua",
+    "mjs", "php", "pl", "py", "rb", "rs", "sh", "swift", "toml", "ts", "tsx", "yaml", "yml",
+];
 
 pub(super) fn stated(fact: Fact, lines: &Lines) -> Option<Statement> {
     let said = || lines.iter().filter(|(_, text)| !text.trim().is_empty());
@@ -100,8 +115,9 @@ pub(super) fn stated(fact: Fact, lines: &Lines) -> Option<Statement> {
 fn newest(text: &str, below: Option<&str>) -> Option<String> {
     let is_underlined =
         below.is_some_and(|line| line.starts_with("---") || line.starts_with("==="));
-    let begins = |c: char| matches!(c, '#' | '=' | '[' | 'v' | 'V') || c.is_ascii_digit();
-    if !is_underlined && !text.starts_with(begins) {
+    let bare = text.trim_start_matches('[').trim_start_matches(['v', 'V']);
+    let is_marked = text.starts_with(['#', '=']) || bare.starts_with(|c: char| c.is_ascii_digit());
+    if !is_underlined && !is_marked {
         return None;
     }
     words(text).find_map(|run| match run {

@@ -243,6 +243,14 @@ fn manifests_state_what_is_about_the_project_itself() {
             Some((1, 3, "")),
         ),
         (Fact::People, "AUTHORS", "Ann\nBo\n", Some((1, 2, ""))),
+        (
+            Fact::Version,
+            "CHANGELOG.md",
+            "# Changes\n\n[Keep a Changelog](https://x/en/1.0.0/)\nvar x = 1.5\n\n## v1.4.0\n",
+            Some((6, 6, "1.4.0")),
+        ),
+        (Fact::License, "license.go", "package license\n", None),
+        (Fact::Version, "history.js", "1.2.3\n", None),
         (Fact::Version, "VERSION", "1.2.3\n", Some((1, 1, "1.2.3"))),
         (
             Fact::Version,

@@ -96,7 +96,7 @@ fn is_to_do(said: &[Said]) -> bool {
         };
         let whom = rest.iter().take_while(|word| {
             word.is_name()
-                || word.is("i we ich wir noch still je nous yo on ben")
+                || word.is("i we ich wir noch still je nous yo on")
                 || word.is(SAID_OF_WHOM)
         });
         let count = whom.clone().count();
