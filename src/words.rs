@@ -11,6 +11,7 @@
 //! | `common` | words that nobody looks for, by language |
 //! | `lexicon` | other words for the same thing, also of other languages |
 //! | `define` | what a line of code defines |
+//! | `prose` | which files are prose |
 //! | `near` | which words may be misspelt ones |
 //! | `asked`, `drift` | a question: what it is about, and what kind of place answers it |
 
@@ -21,6 +22,7 @@ mod define;
 mod drift;
 mod lexicon;
 mod near;
+mod prose;
 mod stem;
 
 pub(crate) use asked::{Asked, Concept, Sort};
@@ -29,4 +31,5 @@ pub(crate) use cut::{Run, beginning, parts, words};
 pub(crate) use define::{Tongue, WIDEST, announces, is_note, name_defined};
 pub(crate) use drift::Drift;
 pub(crate) use near::{apart, letters};
+pub(crate) use prose::{OF_PROSE, is_prose};
 pub(crate) use stem::stem;

@@ -2,7 +2,8 @@
 //! repository.
 //!
 //! It runs `git` itself, by arguments without a shell, and reads: nothing is fetched, written or
-//! checked out. It shows no differences; what a commit changed is named by its files.
+//! checked out. It shows no differences; what a commit changed is named by its files, and of one that is
+//! asked for by its hash also by their numbers of lines.
 //!
 //! It is there in every project, so that the list of tools is stable and a profile may name it
 //! anywhere; where there is no repository, or no git, the call says so.
@@ -14,6 +15,7 @@
 mod asking;
 mod day;
 mod git;
+mod one;
 mod report;
 mod settings;
 #[cfg(unix)]
@@ -37,6 +39,7 @@ use crate::model::tool::{ToolNeed, ToolSpec};
 
 use day::Day;
 use git::Git;
+use one::Hash;
 pub use settings::HistorySearchSettings;
 use settings::MOST_COMMITS;
 
@@ -44,6 +47,8 @@ use settings::MOST_COMMITS;
 const MAX_WORDS: usize = 12;
 /// Longest word or text, in characters.
 const MAX_TEXT: usize = 500;
+/// Most commits that are passed over: those are read too.
+const MOST_SKIPPED: u32 = 1_000;
 
 /// The tool `history_search`.
 #[derive(Debug)]
@@ -77,11 +82,11 @@ struct Arguments {
     author: Option<String>,
     /// Only commits made on this day or later: `2026-11-20`, `today`, `yesterday`, `friday` (the last one),
     /// `november` (the latest one), `this year`, or counted back as in `3 days ago` (days, weeks, months,
-    /// years).
+    /// years); also `the day after friday`.
     #[serde(default)]
     #[schemars(with = "String")]
     since: Option<String>,
-    /// Only commits made on this day or earlier, written in the same way.
+    /// Only commits made on this day or earlier, written in the same way; also `the day before friday`.
     #[serde(default)]
     #[schemars(with = "String")]
     until: Option<String>,
@@ -95,6 +100,21 @@ struct Arguments {
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 50))]
     max_results: Option<u32>,
+    /// How many to pass over first, such as those that were shown before.
+    #[serde(default)]
+    #[schemars(range(max = 1000))]
+    skip: u32,
+    /// This commit alone, by 4 to 40 digits of its hash, with how many lines it added to each file and removed from
+    /// it. Goes with no other argument.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    commit: Option<String>,
+}
+
+/// What is asked for.
+enum Asked {
+    Search(Box<Wanted>),
+    One(Hash),
 }
 
 /// A call, understood.
@@ -110,6 +130,8 @@ struct Wanted {
     is_counted: bool,
     is_oldest_first: bool,
     commits: usize,
+    /// How many come before them that are not shown.
+    skipped: usize,
 }
 
 impl Wanted {
@@ -131,9 +153,9 @@ impl HistorySearch {
     pub fn new(root: ProjectRoot, settings: HistorySearchSettings) -> Self {
         let description = format!(
             "Finds commits in the project's git history by words of their messages, by the path that \
-             they changed, by a text that they added or removed, by their author, or by days. Each comes with \
-             its date, author, message and files, the newest first, {} at most unless max_results says otherwise. \
-             Without arguments it gives the latest ones.",
+             they changed, by a text that they added or removed, by their author, or by days; or tells of one by its \
+             hash. Each comes with its date, author, message and files, the newest first, {} at most unless max_results \
+             says otherwise. Without arguments it gives the latest ones.",
             settings.max_results
         );
         let spec = arguments::reading::<Arguments>("history_search", description, ToolNeed::Code);
@@ -160,7 +182,7 @@ impl Tool for HistorySearch {
         let permits = Arc::clone(&self.permits);
         Box::pin(async move {
             let arguments: Arguments = arguments::arguments(arguments)?;
-            let wanted = arguments.wanted(git.root(), settings)?;
+            let asked = arguments.asked(git.root(), settings)?;
             let turn = async {
                 tokio::select! {
                     permit = permits.acquire() => permit.ok(),
@@ -173,8 +195,16 @@ impl Tool for HistorySearch {
                         "too many calls of this tool are running: try again, or go on without it",
                     ));
                 };
-                let log = git.log(&wanted, settings).await?;
-                Ok(report::report(&wanted, &log, settings))
+                Ok(match asked {
+                    Asked::Search(wanted) => {
+                        let log = git.log(&wanted, settings).await?;
+                        report::report(&wanted, &log, settings)
+                    }
+                    Asked::One(hash) => {
+                        let found = git.commit(&hash, settings).await?;
+                        report::of_one(&hash, &found, settings)
+                    }
+                })
             };
             tokio::select! {
                 biased;
@@ -186,6 +216,45 @@ impl Tool for HistorySearch {
 }
 
 impl Arguments {
+    fn asked(
+        self,
+        root: &ProjectRoot,
+        settings: HistorySearchSettings,
+    ) -> Result<Asked, ToolError> {
+        let given = self
+            .commit
+            .as_deref()
+            .filter(|given| !given.trim().is_empty());
+        let Some(given) = given else {
+            let wanted = self.wanted(root, settings)?;
+            return Ok(Asked::Search(Box::new(wanted)));
+        };
+        let hash = Hash::read(given).ok_or_else(|| {
+            ToolError::Tell(format!(
+                "`commit` is {}, which is no hash of a commit: give 4 to 40 of its digits, 0–9 and a–f",
+                quoted(clipped(given, MAX_TEXT).0)
+            ))
+        })?;
+        let others = [
+            self.query,
+            self.path,
+            self.text,
+            self.author,
+            self.since,
+            self.until,
+        ];
+        match others
+            .iter()
+            .flatten()
+            .any(|other| !other.trim().is_empty())
+        {
+            true => Err(ToolError::tell(
+                "`commit` names one commit, which is told whatever it has: leave out the other arguments",
+            )),
+            false => Ok(Asked::One(hash)),
+        }
+    }
+
     fn wanted(
         self,
         root: &ProjectRoot,
@@ -195,6 +264,12 @@ impl Arguments {
         if !(1..=MOST_COMMITS).contains(&commits) {
             return Err(ToolError::Tell(format!(
                 "`max_results` is {commits}, allowed is 1 to {MOST_COMMITS}: narrow the search instead"
+            )));
+        }
+        if self.skip > MOST_SKIPPED {
+            return Err(ToolError::Tell(format!(
+                "`skip` is {}, allowed is 0 to {MOST_SKIPPED}: narrow the search instead",
+                self.skip
             )));
         }
         let query = self.query.unwrap_or_default();
@@ -237,6 +312,7 @@ impl Arguments {
             text,
             author,
             commits: commits as usize,
+            skipped: self.skip as usize,
         })
     }
 }

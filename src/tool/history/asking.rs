@@ -23,6 +23,23 @@ impl Since {
     }
 }
 
+/// What is told of the files that a commit changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Names,
+    /// How many lines of each, too.
+    Lines,
+}
+
+impl Told {
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Names => "--name-only",
+            Self::Lines => "--numstat",
+        }
+    }
+}
+
 /// The arguments of `git log` that lists them.
 pub(super) fn listing(wanted: &Wanted, is_top: bool, since: Since) -> Vec<OsString> {
     // Days choose by when a commit was made; its author may have written it on another day.
@@ -30,12 +47,13 @@ pub(super) fn listing(wanted: &Wanted, is_top: bool, since: Since) -> Vec<OsStri
         true => "%cI",
         false => "%aI",
     };
-    let format = format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00");
-    let mut arguments = log(["--name-only", &format]);
+    let mut arguments = log(["--name-only", &format(date)]);
     match wanted.is_oldest_first {
         // A number would be that of the newest ones: what is too much is not read.
         true => arguments.push("--reverse".into()),
-        false => arguments.push(format!("--max-count={}", wanted.commits + 1).into()),
+        false => {
+            arguments.push(format!("--max-count={}", wanted.skipped + wanted.commits + 1).into())
+        }
     }
     arguments.extend(choosing(wanted, since));
     arguments.extend(texts(wanted));
@@ -59,6 +77,29 @@ pub(super) fn counting(wanted: &Wanted, is_top: bool, since: Since) -> Vec<OsStr
     arguments.extend(texts(wanted));
     arguments.extend(within(wanted, is_top));
     arguments
+}
+
+/// The arguments that tell of these commits and of no others, by their whole hashes.
+pub(super) fn telling(hashes: &[&str], is_top: bool, told: Told) -> Vec<OsString> {
+    let mut arguments = log([told.option(), &format("%aI")]);
+    arguments.push("--no-walk=unsorted".into());
+    arguments.push("--encoding=UTF-8".into());
+    if told == Told::Lines {
+        // Of a merge, what it brought.
+        arguments.push("--diff-merges=first-parent".into());
+    }
+    if !is_top {
+        arguments.push("--relative".into());
+    }
+    arguments.extend(hashes.iter().map(OsString::from));
+    arguments.push("--".into());
+    arguments.extend((!is_top).then(|| ".".into()));
+    arguments
+}
+
+/// The parts of a commit, between marks.
+fn format(date: &str) -> String {
+    format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00")
 }
 
 /// A log without what a repository would have run or shown.

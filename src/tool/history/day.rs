@@ -40,12 +40,17 @@ const MONTHS: [(&str, u32); 12] = [
     ("december", 31),
 ];
 
+/// What is said before such a name for a day beside it.
+const BESIDE: [&str; 2] = ["before", "after"];
+
 /// A day or a span of them, in words that git understands and that can be nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Day {
     first: String,
     /// Not known of a month that has not always the same.
     last: Option<String>,
+    /// Whether its first second is that behind a day, which no words of git's name.
+    is_behind: bool,
 }
 
 impl Day {
@@ -59,7 +64,15 @@ impl Day {
             ["this", "year"] => Some(Self {
                 first: "january 1".to_owned(),
                 last: Some("0 days ago".to_owned()),
+                is_behind: false,
             }),
+            ["the", "day", beside, ref name @ ..] if BESIDE.contains(&beside) => {
+                // Others are counted from today, or have a date that can be given.
+                let is_name = |name: &&[&str]| matches!(name, [_] | ["this", "year"]);
+                let name = Some(name).filter(is_name)?.join(" ");
+                let day = Self::read(&name).filter(|day| day.is_named())?;
+                day.beside(beside == "after")
+            }
             [number, unit, "ago"] => counted_back(number, unit).map(|day| Self::of(&day)),
             [word] if WEEKDAYS.contains(&word) => Some(Self::of(&format!("last {word}"))),
             [word] => month(word).or_else(|| is_date(word).then(|| Self::of(word))),
@@ -71,15 +84,35 @@ impl Day {
         Self {
             first: day.to_owned(),
             last: Some(day.to_owned()),
+            is_behind: false,
+        }
+    }
+
+    /// Whether it begins with the name of a day or a month.
+    fn is_named(&self) -> bool {
+        !self.is_behind && self.first.starts_with(|c: char| c.is_ascii_alphabetic())
+    }
+
+    /// The day before it, or the one after it, if that is known.
+    fn beside(self, is_after: bool) -> Option<Self> {
+        match is_after {
+            true => Some(Self {
+                first: self.last?,
+                last: None,
+                is_behind: true,
+            }),
+            // A number of days is counted back from what stands before it.
+            false => Some(Self::of(&format!("{} 1 days ago", self.first))),
         }
     }
 
     /// Its first second, for git.
     pub(super) fn begins(&self) -> String {
-        format!("{} 00:00:00", self.first)
+        let hour = if self.is_behind { "24" } else { "00" };
+        format!("{} {hour}:00:00", self.first)
     }
 
-    /// Its last second, for git; none if only its year tells that.
+    /// Its last second, for git; none if only its year, or nothing that git reads, tells that.
     pub(super) fn ends(&self) -> Option<String> {
         let last = self.last.as_ref()?;
         Some(format!("{last} 23:59:59"))
@@ -91,6 +124,7 @@ fn month(word: &str) -> Option<Day> {
     Some(Day {
         first: format!("{name} 1"),
         last: (*last > 0).then(|| format!("{name} {last}")),
+        is_behind: false,
     })
 }
 
@@ -148,6 +182,17 @@ mod tests {
             ("November", Some("november 1 00:00:00")),
             ("this year", Some("january 1 00:00:00")),
             ("this week", None),
+            (
+                "The day before Friday",
+                Some("last friday 1 days ago 00:00:00"),
+            ),
+            ("the day after friday", Some("last friday 24:00:00")),
+            ("the day after November", Some("november 30 24:00:00")),
+            ("the day after February", None),
+            ("the day before 2026-11-20", None),
+            ("the day before today", None),
+            ("the day before the day before friday", None),
+            ("the day before", None),
             ("", None),
         ] {
             let day = Day::read(text).map(|day| day.begins());
@@ -159,6 +204,19 @@ mod tests {
             ("november", Some("november 30 23:59:59")),
             ("february", None),
             ("this year", Some("0 days ago 23:59:59")),
+            (
+                "the day before friday",
+                Some("last friday 1 days ago 23:59:59"),
+            ),
+            (
+                "the day before december",
+                Some("december 1 1 days ago 23:59:59"),
+            ),
+            (
+                "the day before this year",
+                Some("january 1 1 days ago 23:59:59"),
+            ),
+            ("the day after friday", None),
         ] {
             let day = Day::read(text).and_then(|day| day.ends());
             assert_eq!(day.as_deref(), ends, "{text}");

@@ -93,11 +93,11 @@ pub(super) struct Log {
 }
 
 /// How a process ended.
-struct Ended {
-    output: Vec<u8>,
+pub(super) struct Ended {
+    pub(super) output: Vec<u8>,
     /// Nothing if it did not end by itself.
-    success: Option<bool>,
-    cut: bool,
+    pub(super) success: Option<bool>,
+    pub(super) cut: bool,
 }
 
 impl Ended {
@@ -129,18 +129,7 @@ impl Git {
         settings: HistorySearchSettings,
     ) -> Result<Log, ToolError> {
         let until = Instant::now() + settings.deadline;
-        let mut folders = self.root.path().ancestors();
-        let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
-            return Err(ToolError::tell(
-                "the project is no git repository, so there is no history to search: go on without it",
-            ));
-        };
-        let about = ["rev-parse", "--is-shallow-repository"];
-        let about = self.run(top, about.map(OsString::from), until).await?;
-        if about.success != Some(true) {
-            return Err(refused(&about));
-        }
-        let is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
+        let (top, is_shallow) = self.repository(until).await?;
         let is_top = top == self.root.path();
         let mut since = Since::OfEach;
         let mut log = self.run(top, listing(wanted, is_top, since), until).await?;
@@ -161,7 +150,9 @@ impl Git {
         let stopped = log.success.is_none() && !log.cut;
         let found = text.matches(PART).count() / PARTS;
         let count = match wanted.is_counted {
-            true if found <= wanted.commits && !log.cut && !stopped => Some(found as u64),
+            true if found <= wanted.skipped + wanted.commits && !log.cut && !stopped => {
+                Some(found as u64)
+            }
             true => {
                 let counted = self.run(top, counting(wanted, is_top, since), until);
                 counted.await.ok().and_then(|ended| number(&ended))
@@ -178,8 +169,25 @@ impl Git {
         })
     }
 
+    /// Where the files of the project's repository lie, and whether it is a shallow one.
+    pub(super) async fn repository(&self, until: Instant) -> Result<(&Path, bool), ToolError> {
+        let mut folders = self.root.path().ancestors();
+        let Some(top) = folders.find(|folder| folder.join(".git").exists()) else {
+            return Err(ToolError::tell(
+                "the project is no git repository, so there is no history to search: go on without it",
+            ));
+        };
+        let about = ["rev-parse", "--is-shallow-repository"];
+        let about = self.run(top, about.map(OsString::from), until).await?;
+        if about.success != Some(true) {
+            return Err(refused(&about));
+        }
+        let is_shallow = String::from_utf8_lossy(&about.output).trim() == "true";
+        Ok((top, is_shallow))
+    }
+
     /// Runs git for the repository whose files lie in `top`, whatever its settings say, and for no other.
-    async fn run(
+    pub(super) async fn run(
         &self,
         top: &Path,
         arguments: impl IntoIterator<Item = OsString>,
@@ -298,7 +306,7 @@ fn number(ended: &Ended) -> Option<u64> {
 }
 
 /// What git says itself may name folders of the host, and is not repeated.
-fn refused(ended: &Ended) -> ToolError {
+pub(super) fn refused(ended: &Ended) -> ToolError {
     ToolError::tell(match ended.success {
         None => {
             "git did not answer in time: try a smaller part of the project, or go on without it"

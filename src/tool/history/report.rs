@@ -1,5 +1,9 @@
 //! What the model reads: commits, and a last line that hides nothing.
 
+mod one;
+
+pub(super) use one::of_one;
+
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
@@ -25,7 +29,8 @@ pub(super) fn report(wanted: &Wanted, log: &Log, settings: HistorySearchSettings
     }
     let mut text = String::new();
     let mut shown = 0;
-    for commit in commits.iter().take(wanted.commits) {
+    let wanted_ones = commits.iter().skip(wanted.skipped);
+    for commit in wanted_ones.take(wanted.commits) {
         let block = block(commit, settings);
         if text.len() + block.len() + NOTES > settings.max_output_bytes.max(NOTES + 1_000) {
             break;
@@ -33,39 +38,72 @@ pub(super) fn report(wanted: &Wanted, log: &Log, settings: HistorySearchSettings
         text.push_str(&block);
         shown += 1;
     }
-    text.push_str(&last_line(
-        wanted,
-        log,
-        shown,
-        log.cut || commits.len() > shown,
-    ));
+    let passed = commits.len().min(wanted.skipped);
+    let more = log.cut || commits.len() > passed + shown;
+    text.push_str(&last_line(wanted, log, (passed, shown), more));
     text
 }
 
-fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
-    let mut parts = commit.iter();
-    let mut part = || parts.next().map_or("", |part| part.trim());
-    let (hash, date, author, message, files) = (part(), part(), part(), part(), part());
-    let line = |text: &str| {
-        let (start, cut) = clipped(text.trim_end(), settings.max_line_chars);
-        format!("{}{}", on_one_line(start), if cut { "…" } else { "" })
-    };
-    let mut block = format!("commit {} {} {}\n", line(hash), line(date), line(author));
-    let mut lines = message.lines();
+/// What git tells of a commit.
+struct Parts<'a> {
+    hash: &'a str,
+    date: &'a str,
+    author: &'a str,
+    message: &'a str,
+    files: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// Those that are missing are empty.
+    fn of(parts: &[&'a str]) -> Self {
+        let part = |at: usize| parts.get(at).map_or("", |part| part.trim());
+        Self {
+            hash: part(0),
+            date: part(1),
+            author: part(2),
+            message: part(3),
+            files: part(4),
+        }
+    }
+}
+
+/// A line as it is shown.
+fn line(text: &str, settings: HistorySearchSettings) -> String {
+    let (start, cut) = clipped(text.trim_end(), settings.max_line_chars);
+    format!("{}{}", on_one_line(start), if cut { "…" } else { "" })
+}
+
+/// A commit without its files.
+fn head(commit: &[&str], settings: HistorySearchSettings) -> String {
+    let parts = Parts::of(commit);
+    let line = |text: &str| line(text, settings);
+    let (hash, date, author) = (line(parts.hash), line(parts.date), line(parts.author));
+    let mut head = format!("commit {hash} {date} {author}\n");
+    let mut lines = parts.message.lines();
     for text in lines.by_ref().take(settings.max_message_lines) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(block, "    {}", line(text));
+        let text = line(text);
+        // Lines without anything would be told from the end of a commit by nothing.
+        if !text.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(head, "    {text}");
+        }
     }
     let more = lines.count() as u64;
     if more > 0 {
-        let _ = writeln!(block, "    … {}", counted(more, "more line", "more lines"));
+        let _ = writeln!(head, "    … {}", counted(more, "more line", "more lines"));
     }
-    let files: Vec<&str> = files.lines().filter(|file| !file.is_empty()).collect();
+    head
+}
+
+fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
+    let mut block = head(commit, settings);
+    let files = Parts::of(commit).files.lines();
+    let files: Vec<&str> = files.filter(|file| !file.is_empty()).collect();
     if !files.is_empty() {
         let named: Vec<String> = files
             .iter()
             .take(settings.max_files)
-            .map(|file| line(&unquoted(file)))
+            .map(|file| line(&unquoted(file), settings))
             .collect();
         let more = (files.len() - named.len()) as u64;
         let more = if more > 0 {
@@ -75,18 +113,12 @@ fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
         };
         let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
     }
-    // Lines without anything would be told from the end of a commit by nothing.
-    let mut block: String = block
-        .lines()
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n");
-    block.push_str("\n\n");
+    block.push('\n');
     block
 }
 
-fn last_line(wanted: &Wanted, log: &Log, shown: usize, more: bool) -> String {
+/// Says which they are, by how many were passed over and how many were shown.
+fn last_line(wanted: &Wanted, log: &Log, (passed, shown): (usize, usize), more: bool) -> String {
     let mut of = String::new();
     if !wanted.words.is_empty() {
         let _ = write!(
@@ -117,7 +149,14 @@ fn last_line(wanted: &Wanted, log: &Log, shown: usize, more: bool) -> String {
         true => ("oldest", "newer"),
         false => ("newest", "older"),
     };
+    let behind = counted(passed as u64, "commit", "commits");
+    let behind = format!("behind the {first} {behind}");
     let mut notes = vec![match (shown, more) {
+        (0, false) if passed > 0 => format!("no commit{of} {behind}"),
+        (_, true) if passed > 0 => {
+            format!("the next {count}{all}{of} {behind}; there are more: narrow the search")
+        }
+        (_, false) if passed > 0 => format!("the last {count}{all}{of} {behind}"),
         (_, true) => format!("the {first} {count}{all}{of}; there are more: narrow the search"),
         (0, false) => format!("no commit{of}"),
         // There may be others.

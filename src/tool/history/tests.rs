@@ -19,6 +19,7 @@ use super::*;
 use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
 mod chosen;
+mod one;
 
 fn git(folder: &Path, date: &str, arguments: &[&str]) {
     let done = Command::new("git")
@@ -412,10 +413,12 @@ async fn a_repository_runs_nothing() {
         git(folder.path(), "", &["config", key, value]);
     }
     fs::copy(script, folder.path().join("post-index-change")).unwrap();
+    let commit = one::hash_of(folder.path(), "HEAD~2");
     for arguments in [
         json!({}),
         json!({"text": "retry"}),
         json!({"path": "src/a.rs", "text": "fn"}),
+        json!({"commit": commit}),
     ] {
         let found = search(folder.path(), arguments.clone()).await.unwrap();
         assert!(
@@ -613,6 +616,7 @@ fn what_was_found_by_the_deadline_is_shown() {
         is_counted: false,
         is_oldest_first: false,
         commits: 9,
+        skipped: 0,
     };
     let found = report::report(&wanted, &log, HistorySearchSettings::default());
     let want = "commit abc 2024 Ada\n    First\n  changed: a.rs\n\n\
@@ -639,6 +643,22 @@ async fn arguments_out_of_range_are_told() {
             "`since` is `--output=x`, which is no day",
         ),
         (json!({"until": "2024-02-30"}), "which is no day"),
+        (
+            json!({"skip": 1001}),
+            "`skip` is 1001, allowed is 0 to 1000",
+        ),
+        (
+            json!({"commit": "abc"}),
+            "`commit` is `abc`, which is no hash of a commit",
+        ),
+        (json!({"commit": "a".repeat(41)}), "which is no hash"),
+        (json!({"commit": "HEAD"}), "which is no hash"),
+        (json!({"commit": "abcd^{/x}"}), "which is no hash"),
+        (json!({"commit": "--output=x"}), "which is no hash"),
+        (
+            json!({"commit": "abcd", "path": "src"}),
+            "`commit` names one commit",
+        ),
     ] {
         let error = search(folder.path(), arguments)
             .await

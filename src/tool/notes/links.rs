@@ -11,7 +11,7 @@ use super::{
 };
 use crate::tool::{
     ToolError,
-    text::{counted, quoted},
+    text::{counted, on_one_line, quoted},
 };
 
 /// The lines that link to a note, one of each other note.
@@ -77,17 +77,27 @@ fn lines(notes: &Notes, index: &Index, places: &[From], most: usize) -> (String,
         let Some(first) = group.first() else { continue };
         let path = index.shown(first.page);
         let lines = notes.lines_of(&index.pages[first.page]).unwrap_or_default();
-        if text.len() + 1_000 > caps.max_output_bytes || shown >= most {
-            break;
-        }
+        let about = format!(
+            "  in \"{}\"\n",
+            on_one_line(index.pages[first.page].title())
+        );
+        let mut block = String::new();
         for from in group.iter().take(most - shown) {
             let line = lines.get(from.line as usize - 1);
             let line = line.map_or("(it has changed meanwhile)", String::as_str);
             let line = report::excerpt(line, &nothing, caps.max_line_chars);
-            let _ = writeln!(text, "{path}:{}: {line}", from.line);
+            let line = format!("{path}:{}: {line}\n", from.line);
+            // What the last lines take is left free.
+            if text.len() + block.len() + line.len() + about.len() + 600 > caps.max_output_bytes {
+                break;
+            }
+            block.push_str(&line);
             shown += 1;
         }
-        let _ = writeln!(text, "  in \"{}\"\n", index.pages[first.page].title());
+        if block.is_empty() {
+            break;
+        }
+        let _ = writeln!(text, "{block}{about}");
     }
     (text, shown)
 }

@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Most tasks of one note.
-const MOST: usize = 2_000;
+/// Most tasks of one note: the first ones.
+pub(super) const MOST: usize = 2_000;
 /// Longest line that is looked at, in bytes.
 const LONGEST_LINE: usize = 4_096;
 /// What marks a task by a word, with capitals, wherever it stands; and at the beginning, in any case.

@@ -11,7 +11,7 @@ use super::{
     question::Question,
     rank::Filter,
     report::{self, Telling},
-    task::{Task, Tasks},
+    task::{MOST, Task, Tasks},
     words::{self, Key},
 };
 use crate::tool::text::{counted, on_one_line, quoted};
@@ -82,6 +82,9 @@ pub(super) fn report(
         rest => {
             let _ = write!(text, ", of which {rest} are not shown: narrow the query");
         }
+    }
+    if index.pages.iter().any(|page| page.tasks.len() >= MOST) {
+        let _ = write!(text, "; of a note the first {MOST} tasks are looked at");
     }
     if late > 0 {
         let _ = write!(text, "; {late} not looked at in time: search again");

@@ -1,6 +1,6 @@
 //! What a path says about a file: code or prose, and whether it is what people look for.
 
-use crate::words::Drift;
+use crate::words::{Drift, is_prose};
 
 /// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +38,7 @@ impl Kind {
             let mut parts = stem.split(['-', '_', '.', ' ']);
             parts.any(|part| words.contains(&part))
         };
-        let prose = matches!(
-            extension,
-            "md" | "markdown" | "mdx" | "rst" | "adoc" | "txt" | "org"
-        ) || shouts;
+        let prose = is_prose(file) || shouts;
         if matches!(extension, "lock" | "sum" | "map" | "snap" | "min")
             || LOCKS.contains(&file)
             || stem.ends_with(".min")

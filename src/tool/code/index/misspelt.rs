@@ -20,6 +20,10 @@ const ENDS: [&str; 12] = [
     "ed",
 ];
 
+/// Longest ending that is taken off, and shortest stem that is left, in bytes.
+const LONGEST_END: usize = 4;
+const SHORTEST_STEM: usize = 5;
+
 /// A word that is in no file as it stands.
 struct Misspelt<'a> {
     form: &'a str,
@@ -43,13 +47,15 @@ impl<'a> Misspelt<'a> {
         }
     }
 
-    /// How far a word is from it, if it is near. Most are told apart by their lengths and letters alone.
+    /// How far a word is from it, if it is near. Most are told apart by their lengths and letters alone, lengths first:
+    /// to count bits takes longer.
     fn far(&self, term: &str, set: u32) -> Option<usize> {
         let (own, most) = (self.letters, self.most);
-        let close = (own ^ set).count_ones() as usize <= 2 * most
-            && term.len().abs_diff(self.form.len()) <= most;
+        let close = term.len().abs_diff(self.form.len()) <= most
+            && (own ^ set).count_ones() as usize <= 2 * most;
         // But for its ending and one letter it is the term.
-        let begins = (set & !own).count_ones() <= 1 && term.len() < self.form.len();
+        let others = set & !own;
+        let begins = has_end(self.form, term).is_some() && others & others.wrapping_sub(1) == 0;
         if most == 0 || !(close || begins) {
             return None;
         }
@@ -104,12 +110,15 @@ fn near_in<'a>(segment: &'a Segment, misspelt: &[Misspelt<'_>]) -> Vec<(usize, &
 /// A misspelt word keeps its ending, which the stem that was meant does not have: `condtion` is
 /// `condit` but for that.
 fn apart_but_for_its_end(form: &str, term: &str) -> Option<usize> {
-    let longer = form.len().checked_sub(term.len())?;
-    let plausible =
-        (1..=4).contains(&longer) && term.len() >= 5 && form.as_bytes()[0] == term.as_bytes()[0];
-    let (beginning, end) = form.split_at_checked(term.len())?;
-    if !plausible || !ENDS.iter().any(|known| known.ends_with(end)) {
+    let (beginning, end) = form.split_at_checked(has_end(form, term)?)?;
+    if form.as_bytes()[0] != term.as_bytes()[0] || !ENDS.iter().any(|known| known.ends_with(end)) {
         return None;
     }
     apart(beginning, term, 1)
+}
+
+/// Where the ending would begin that a word has more than a stem, if both are long enough.
+fn has_end(form: &str, term: &str) -> Option<usize> {
+    let longer = form.len().checked_sub(term.len())?;
+    ((1..=LONGEST_END).contains(&longer) && term.len() >= SHORTEST_STEM).then_some(term.len())
 }

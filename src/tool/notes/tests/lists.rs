@@ -174,3 +174,30 @@ async fn decisions_are_found_by_how_they_stand() {
         assert!(found.starts_with(first), "{name}: {found}");
     }
 }
+
+#[tokio::test]
+async fn lists_stay_within_the_bytes_that_a_result_may_have() {
+    let line = format!("See [[gone]] {}\n", "and so on ".repeat(60));
+    let tasks = "- [ ] a task\n".repeat(task::MOST + 1);
+    let folder = folder(&[("a.md", &line.repeat(200)), ("b.md", &tasks)]);
+    let settings = NotesSettings {
+        max_output_bytes: 4_096,
+        ..NotesSettings::default()
+    };
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let most = settings.max_output_bytes;
+    let tool = NoteSearch::new(Notes::of_project(root, settings).into());
+    let links = call(
+        &tool,
+        json!({"query": "", "links_to": "broken", "max_results": 50}),
+    );
+    let links = links.await.unwrap();
+    assert!(links.len() <= most, "{}", links.len());
+    assert!(links.contains("a.md:2:"), "{links}");
+    assert!(links.contains("are not shown"), "{links}");
+    let tasks = call(&tool, json!({"query": "", "tasks": "open"}))
+        .await
+        .unwrap();
+    let told = "of a note the first 2000 tasks are looked at";
+    assert!(tasks.len() <= most && tasks.contains(told), "{tasks}");
+}
