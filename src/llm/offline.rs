@@ -15,6 +15,7 @@
 //! | `evidence`, `source`, `uses`, `kin`, `rank` | what they brought, and what of it is best |
 //! | `changelog` | what logs of changes say |
 //! | `manifest`, `commands`, `howto` | what a project says of itself, and how it is built |
+//! | `presence` | whether a file is there |
 //! | `answer`, `quote`, `stuck`, `protocol` | the reply |
 
 use futures_util::{FutureExt, StreamExt, stream};
@@ -36,6 +37,7 @@ mod kin;
 mod lexicon;
 mod manifest;
 mod plan;
+mod presence;
 mod protocol;
 mod question;
 mod quote;
@@ -93,9 +95,11 @@ fn reply(request: &Request) -> Reply {
     let mut question = Question::read(&conversation.question, &conversation.added, previous);
     let mut evidence = Evidence::read(conversation.readable());
     question.understand(&evidence.read_as);
+    question.go_on_behind(&conversation);
+    question.take_author_for_a_word(evidence.history.lacks_author);
     evidence.take_in_notes(&question.terms, question.interest);
     evidence.take_in_lines(&question.terms);
-    let ranking = Ranking::of(&evidence, &question.terms, question.sought_definition());
+    let ranking = Ranking::of(&evidence, &question.terms, question.sought());
     let offered: &[ToolSpec] = match request.tool_choice {
         ToolChoice::Auto => &request.tools,
         ToolChoice::None => &[],

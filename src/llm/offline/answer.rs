@@ -28,6 +28,8 @@ mod listed;
 mod misread;
 mod noted;
 mod overview;
+mod owned;
+mod presence;
 mod recall;
 mod talk;
 mod tasks;
@@ -82,7 +84,8 @@ pub(super) fn compose(case: &Case<'_>) -> String {
         true => again::further(case, &quotable),
         false => said,
     };
-    format!("{body}\n\n{}", signal(&stand, confidence))
+    let read_otherwise = history::taken_for_a_word(case);
+    format!("{read_otherwise}{body}\n\n{}", signal(&stand, confidence))
 }
 
 /// What is answered by more than places.
@@ -91,7 +94,8 @@ fn special(case: &Case<'_>) -> Option<Said> {
         true => kin::compose(case),
         false => uses::compose(case),
     };
-    listed::compose(case)
+    presence::compose(case)
+        .or_else(|| listed::compose(case))
         .or_else(|| changes::compose(case))
         .or(used)
         .or_else(|| facts::compose(case))
@@ -130,13 +134,17 @@ fn told_of_history(case: &Case<'_>) -> Option<Change> {
 fn is_history_known(case: &Case<'_>) -> bool {
     let (history, question) = (&case.evidence.history, case.question);
     let is_bounded = question.bounds.lists() && question.terms.is_empty();
-    !history.commits.is_empty() || (history.is_told && !history.is_stopped && is_bounded)
+    let is_answered = history.one.is_some() || history.is_over;
+    is_answered
+        || !history.commits.is_empty()
+        || (history.is_told && !history.is_stopped && is_bounded)
 }
 
 fn found(case: &Case<'_>, quoted: &[&Passage]) -> Said {
     let terms = &case.question.terms;
     let needed = TermSet::needed(terms);
-    let lead = quoted.first().map(|best| leading(best)).unwrap_or_default();
+    let lead = quoted.first().map(|best| leading(case, best));
+    let lead = lead.unwrap_or_default();
     let elsewhere = not_elsewhere(case, quoted);
     let lead = match elsewhere.as_ref().map(|one| &*one.told) {
         Some(told) if !told.is_empty() => format!("{told} {lead}"),
@@ -208,7 +216,7 @@ fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
         behind: "",
         missing: format!("{what} says it: these are files"),
     };
-    if let Some(elsewhere) = undefined::told(case) {
+    if let Some(elsewhere) = undefined::told(case).or_else(|| owned::told(case)) {
         return Some(elsewhere);
     }
     match case.question.interest {
@@ -248,7 +256,7 @@ fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
     }
 }
 
-fn leading(best: &Passage) -> String {
+fn leading(case: &Case<'_>, best: &Passage) -> String {
     let place = in_sentence(&place(best));
     let place = match &best.record {
         Some(record) => format!("{place} ({})", inert(record)),
@@ -256,6 +264,7 @@ fn leading(best: &Passage) -> String {
     };
     match &best.about {
         Some(About::Definition(name)) => {
+            let name = owned::shown(case, best).map_or(name.clone(), inert);
             format!("The closest match is the definition of `{name}` in {place}.")
         }
         Some(About::Section(title)) => {

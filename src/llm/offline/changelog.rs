@@ -12,22 +12,40 @@ mod version;
 mod wanted;
 
 pub(super) use entry::{Entry, Strength, ordered_entries, pattern as entry_pattern};
-pub(super) use found::{is_cut, latest, main_log, nearest, of_version, unseen, within};
+pub(super) use found::{
+    is_cut, latest, main_log, may_be_newer, nearest, newest_heading, of_version, unseen, within,
+};
 pub(super) use heading::{Heading, Named, headings, is_sub_heading};
 pub(super) use version::Version;
 pub(super) use wanted::{Deed, Wanted};
 
-/// Where change logs are: files with these names, or in folders with those.
-pub(super) const FILES: &str = "{**/{CHANGELOG,Changelog,ChangeLog,changelog,CHANGES,Changes,changes,HISTORY,History,\
-    history,NEWS,News,news,RELEASES,Releases,releases,RELEASE_NOTES,RELEASE-NOTES,release_notes,release-notes},\
-    **/{CHANGELOG,Changelog,ChangeLog,changelog,CHANGES,Changes,changes,HISTORY,History,history,NEWS,News,news,\
-    RELEASES,Releases,releases,RELEASE_NOTES,RELEASE-NOTES,release_notes,release-notes}.{md,markdown,rst,txt,adoc},\
-    **/{changelog,changelogs,changes,history,news,release-notes,release_notes,releases,whatsnew}/*[0-9]*.{md,rst,txt,adoc}}";
-
+/// How change logs are called, before any ending.
 const STEMS: &str = "\
     changelog changes history news releases release_notes release-notes";
+/// How they end, if at all.
+const ENDINGS: &str = "md markdown rst txt adoc";
+/// Which folders have a file for each version.
 const FOLDERS: &str = "\
     changelog changelogs changes history news release-notes release_notes releases whatsnew";
+
+/// Where change logs are, as a glob: files that are called so in capitals, with one or in small letters, and those of
+/// versions.
+pub(super) fn files() -> String {
+    let spelt = |stem: &str| {
+        let (first, rest) = stem.split_at(1);
+        format!(
+            "{stem},{}{rest},{}",
+            first.to_uppercase(),
+            stem.to_uppercase()
+        )
+    };
+    let stems: Vec<String> = STEMS.split(' ').map(spelt).collect();
+    let stems = stems.join(",");
+    let (endings, folders) = (ENDINGS.replace(' ', ","), FOLDERS.replace(' ', ","));
+    format!(
+        "{{**/{{{stems},ChangeLog}},**/{{{stems},ChangeLog}}.{{{endings}}},**/{{{folders}}}/*[0-9]*.{{{endings}}}}}"
+    )
+}
 
 /// Whether a file is a change log, by its path.
 pub(super) fn is_change_log(path: &str) -> bool {
@@ -35,8 +53,8 @@ pub(super) fn is_change_log(path: &str) -> bool {
     let mut parts = lower.rsplit('/');
     let file = parts.next().unwrap_or_default();
     let (stem, ending) = file.rsplit_once('.').unwrap_or((file, ""));
-    let is_text = matches!(ending, "" | "md" | "markdown" | "rst" | "txt" | "adoc");
     let holds = |list: &str, word: &str| list.split(' ').any(|one| one == word);
+    let is_text = ending.is_empty() || holds(ENDINGS, ending);
     let is_of_version =
         |folder| holds(FOLDERS, folder) && stem.contains(|c: char| c.is_ascii_digit());
     let named = if is_text { stem } else { file };
@@ -82,7 +100,7 @@ pub(super) struct Section<'a> {
     pub(super) heading: Heading,
     /// The last line of it that is known.
     pub(super) last: u32,
-    /// Whether the next version begins behind that, or the file is known to end there.
+    /// Whether the next version begins right behind that.
     pub(super) is_whole: bool,
 }
 

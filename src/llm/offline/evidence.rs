@@ -22,9 +22,10 @@ mod map;
 mod notes;
 mod own;
 mod searched;
+mod symbol;
 mod told;
 
-pub(super) use history::{Commit, History};
+pub(super) use history::{Commit, Detail, History, One};
 pub(super) use limits::{Limits, is_early};
 pub(super) use listed::{Group, Listed};
 pub(super) use searched::Searched;
@@ -105,6 +106,7 @@ impl Evidence {
             } else {
                 evidence.searched.extend(Searched::of(call, content));
             }
+            evidence.places.extend(symbol::place(call, content));
             evidence.limits.take(call, content, is_ranked(call));
             evidence.listed.take(call, content);
             if !listed::is_list(call) {
@@ -113,7 +115,7 @@ impl Evidence {
             }
             evidence.history.take(call, content);
             if let Some((size, folders)) =
-                map::begun(content).filter(|_| evidence.folders.is_empty())
+                map::begun(call, content).filter(|_| evidence.folders.is_empty())
             {
                 (evidence.size, evidence.folders) = (size, folders);
             }

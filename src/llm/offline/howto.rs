@@ -4,8 +4,9 @@ use super::{
     commands,
     evidence::{Evidence, Place},
     interest::Chore,
-    source::{Introduces, LONGEST, Lines, introduces},
+    source::{Introduces, LONGEST, introduces},
 };
+use crate::words::is_prose;
 
 /// Documents for those who begin, by how their names begin.
 const FRONT: &[&str] = &[
@@ -59,11 +60,6 @@ fn is_of_documents(path: &str) -> bool {
         .any(|folder| ["doc", "docs", "documentation", "guide", "guides", "book"].contains(&folder))
 }
 
-fn is_prose(file: &str) -> bool {
-    let end = file.rsplit('.').next().unwrap_or("");
-    ["md", "markdown", "mdx", "rst", "txt", "adoc", "org"].contains(&end)
-}
-
 /// Whether a document is one for those who begin.
 pub(super) fn is_front(path: &str) -> bool {
     let file = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -79,10 +75,6 @@ pub(super) fn is_known(chore: Chore, evidence: &Evidence) -> bool {
 pub(super) fn span(place: &Place, evidence: &Evidence) -> Option<(u32, u32)> {
     let lines = evidence.files.get(&place.path)?;
     let is_heading = |at: u32| {
-        // `# build it` is a comment there.
-        if is_fenced(lines, at) {
-            return false;
-        }
         let introduced = introduces(&place.path, lines, at);
         matches!(introduced, Some(Introduces::Heading { .. }))
     };
@@ -98,13 +90,6 @@ pub(super) fn span(place: &Place, evidence: &Evidence) -> Option<(u32, u32)> {
         }
     }
     Some((first, last))
-}
-
-/// Whether a line stands within a fence, as far as the lines before it are known.
-fn is_fenced(lines: &Lines, at: u32) -> bool {
-    let before = lines.range(..at).map(|(_, text)| text.trim_start());
-    let fences = before.filter(|text| text.starts_with("```") || text.starts_with("~~~"));
-    fences.count() % 2 == 1
 }
 
 #[cfg(test)]

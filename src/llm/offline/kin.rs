@@ -10,6 +10,7 @@ pub(super) use ask::{asks, is_said, is_type};
 use super::{
     evidence::Evidence,
     source::{FileKind, Lines, behind},
+    toolbox::is_for_kin,
     uses::{Spot, Uses, has_word, is_remark},
 };
 use head::Head;
@@ -69,11 +70,14 @@ impl<'a> Kin<'a> {
         of_it.sort_unstable();
         // A head of several lines may have the name in two of them.
         of_it.dedup_by(|one, other| one.spot == other.spot);
+        let mut searched = evidence.searched.iter();
+        // What others did not show of all its lines need be none of these.
+        let own = searched.rfind(|search| is_for_kin(&search.query, name));
         Self {
             of_it,
             defined: uses.defined,
-            unshown: uses.unshown,
-            is_stopped: uses.is_stopped,
+            unshown: own.map_or(uses.unshown, |search| search.unshown),
+            is_stopped: own.map_or(uses.is_stopped, |search| search.is_stopped),
         }
     }
 

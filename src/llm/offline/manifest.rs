@@ -4,6 +4,7 @@
 //! [`MOST_LINES`] lines. Pure.
 
 use super::{
+    changelog::is_change_log,
     evidence::Evidence,
     interest::Fact,
     source::{FileKind, Lines},
@@ -87,7 +88,7 @@ impl Told<'_> {
 
     /// Whether the file is a log of changes.
     pub(super) fn is_log(&self) -> bool {
-        plain::is_log(&self.path.to_lowercase())
+        is_change_log(self.path)
     }
 
     /// Whether the file is the license itself.
@@ -198,9 +199,9 @@ fn stated(fact: Fact, path: &str, lines: &Lines) -> Option<Statement> {
 /// Whether a manifest says that the project is called so.
 fn is_called(name: &str, path: &str, lines: &Lines) -> bool {
     let all = of_manifest(&path.to_lowercase(), lines).unwrap_or_default();
-    let mut names = all
-        .iter()
-        .filter(|entry| ["name", "project"].contains(&&*entry.key));
+    let mut names = all.iter().filter(|entry| {
+        OWN.contains(&&*entry.section) && ["name", "project"].contains(&&*entry.key)
+    });
     names.any(|entry| {
         let called = entry.plain().to_lowercase();
         let is_end = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '/' | '.');

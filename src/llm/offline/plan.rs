@@ -24,6 +24,9 @@ mod facts;
 mod howto;
 mod listing;
 mod opening;
+mod owned;
+mod past;
+mod presence;
 
 pub(super) use listing::is_told as is_listed;
 
@@ -55,7 +58,8 @@ pub(super) fn next(
     ranking: &Ranking,
     tools: &Toolbox<'_>,
 ) -> Option<Plan> {
-    let needs_no_term = question.interest != Interest::Places || question.of_log.is_some();
+    let is_of_files = question.of_log.is_some() || question.presence.is_some();
+    let needs_no_term = question.interest != Interest::Places || is_of_files;
     let looks_up = match question.kind {
         Kind::Chat(_) | Kind::Recall(_) => false,
         Kind::Deed | Kind::Lookup => needs_no_term || !question.terms.is_empty(),
@@ -69,8 +73,14 @@ pub(super) fn next(
         (Standing::Going, rounds) if let Interest::Listed(listing) = question.interest => {
             listing::calls((question, listing), (evidence, ranking), tools, rounds)
         }
+        (Standing::Going, _)
+            if let Some(calls) = presence::calls(question, conversation, tools) =>
+        {
+            calls
+        }
         (Standing::Going, 0) => opening::calls(question, tools),
         (Standing::Going, _) if let Some(calls) = of_log(question, evidence, tools) => calls,
+        (Standing::Going, _) if let Some(calls) = past::next(question, evidence, tools) => calls,
         (Standing::Going, _) if question.used_name().is_some() => {
             let more = opening::again(question, evidence, tools);
             match more.is_empty() && !opening::has_uses(question, evidence) {
@@ -96,6 +106,7 @@ pub(super) fn next(
         }
         (Standing::Going | Standing::Retried, _) => [
             named_lines(terms, evidence, tools),
+            owned::proving(question, evidence, ranking, tools),
             reading(ranking, question, tools),
         ]
         .concat(),
@@ -131,6 +142,7 @@ fn second(
     [
         opening::again(question, evidence, tools),
         proving(question, ranking, tools),
+        owned::proving(question, evidence, ranking, tools),
         below_the_top(question, evidence, tools),
         widening(&question.terms, evidence, ranking, tools),
         reading(ranking, question, tools),

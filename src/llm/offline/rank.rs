@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use super::{
     evidence::Evidence,
+    question::Sought,
     source::{FileKind, Introduces, LONGEST, Lines, enclosing, introduces, with_opening},
     term::{Term, TermKind, TermSet},
     words::Line,
@@ -15,6 +16,11 @@ use super::{
 
 mod heading;
 mod order;
+mod owned;
+
+pub(super) use owned::{Lies, lies, names};
+
+use order::Defines;
 
 /// Lines that stand for a file of which only the path has a term.
 const BEGINNING: u32 = 12;
@@ -88,13 +94,10 @@ pub(super) struct Ranking {
 
 impl Ranking {
     /// By the terms of a question, and the name whose definition it asks for, if it does.
-    pub(super) fn of(evidence: &Evidence, terms: &[Term], sought: Option<&str>) -> Self {
-        let found = Found::read(evidence, terms);
-        let mut passages: Vec<Passage> = found
-            .files
-            .iter()
-            .flat_map(|file| file.passages(&found))
-            .collect();
+    pub(super) fn of(evidence: &Evidence, terms: &[Term], sought: Option<Sought<'_>>) -> Self {
+        let found = Found::read(evidence, terms, sought);
+        let files = found.files.iter();
+        let mut passages: Vec<Passage> = files.flat_map(|file| file.passages(&found)).collect();
         let ranked = ranked(evidence, &found, &passages);
         passages.retain(|passage| !ranked.iter().any(|one| one.shares_lines(passage)));
         passages.sort_by(|a, b| {
@@ -104,7 +107,7 @@ impl Ranking {
         // What a search ranked, it ranked by all files; what else is known, by what was shown.
         let mut passages: Vec<Passage> = ranked.into_iter().chain(passages).collect();
         found.named_first(&mut passages);
-        Found::definition_first(&mut passages, sought);
+        Found::definition_first(&mut passages, sought, evidence);
         found.only_that_name(&mut passages);
         let passages =
             passages
@@ -146,15 +149,7 @@ fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<P
             let set = file.hits.iter().find(|(hit, _)| hit == at);
             set.map_or(0, |(_, set)| found.worth(*set))
         };
-        let defines = |at: &u32| {
-            let introduced = introduces(file.path, file.lines, *at);
-            introduced.is_some_and(|introduced| match introduced {
-                Introduces::Definition { name } => {
-                    found.terms.iter().any(|term| term.shown == name)
-                }
-                Introduces::Heading { .. } => false,
-            })
-        };
+        let defines = |at: &u32| file.defines(found, *at);
         // Of its lines the one that defines a name of the question, or has most; else the first that
         // the search marked.
         let hit = known().map(|(at, _)| *at).max_by_key(|at| {
@@ -208,6 +203,8 @@ fn ranked(evidence: &Evidence, found: &Found<'_>, passages: &[Passage]) -> Vec<P
 
 struct Found<'a> {
     terms: &'a [Term],
+    /// The name whose definition is asked for.
+    sought: Option<Sought<'a>>,
     files: Vec<FoundFile<'a>>,
     /// What each term is worth here.
     worth: Vec<u32>,
@@ -225,7 +222,7 @@ struct FoundFile<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn read(evidence: &'a Evidence, terms: &'a [Term]) -> Self {
+    fn read(evidence: &'a Evidence, terms: &'a [Term], sought: Option<Sought<'a>>) -> Self {
         let files: Vec<FoundFile<'a>> = evidence
             .files
             .iter()
@@ -249,6 +246,7 @@ impl<'a> Found<'a> {
         let test = Line::new("test tests");
         Self {
             terms,
+            sought,
             worth: worth.collect(),
             about_tests: terms.iter().any(|term| term.is_in(&test)),
             files,
@@ -312,8 +310,9 @@ impl FoundFile<'_> {
     }
 
     fn hit_worth(&self, found: &Found<'_>, (at, terms): (u32, TermSet)) -> u32 {
-        let defines = introduces(self.path, self.lines, at).is_some();
-        found.worth(terms) * if defines { 3 } else { 2 }
+        let introduces = introduces(self.path, self.lines, at).is_some();
+        let is_sought = self.defines(found, at) == Defines::Sought;
+        found.worth(terms) * (2 + u32::from(introduces) + u32::from(is_sought))
     }
 
     fn passage(&self, found: &Found<'_>, hit: u32, span: (u32, u32)) -> Passage {

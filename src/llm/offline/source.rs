@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::words::{Tongue, name_defined};
+use crate::words::{Tongue, is_prose, name_defined};
 
+mod fence;
 mod heading;
 
+pub(super) use fence::is_fenced;
 pub(super) use heading::with_opening;
 use heading::{first_line, heading};
 
@@ -72,10 +74,7 @@ impl FileKind {
             Self::Vendored
         } else if test_name || in_folder(&["test", "tests", "__tests__", "spec", "testdata"]) {
             Self::Test
-        } else if matches!(
-            extension,
-            "md" | "markdown" | "rst" | "adoc" | "txt" | "org"
-        ) {
+        } else if is_prose(file) {
             Self::Docs
         } else {
             Self::Code
@@ -96,7 +95,7 @@ pub(super) enum Introduces<'a> {
 pub(super) fn introduces<'a>(path: &str, lines: &'a Lines, at: u32) -> Option<Introduces<'a>> {
     let line = lines.get(&at)?;
     match path.rsplit('.').next().unwrap_or("") {
-        "md" | "markdown" | "rst" | "adoc" | "txt" | "org" => heading(lines, at),
+        _ if is_prose(path) => heading(lines, at),
         "toml" | "ini" | "cfg" => {
             let title = line.trim_end().strip_prefix('[')?.strip_suffix(']')?;
             Some(Introduces::Heading {
@@ -115,7 +114,7 @@ pub(super) fn introduces<'a>(path: &str, lines: &'a Lines, at: u32) -> Option<In
 }
 
 /// Whether a line begins an `impl` block.
-fn implements(line: &str) -> bool {
+pub(super) fn implements(line: &str) -> bool {
     let bare = line.trim_start();
     let bare = bare.strip_prefix("unsafe ").unwrap_or(bare);
     let behind = bare.strip_prefix("impl");
@@ -200,7 +199,7 @@ fn reaches(opens: &Introduces<'_>, head: &str, hit: &str) -> bool {
     }
 }
 
-fn indent(line: &str) -> usize {
+pub(super) fn indent(line: &str) -> usize {
     line.chars().take_while(|c| c.is_whitespace()).count()
 }
 

@@ -9,7 +9,7 @@ use super::{
     conversation::{Asked, Standing},
     evidence::Evidence,
     interest::Interest,
-    protocol::{Percent, Stand, inert, shortened},
+    protocol::{Percent, Stand, inert, inert_path, shortened},
     term::Term,
     toolbox::{HISTORY_SEARCH, Toolbox, is_for},
 };
@@ -67,16 +67,24 @@ pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
     if attempted.is_empty() {
         attempted.push("looking at the conversation alone".to_owned());
     }
-    let tried: Vec<String> = attempted
-        .iter()
-        .map(|attempt| format!("- {attempt}"))
-        .collect();
     let suggestions = suggestions(case);
-    let body = format!(
-        "I found nothing about {about}: {blocker}.\n\nWhat I tried:\n{}\n\nWhat might help: {}.",
-        tried.join("\n"),
-        suggestions.join("; ")
-    );
+    // Who is stuck once is given another turn, which tells it all.
+    let body = match (case.conversation.standing, case.means) {
+        (Standing::Going, Means::Tools) => {
+            format!("I found nothing about {about} so far: {blocker}. I try it another way.")
+        }
+        _ => {
+            let tried: Vec<String> = attempted
+                .iter()
+                .map(|attempt| format!("- {attempt}"))
+                .collect();
+            format!(
+                "I found nothing about {about}: {blocker}.\n\nWhat I tried:\n{}\n\nWhat might help: {}.",
+                tried.join("\n"),
+                suggestions.join("; ")
+            )
+        }
+    };
     (
         body,
         Stand::Stuck {
@@ -107,6 +115,7 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
         (true, Means::Tools) => "no search was made".to_owned(),
         (false, _) if all_failed => "every call of a tool failed".to_owned(),
         (false, _) if no_search_worked => "every search failed".to_owned(),
+        (false, _) if read_at_top(case).is_some() => read_at_top(case).unwrap_or_default(),
         // A search that found something is not told to have found nothing.
         (false, _) if is_told_of(case.evidence) => {
             "a search found something, but nothing that could be quoted".to_owned()
@@ -119,6 +128,43 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
             format!("no file that was searched has {about}"),
             case.evidence,
         ),
+    }
+}
+
+/// Which files at the top did not say what a project says of itself; none if nothing of the kind was asked for, or no
+/// file is known there.
+fn read_at_top(case: &Case<'_>) -> Option<String> {
+    if !matches!(
+        case.question.interest,
+        Interest::Facts(_) | Interest::HowTo(_)
+    ) {
+        return None;
+    }
+    let asked = case.conversation.asked.iter();
+    let paths =
+        asked.filter_map(|asked| Some(asked.call.parsed().ok()?.get("path")?.as_str()?.to_owned()));
+    let mut read: Vec<String> = paths
+        .filter(|path| case.evidence.files.contains_key(path))
+        .map(|path| inert_path(&path))
+        .collect();
+    read.dedup();
+    read.truncate(MOST_TOLD);
+    match (read.is_empty(), case.evidence.top_files().is_empty()) {
+        (false, _) => Some(format!(
+            "I read {} and saw nothing of it there",
+            listed(&read)
+        )),
+        (true, false) => Some("none of the files at the top is known to say it".to_owned()),
+        (true, true) => None,
+    }
+}
+
+/// "a, b and c".
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

@@ -263,7 +263,7 @@ fn questions_are_answered_as_well_as_the_files_allow() {
             "stuck",
             &[
                 "I found nothing about “flux”, “capacitor”",
-                "- code_search for “Where is the flux capacitor?”: nothing",
+                "[\"code_search for “Where is the flux capacitor?”: nothing",
             ],
         ),
         (
@@ -579,4 +579,22 @@ fn the_other_strategy_can_find_what_the_first_did_not() {
         ["stuck", "context_sufficient"]
     );
     assert!(second.contains("src/time.rs:8\n"), "{second}");
+}
+
+#[test]
+fn who_is_stuck_tells_once_what_was_tried() {
+    let mut run = Run::new(tools());
+    run.say(Role::User, "What does fluxCapacitor do?");
+    let nothing = |_: &ToolCall| (ToolStatus::Ok, "No matches.".to_owned());
+    let first = run.finish(nothing);
+    run.say(Role::Guidance, "Try an alternative strategy.");
+    let second = run.finish(nothing);
+    assert_eq!([ends_with(&first), ends_with(&second)], ["stuck"; 2]);
+    let so_far = "I found nothing about “fluxCapacitor” so far: no file that was searched has “fluxCapacitor”. I try it \
+                  another way.\n\n<signal";
+    assert!(first.contains(so_far), "{first}");
+    assert!(
+        second.contains("\nWhat I tried:\n- code_search"),
+        "{second}"
+    );
 }

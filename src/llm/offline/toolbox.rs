@@ -20,7 +20,9 @@ mod uses;
 pub(super) use notes::is_for_marked;
 pub(super) use past::Past;
 use schema::{allows, bounded, property};
-pub(super) use uses::{Naming, is_for, is_for_all};
+#[cfg(test)]
+pub(super) use uses::pattern;
+pub(super) use uses::{Naming, is_for, is_for_all, is_for_kin};
 
 const CODE_SEARCH: &str = "code_search";
 const FILE_READ: &str = "file_read";
@@ -33,7 +35,7 @@ const NOTE_SEARCH: &str = "note_search";
 const ELSEWHERE: &str = "`notes:`";
 const NOTE_READ: &str = "note_read";
 pub(super) const HISTORY_SEARCH: &str = "history_search";
-const REPO_MAP: &str = "repo_map";
+pub(super) const REPO_MAP: &str = "repo_map";
 const SPECIAL: &[&str] = &[CODE_SEARCH, THREAD_SEARCH, NOTE_SEARCH, HISTORY_SEARCH];
 
 /// Tokens of a map that is shown to somebody.
@@ -242,6 +244,14 @@ impl<'a> Toolbox<'a> {
         self.planned(tool, arguments, Aim::List)
     }
 
+    /// A map of the files of a place, by its path or a glob.
+    pub(super) fn map_of(&self, place: &str) -> Option<Planned> {
+        let tool = self.map?;
+        property(tool, "path")?;
+        let arguments = Map::from_iter([("path".to_owned(), json!(place))]);
+        self.planned(tool, arguments, Aim::List)
+    }
+
     /// Reading around a line, or from the beginning for line 0. None if that was asked for before.
     pub(super) fn read(&self, path: &str, line: u32) -> Option<Planned> {
         let tool = self.reader?;
@@ -284,6 +294,15 @@ impl<'a> Toolbox<'a> {
         }
         let ends = json!({"path": path, "start_line": first, "end_line": last});
         let arguments = ends.as_object().cloned().unwrap_or_default();
+        self.planned(tool, arguments, Aim::Read(path.to_owned()))
+    }
+
+    /// Reading what is called so in a file, by a tool that knows where that is.
+    pub(super) fn read_symbol(&self, path: &str, symbol: &str) -> Option<Planned> {
+        let tool = self.reader?;
+        property(tool, "symbol")?;
+        let arguments = json!({"path": path, "symbol": symbol});
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
         self.planned(tool, arguments, Aim::Read(path.to_owned()))
     }
 

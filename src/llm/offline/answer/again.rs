@@ -113,6 +113,14 @@ fn no_more_commits(case: &Case<'_>) -> Said {
         about => format!(" about {about}"),
     };
     let of = format!("{about}{}", case.question.bounds.told());
+    if history.one.is_some() {
+        let body = "I show no more of a commit than I told before: its message, and its files with their lines.";
+        let stand = Stand::Partial {
+            missing: "what the lines of the commit are".to_owned(),
+            caveat: None,
+        };
+        return (body.to_owned(), stand, Percent(50));
+    }
     if !history.is_cut && !history.is_stopped {
         let body = format!("There are no more commits{of} than those that I told of before.");
         let stand = Stand::Sufficient {

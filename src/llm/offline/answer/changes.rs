@@ -4,8 +4,8 @@
 use super::{
     super::{
         changelog::{
-            Heading, Section, Version, Wanted, is_cut, latest, main_log, nearest, of_version,
-            unseen, within,
+            Heading, Section, Version, Wanted, is_cut, latest, main_log, may_be_newer, nearest,
+            of_version, within,
         },
         protocol::{Percent, Stand, inert, inert_path},
         quote::in_sentence,
@@ -149,11 +149,12 @@ fn behind(case: &Case<'_>, after: &Version, upto: Option<&Version>) -> Option<Sa
     };
     let (body, stand, sure) = list(case, &lead, &sections);
     // A search that left out headings left out the last of a file, which are the oldest.
-    let last = sections.last().map(|section| section.heading.at);
-    let behind_last = within(case.evidence, &Version::first(), None)
-        .last()
-        .map(|section| section.heading.at);
-    match is_cut(case.evidence) && last == behind_last {
+    let place_of_last = |sections: &[Section<'_>]| {
+        let last = sections.last()?;
+        Some((last.path.to_owned(), last.heading.at))
+    };
+    let all = within(case.evidence, &Version::first(), None);
+    match is_cut(case.evidence) && place_of_last(&sections) == place_of_last(&all) {
         false => Some((body, stand, sure)),
         true => {
             let missing =
@@ -213,13 +214,13 @@ fn of_latest(case: &Case<'_>) -> Option<Said> {
         });
         blocks.extend(quoted(case, section));
     }
-    let missing = "newer versions: not all files of versions were looked at".to_owned();
-    let stand = match unseen(case.evidence) {
-        Some(_) => Stand::Partial {
+    let missing = "newer versions: not all headings of versions were looked at".to_owned();
+    let stand = match may_be_newer(case.evidence) {
+        true => Stand::Partial {
             missing,
             caveat: None,
         },
-        None => sufficient(1),
+        false => sufficient(1),
     };
     Some((blocks.join("\n\n"), stand, OF_SECTION))
 }

@@ -9,7 +9,7 @@ use super::{
         term::{Term, TermKind, TermSet},
         words::subwords,
     },
-    Case, ENOUGH_COVERED, misread, names,
+    Case, ENOUGH_COVERED, misread, names, owned,
 };
 
 /// What is missing, if anything.
@@ -23,6 +23,12 @@ pub(super) fn of(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
     match &case.evidence.judged {
         _ if unread.is_some() => unread,
         _ if quoted.first().is_some_and(says) => None,
+        _ if quoted
+            .first()
+            .is_some_and(|best| owned::is_found(case, best)) =>
+        {
+            None
+        }
         _ if misread.is_some() => misread,
         Some(judged) => of_judged(judged, case, quoted),
         None => of_quotes(terms, case.ranking.found, quoted),

@@ -15,12 +15,16 @@ use super::{
 
 mod among;
 mod listed;
+mod next;
+mod one;
 
 /// Most commits that are listed.
 const MOST_LISTED: usize = 8;
 /// Longest line of a message, in characters, and most lines of the one that answers.
 const LONGEST_LINE: usize = 120;
 const MOST_LINES: usize = 6;
+/// Longest name of somebody, in characters.
+const LONGEST_NAME: usize = 60;
 /// Most files that are named of a commit.
 const MOST_FILES: usize = 3;
 
@@ -61,6 +65,12 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
     let history = &case.evidence.history;
     let terms = &case.question.terms;
     let bounds = &case.question.bounds;
+    if let Some(one) = &history.one {
+        return one::compose(case, one, change);
+    }
+    if history.skipped > 0 {
+        return next::compose(case);
+    }
     let is_asked = bounds.author.is_some() || !TermSet::needed(terms).is_empty();
     if bounds.is_sample && is_asked && !history.commits.is_empty() {
         return among::compose(case);
@@ -100,13 +110,7 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
             body.push_str(&format!(" It does not have {lacking}."));
             missing.push(format!("a commit that has {lacking} as well"));
         }
-        let why: Vec<String> = commit
-            .message
-            .iter()
-            .skip(1)
-            .take(MOST_LINES)
-            .map(|line| format!("> {}", shortened(&inert(line), LONGEST_LINE)))
-            .collect();
+        let why = why(commit);
         if !why.is_empty() {
             body.push_str(&format!("\n\n{}", why.join("\n")));
         }
@@ -141,6 +145,16 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
         caveat: None,
     };
     (body, stand, Percent(50))
+}
+
+/// Says that somebody who was asked for made no commit, so that a word is looked for.
+pub(super) fn taken_for_a_word(case: &Case<'_>) -> String {
+    let name = case.question.not_author.as_ref();
+    let told = name.map(|name| {
+        let name = shortened(&inert(name), LONGEST_NAME);
+        format!("No commit is by anybody called “{name}”, so I looked for the word. ")
+    });
+    told.unwrap_or_default()
 }
 
 /// Whether a message says that it was done.
@@ -226,6 +240,13 @@ fn by_words(terms: &[Term], sought: &str) -> TermSet {
     known
         .filter(|(_, term)| sought.contains(&term.literal().to_lowercase()))
         .fold(TermSet::default(), |set, (at, _)| set.with(at))
+}
+
+/// What a message says below its first line.
+fn why(commit: &Commit) -> Vec<String> {
+    let lines = commit.message.iter().skip(1).take(MOST_LINES);
+    let quoted = |line: &String| format!("> {}", shortened(&inert(line), LONGEST_LINE));
+    lines.map(quoted).collect()
 }
 
 fn others(history: &History, answering: Option<&Commit>) -> Vec<String> {

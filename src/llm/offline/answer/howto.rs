@@ -44,7 +44,7 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         }
     };
     let typed = known.iter().filter_map(|command| around(command, case));
-    let is_quoted = |one: &Passage| quoted.iter().any(|other| holds(other, one));
+    let is_quoted = |one: &Passage| quoted.iter().any(|other| overlap(other, one));
     let typed: Vec<Passage> = typed.filter(|one| !is_quoted(one)).collect();
     let quotes = quoted
         .iter()
@@ -90,8 +90,8 @@ fn around(command: &Command, case: &Case<'_>) -> Option<Passage> {
     Some(document(&command.path, (first, last)))
 }
 
-fn holds(outer: &Passage, inner: &Passage) -> bool {
-    outer.path == inner.path && outer.lines.0 <= inner.lines.1 && inner.lines.0 <= outer.lines.1
+fn overlap(one: &Passage, other: &Passage) -> bool {
+    one.path == other.path && one.lines.0 <= other.lines.1 && other.lines.0 <= one.lines.1
 }
 
 fn document(path: &str, lines: (u32, u32)) -> Passage {
@@ -124,7 +124,7 @@ fn quoted(case: &Case<'_>, chore: Chore) -> Vec<Passage> {
             continue;
         };
         let section = document(&section.path, lines);
-        if quoted.len() < MOST_QUOTED && !quoted.iter().any(|one| holds(one, &section)) {
+        if quoted.len() < MOST_QUOTED && !quoted.iter().any(|one| overlap(one, &section)) {
             quoted.push(section);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        changelog::is_change_log,
         interest::Interest,
         lexicon::holds,
         protocol::{inert, inert_path, shortened},
@@ -84,14 +85,11 @@ pub(super) fn tells_changes(quoted: &[&Passage]) -> bool {
             .next()
             .unwrap_or(&best.path)
             .to_lowercase();
-        let is_log = ["changelog", "changes", "history", "news", "releases"]
-            .iter()
-            .any(|stem| name.starts_with(stem));
         let has_day = |text: &str| {
             let digits = text.split(|c: char| !c.is_ascii_digit()).map(str::len);
             let parts: Vec<usize> = digits.collect();
             parts.windows(3).any(|own| own == [4, 2, 2])
         };
-        is_log || has_day(&name) || best.record.as_deref().is_some_and(has_day)
+        is_change_log(&best.path) || has_day(&name) || best.record.as_deref().is_some_and(has_day)
     })
 }

@@ -6,7 +6,7 @@ use super::{
         protocol::{Percent, Stand, inert, inert_path, shortened},
         quote::{in_sentence, place, quote},
         rank::Passage,
-        source::{FileKind, Lines, introduces},
+        source::{FileKind, Lines, introduces, is_fenced},
     },
     Case, Said,
 };
@@ -118,7 +118,8 @@ fn opening(lines: &Lines) -> Option<(u32, u32)> {
         .map_while(|at| Some((at, lines.get(&at)?.trim())))
         .collect();
     let below = |at: usize| known.get(at + 1).map_or("", |(_, text)| *text);
-    let heading = |at: usize| heading(known[at].1, below(at));
+    let is_code = |at: usize| is_fenced(lines, known[at].0);
+    let heading = |at: usize| heading(known[at].1, below(at)).filter(|_| !is_code(at));
     // Which mark has the heading of a section that is passed over, with all below it.
     let mut passed: Option<&str> = None;
     let start = (front_matter(lines) as usize..known.len()).find(|at| {
@@ -130,7 +131,7 @@ fn opening(lines: &Lines) -> Option<(u32, u32)> {
                 passed = is_of_others.then_some(mark);
             }
         }
-        passed.is_none() && says_something(known[*at].1)
+        passed.is_none() && says_something(known[*at].1) && !is_code(*at)
     })?;
     let above = (start.saturating_sub(ABOVE)..start).rev();
     let first = above
@@ -154,7 +155,9 @@ fn heading<'a>(text: &'a str, below: &str) -> Option<&'a str> {
             && line.chars().all(|c| line.starts_with(c))
     };
     let marked = text
-        .strip_prefix('#')
+        .trim_start_matches('#')
+        .strip_prefix(' ')
+        .filter(|_| text.starts_with('#'))
         .map(|title| title.trim_matches(['#', ' ']));
     let underlined = (!text.is_empty() && !underlines(text) && underlines(below)).then_some(text);
     marked.or(underlined)
@@ -307,6 +310,11 @@ mod tests {
                 "tags",
                 "<div>\n  <p>\n    Shop is a seller of all things.\n  </p>\n</div>\n",
                 Some((3, 5)),
+            ),
+            (
+                "code, and what only looks like a heading",
+                "# Shop\n\n```\n# make all of it yourself\nbuy all of the things now\n```\n\nIt sells by the hour to all\n#1 of them.\n\n## X\n",
+                Some((8, 9)),
             ),
             ("nothing", "# Shop\n\nSoon.\n", None),
         ] {

@@ -22,7 +22,7 @@ fn answer(question: &str, content: &str) -> String {
     let conversation = Conversation::read(&messages);
     let question = Question::read(question, &[], None);
     let evidence = evidence(content);
-    let ranking = Ranking::of(&evidence, &question.terms, None);
+    let ranking = Ranking::of(&evidence, &question.terms, question.sought());
     let (conversation, question) = (&conversation, &question);
     compose(&Case {
         conversation,

@@ -16,7 +16,9 @@ pub(super) fn told(case: &Case<'_>) -> Option<Elsewhere> {
     let name = case.question.sought_definition()?;
     let searched = case.evidence.searched.iter();
     let mut searched = searched.filter(|search| is_for_all(&search.query, name));
-    let is_known = searched.next().is_some_and(|search| !search.is_stopped);
+    let is_known = searched
+        .next()
+        .is_some_and(|search| !search.is_stopped && search.unshown == 0);
     let uses = Uses::of(case.evidence, name);
     let first = uses.used.first().filter(|_| is_known)?;
     let is_used = uses.used.iter().all(|spot| {

@@ -46,11 +46,52 @@ pub(in super::super) fn unseen(evidence: &Evidence) -> Option<(String, String)> 
     Some((folder.to_owned(), newer_pattern(&newest)?))
 }
 
+/// Whether there may be newer versions than those that are known: further files, or what a search did not show of a
+/// file that is written oldest first.
+pub(in super::super) fn may_be_newer(evidence: &Evidence) -> bool {
+    let Some(main) = main_log(evidence).filter(|_| is_cut(evidence)) else {
+        return false;
+    };
+    version_of_file(main).is_some() || is_oldest_first(&of_file(evidence, main))
+}
+
 /// Whether the last search for versions did not show all.
 pub(in super::super) fn is_cut(evidence: &Evidence) -> bool {
     let mut searched = evidence.searched.iter().rev();
     let last = searched.find(|search| search.query.starts_with(HEADINGS));
     last.is_some_and(|search| search.unshown > 0 || search.is_stopped)
+}
+
+fn of_file<'a>(evidence: &'a Evidence, path: &str) -> Vec<Section<'a>> {
+    let file = evidence.files.get_key_value(path);
+    file.map_or(Vec::new(), |(path, lines)| sections(path, lines))
+}
+
+/// Whether the versions of a file mostly go up from its top.
+fn is_oldest_first(of_file: &[Section<'_>]) -> bool {
+    let versions: Vec<&Version> = of_file
+        .iter()
+        .filter_map(|section| section.heading.version())
+        .collect();
+    let pairs = || versions.iter().zip(versions.iter().skip(1));
+    let up = pairs().filter(|(one, next)| one < next).count();
+    let down = pairs().filter(|(one, next)| one > next).count();
+    up > down
+}
+
+/// The sections of a file, those of the newest versions first.
+fn from_newest<'a>(evidence: &'a Evidence, path: &str) -> Vec<Section<'a>> {
+    let mut sections = of_file(evidence, path);
+    if is_oldest_first(&sections) {
+        sections.reverse();
+    }
+    sections
+}
+
+/// Where the newest section of a file begins.
+pub(in super::super) fn newest_heading(evidence: &Evidence, path: &str) -> Option<u32> {
+    let sections = from_newest(evidence, path);
+    sections.first().map(|section| section.heading.begins)
 }
 
 /// All known sections.
@@ -137,11 +178,11 @@ pub(in super::super) fn within<'a>(
 /// What is not released and has something, and the newest version that has something.
 pub(in super::super) fn latest(evidence: &Evidence) -> Vec<Section<'_>> {
     let Some((main, lines)) =
-        main_log(evidence).and_then(|main| evidence.files.get_key_value(main))
+        main_log(evidence).and_then(|main| Some((main, evidence.files.get(main)?)))
     else {
         return Vec::new();
     };
-    let of_main = sections(main, lines);
+    let of_main = from_newest(evidence, main);
     let with_content = || of_main.iter().filter(|section| section.has_content(lines));
     let is_released = |section: &&Section<'_>| matches!(section.heading.named, Named::Version(_));
     let open = with_content().find(|section| !is_released(section));

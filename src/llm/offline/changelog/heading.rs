@@ -1,7 +1,7 @@
 //! Headings of change logs that name a version, and those below them. Pure.
 
 use super::{Version, version_of_file};
-use crate::llm::offline::source::Lines;
+use crate::llm::offline::source::{Lines, is_fenced};
 
 /// What a section of a change log is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,24 +57,12 @@ const LONGEST_DATE: usize = 40;
 
 /// The headings of versions among the known lines, in their order.
 pub(in super::super) fn headings(path: &str, lines: &Lines) -> Vec<Heading> {
-    let mut is_code = false;
-    let mut last = 0;
-    let mut all = Vec::new();
-    for (&at, line) in lines {
-        // Behind a gap nobody knows what a fence begins or ends.
-        is_code &= last + 1 == at;
-        last = at;
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        }
-        if !is_code && let Some(title) = title(lines, at) {
-            all.extend(of_title(
-                title,
-                at,
-                is_underlined(lines, at.saturating_sub(1)),
-            ));
-        }
-    }
+    let titles = lines
+        .keys()
+        .filter_map(|&at| Some((at, title(lines, at).filter(|_| !is_fenced(lines, at))?)));
+    let mut all: Vec<Heading> = titles
+        .filter_map(|(at, title)| of_title(title, at, is_underlined(lines, at.saturating_sub(1))))
+        .collect();
     // A file about one version is all about it, whatever its parts are called.
     match version_of_file(path) {
         Some(own)

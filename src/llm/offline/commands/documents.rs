@@ -4,6 +4,7 @@ use super::{
     super::{lexicon::holds, source::Lines},
     Chore, Command,
 };
+use crate::words::is_prose;
 
 /// How what is typed begins, for each chore.
 const TYPED: &[(Chore, &[&str])] = &[
@@ -196,8 +197,6 @@ const DOCUMENTS: &[&str] = &[
     "readme",
 ];
 
-/// How such documents end, if at all.
-const PROSE: &[&str] = &["md", "markdown", "mdx", "rst", "txt", "adoc", "org"];
 /// So many words and nothing else are a sentence.
 const SENTENCE: usize = 4;
 
@@ -206,10 +205,7 @@ pub(in super::super) fn documents<'a>(chore: Chore, files: &[&'a str]) -> Vec<&'
     let rank = |file: &str| {
         let lower = file.to_lowercase();
         // A script is none.
-        if lower
-            .rsplit_once('.')
-            .is_some_and(|(_, end)| !PROSE.contains(&end))
-        {
+        if lower.contains('.') && !is_prose(&lower) {
             return None;
         }
         DOCUMENTS.iter().position(|name| lower.starts_with(name))

@@ -6,6 +6,11 @@ use serde_json::Value;
 use super::{super::toolbox::HISTORY_SEARCH, told::notes};
 use crate::model::ToolCall;
 
+mod one;
+
+use one::asks_for_one;
+pub(in super::super) use one::{Detail, One};
+
 /// Shortest hash that is taken for one.
 const SHORTEST_HASH: usize = 7;
 
@@ -31,6 +36,14 @@ pub(in super::super) struct History {
     pub(in super::super) sought: String,
     /// Of that, what they changed.
     pub(in super::super) changed: String,
+    /// How many were passed over, as they were told before.
+    pub(in super::super) skipped: u64,
+    /// Whether none came behind those.
+    pub(in super::super) is_over: bool,
+    /// Whether nobody of the name that was asked for made any commit.
+    pub(in super::super) lacks_author: bool,
+    /// What was told of a single one that was asked for by its hash.
+    pub(in super::super) one: Option<One>,
 }
 
 /// A change that somebody made.
@@ -50,29 +63,31 @@ impl History {
     /// Takes the commits of a result, if it tells any and none came before: searches are made from
     /// the narrowest on.
     pub(super) fn take(&mut self, call: &ToolCall, content: &str) {
-        if !self.commits.is_empty() {
+        let is_own = call.name == HISTORY_SEARCH;
+        if is_own && asks_for_one(call) {
+            self.take_one(content);
+            return;
+        }
+        if !self.commits.is_empty() || self.is_over {
             return;
         }
         let notes = notes(content);
         let says = |begin: &str| notes.iter().any(|note| note.starts_with(begin));
-        let is_own = call.name == HISTORY_SEARCH;
+        let is_asked_again = self.is_told && asks_for_author(call);
         self.is_told |= is_own;
         self.is_stopped |= is_own && says("stopped at the deadline");
         self.is_shallow |= is_own && says("the clone is shallow");
         self.may_hide |= is_own && says("this git stops");
-        let mut taken: Vec<Commit> = Vec::new();
-        for line in content.lines() {
-            if let Some(commit) = commit(line) {
-                taken.push(commit);
-            } else if let Some(last) = taken.last_mut() {
-                if let Some(message) = line.strip_prefix("    ") {
-                    last.message.push(message.to_owned());
-                } else if let Some(files) = line.strip_prefix("  changed: ") {
-                    files.clone_into(&mut last.files);
-                }
-            }
+        let mut taken = commits(content);
+        let is_none = taken.is_empty() && says("no commit") && !says("stopped");
+        self.lacks_author |= is_own && is_none && asks_for_author(call);
+        if is_own {
+            self.skipped = skipped(call);
+            let first = notes.first().copied().unwrap_or_default();
+            self.is_over = is_none && self.skipped > 0 && is_behind(first);
         }
-        if taken.is_empty() {
+        // Whether there is such an author at all, is no answer.
+        if taken.is_empty() || is_asked_again {
             return;
         }
         let is_oldest_first = asks_for_oldest(call);
@@ -89,6 +104,25 @@ impl History {
         self.sought = sought(call, &["query", "text", "path"]);
         self.changed = sought(call, &["text", "path"]);
     }
+}
+
+/// Whether it asks for an author and for nothing else of a commit.
+fn asks_for_author(call: &ToolCall) -> bool {
+    let arguments = call.parsed().unwrap_or_default();
+    let has = |name: &str| arguments.get(name).is_some();
+    let others = ["query", "path", "text", "since", "until", "skip"];
+    has("author") && !others.into_iter().any(has)
+}
+
+fn skipped(call: &ToolCall) -> u64 {
+    let arguments = call.parsed().unwrap_or_default();
+    arguments.get("skip").and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// Whether there were some, all of which were passed over: what was asked for stands in backticks before it.
+fn is_behind(note: &str) -> bool {
+    let end = note.rsplit('`').next().unwrap_or_default();
+    end.contains(" behind the ")
 }
 
 fn sought(call: &ToolCall, names: &[&str]) -> String {
@@ -112,6 +146,23 @@ fn total(note: &str) -> Option<u64> {
         }
         _ => None,
     }
+}
+
+/// The commits of a result, in its order.
+fn commits(content: &str) -> Vec<Commit> {
+    let mut taken: Vec<Commit> = Vec::new();
+    for line in content.lines() {
+        if let Some(commit) = commit(line) {
+            taken.push(commit);
+        } else if let Some(last) = taken.last_mut() {
+            if let Some(message) = line.strip_prefix("    ") {
+                last.message.push(message.to_owned());
+            } else if let Some(files) = line.strip_prefix("  changed: ") {
+                files.clone_into(&mut last.files);
+            }
+        }
+    }
+    taken
 }
 
 fn commit(line: &str) -> Option<Commit> {

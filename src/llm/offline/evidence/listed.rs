@@ -65,13 +65,14 @@ impl Listed {
         count.clone_into(&mut self.count);
         self.of_all = of_all.map(str::to_owned);
         let unshown = unshown.split(':').next().filter(|one| !one.is_empty());
-        let late = rest
-            .split("; ")
-            .find(|note| note.contains("not looked at in time"));
-        let late = late
+        let noted = |what: &str| rest.split("; ").find(|note| note.contains(what));
+        let late = noted("not looked at in time")
             .and_then(|note| note.split(':').next())
             .map(|late| format!("{late} (notes)"));
-        let lacking: Vec<String> = unshown.map(str::to_owned).into_iter().chain(late).collect();
+        let beyond =
+            noted("of a note the first ").map(|_| "the last to-dos of very long notes".to_owned());
+        let unshown = unshown.map(str::to_owned);
+        let lacking: Vec<String> = unshown.into_iter().chain(late).chain(beyond).collect();
         self.lacking = (!lacking.is_empty()).then(|| lacking.join("; "));
         self.groups
             .extend(own::blocks(content).iter().filter_map(|block| group(block)));
@@ -108,4 +109,42 @@ fn group(block: &[&str]) -> Option<Group> {
         day: known.split(" · ").find(is_day).map(str::to_owned),
         lines,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::CallId;
+
+    #[test]
+    fn what_a_list_lacks_is_known_of_its_last_line() {
+        let call = ToolCall {
+            id: CallId::new("c"),
+            name: LISTING.to_owned(),
+            arguments: r#"{"query": "", "tasks": "open"}"#.to_owned(),
+        };
+        for (last, count, lacking) in [
+            (
+                "2 open tasks in 1 note; 9 sections in 3 notes searched",
+                "2 open tasks in 1 note",
+                None,
+            ),
+            (
+                "90 open tasks in 4 notes, of which 40 are not shown: narrow the query; 2 not looked at in time: search \
+                 again; 9 sections in 3 notes searched",
+                "90 open tasks in 4 notes",
+                Some("40 are not shown; 2 not looked at in time (notes)"),
+            ),
+            (
+                "2000 open tasks in 1 note; of a note the first 2000 tasks are looked at; 9 sections in 3 notes searched",
+                "2000 open tasks in 1 note",
+                Some("the last to-dos of very long notes"),
+            ),
+        ] {
+            let mut listed = Listed::default();
+            listed.take(&call, last);
+            assert_eq!(listed.count, count);
+            assert_eq!(listed.lacking.as_deref(), lacking, "{last}");
+        }
+    }
 }

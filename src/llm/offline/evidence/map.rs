@@ -1,9 +1,13 @@
 //! What a map of the project tells: how many files there are, its folders, and the files at its top. Pure.
 
-use super::Evidence;
+use super::{Evidence, own};
+use crate::model::ToolCall;
 
-/// What a map begins with: how many files there are, and their folders, up to a blank line.
-pub(super) fn begun(content: &str) -> Option<(String, Vec<String>)> {
+/// What a map of the whole begins with: how many files there are, and their folders, up to a blank line.
+pub(super) fn begun(call: &ToolCall, content: &str) -> Option<(String, Vec<String>)> {
+    if own::path_argument(call).is_some() {
+        return None;
+    }
     let mut lines = content.lines();
     let (size, _) = lines
         .next()?

@@ -11,12 +11,16 @@ use crate::words::{Asked, Language};
 
 mod commits;
 mod happened;
+mod hash;
 mod near;
 mod period;
 
 pub(super) use happened::{is_opener, says_it_happened};
 
-use commits::{is_sample, one_of_them, taken_author, taken_count, taken_number};
+use commits::{
+    asks_what_it_changed, is_sample, one_of_them, taken_author, taken_count, taken_number,
+};
+use hash::taken_hash;
 pub(in super::super) use near::is_countable;
 use near::{day_after, day_before, is_later};
 use period::{YEARS, days_of, digits, is_named, period_at};
@@ -36,8 +40,16 @@ pub(in super::super) struct Bounds {
     pub(in super::super) is_sample: bool,
     /// Whose commits.
     pub(in super::super) author: Option<String>,
+    /// Whether that may be no author: "what did Session change?".
+    pub(in super::super) may_be_no_author: bool,
     /// Which one of these days, if it is a single one.
     pub(in super::super) one: Option<Change>,
+    /// Whether it is asked what that one changed.
+    pub(in super::super) is_detailed: bool,
+    /// The hash of the only one.
+    pub(in super::super) commit: Option<String>,
+    /// How many were told before, behind which it goes on.
+    pub(in super::super) told_before: u64,
 }
 
 /// A word of a question, without the marks around it.
@@ -50,22 +62,31 @@ impl Bounds {
     /// What a question says of it, and the question without that.
     pub(in super::super) fn taken_from(question: &str) -> (Self, String) {
         let mut tokens = tokens(question);
+        let commit = taken_hash(&mut tokens);
         let (since, until) = taken_days(&mut tokens).unwrap_or_default();
         // Without days: "may" is a month there.
         let is_counted = taken_count(&mut tokens);
         let has_days = since.is_some() || until.is_some();
         let author = taken_author(&mut tokens, has_days);
+        let may_be_no_author = author.as_ref().is_some_and(|(_, certain)| !certain);
         let is_sample = is_sample(&bare(&tokens));
         let most = taken_number(&mut tokens);
-        let one = one_of_them(&bare(&tokens)).filter(|_| has_days && most.is_none());
+        let words = bare(&tokens);
+        let one = one_of_them(&words).filter(|_| most.is_none() && commit.is_none());
+        let is_detailed = one.is_some() && asks_what_it_changed(&words);
+        let one = one.filter(|_| has_days || is_detailed);
         let bounds = Self {
             since,
             until,
             most,
             is_counted,
             is_sample: is_sample && most.is_some(),
-            author,
+            author: author.map(|(name, _)| name),
+            may_be_no_author,
             one,
+            is_detailed,
+            commit,
+            told_before: 0,
         };
         let rest: Vec<&str> = tokens.iter().map(|token| token.word).collect();
         match bounds.lists() {
@@ -80,12 +101,12 @@ impl Bounds {
 
     /// Whether those of these bounds are wanted, and not one that says something.
     pub(in super::super) const fn lists(&self) -> bool {
-        self.has_days() || self.most.is_some() || self.is_counted || self.author.is_some()
+        self.has_days() || self.most.is_some() || self.are_of_commits()
     }
 
     /// Whether it asks for commits, in whatever words besides.
     pub(super) const fn are_of_commits(&self) -> bool {
-        self.is_counted || self.author.is_some()
+        self.is_counted || self.author.is_some() || self.commit.is_some()
     }
 
     /// These days, of what was asked for before: "and last week?".
@@ -96,8 +117,24 @@ impl Bounds {
             most: self.most,
             is_counted: self.is_counted || before.is_counted,
             is_sample: false,
+            may_be_no_author: match self.author {
+                Some(_) => self.may_be_no_author,
+                None => before.may_be_no_author,
+            },
             author: self.author.or(before.author),
             one: self.one.or(before.one),
+            is_detailed: self.is_detailed || before.is_detailed,
+            commit: None,
+            told_before: 0,
+        }
+    }
+
+    /// Those behind so many that were told, whatever days began those.
+    pub(in super::super) fn behind(&mut self, told: u64, is_before: bool) {
+        self.told_before = told;
+        self.is_counted = false;
+        if is_before {
+            self.since = None;
         }
     }
 

@@ -1,6 +1,10 @@
 //! Lines of a search, and what of them implements or extends a type.
 
 use super::*;
+use crate::llm::offline::{
+    evidence::Searched,
+    toolbox::{Naming, pattern},
+};
 
 fn evidence(files: &[(&str, &[(u32, &str)])]) -> Evidence {
     let lines = |lines: &[(u32, &str)]| -> Lines {
@@ -58,4 +62,27 @@ fn those_that_implement_a_type_are_told_from_what_only_names_it() {
     let defined: Vec<u32> = kin.defined.iter().map(|spot| spot.line).collect();
     assert_eq!(defined, [3]);
     assert!(Kin::of(&found, "Frontend").is_empty());
+}
+
+#[test]
+fn what_other_searches_did_not_show_is_no_relative() {
+    let searched = |query: &str, unshown| Searched {
+        query: query.to_owned(),
+        found: 90,
+        unshown,
+        is_stopped: false,
+    };
+    let kin = |of_all, of_kin| {
+        let own = pattern("Backend", Naming::Kin);
+        let evidence = Evidence {
+            searched: vec![
+                searched(&own, of_kin),
+                searched(&pattern("Backend", Naming::Any), of_all),
+            ],
+            ..evidence(&[("src/a.rs", &[(9, "impl Backend for Offline {")])])
+        };
+        Kin::of(&evidence, "Backend").is_cut()
+    };
+    assert!(!kin(80, 0));
+    assert!(kin(80, 3));
 }

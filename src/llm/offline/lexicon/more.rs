@@ -11,6 +11,8 @@ pub(in super::super) enum More {
     Whole,
     /// What comes next.
     Further,
+    /// What was before that.
+    Before,
 }
 
 /// What a text asks for that consists of nothing else.
@@ -19,7 +21,7 @@ pub(in super::super) fn more_in(text: &str) -> Option<More> {
     let (asked, _) = without_politeness(lower.trim());
     let said: Vec<&str> = words(asked).filter(|word| !word.is_empty()).collect();
     let phrase = said.join(" ");
-    let is_further = FURTHER.split(" | ").any(|known| known == phrase);
+    let is_one_of = |list: &str| list.split(" | ").any(|known| known == phrase);
     let has = |list: &str| said.iter().any(|word| holds(list, word));
     let is_known = |word: &&str| {
         [SHOW, THING, BESIDE, ALL]
@@ -30,15 +32,26 @@ pub(in super::super) fn more_in(text: &str) -> Option<More> {
         let is_shown = has(SHOW) && (has(THING) || has(POINTING) || has(ALL));
         (is_shown || (has(THING) && has(ALL))) && said.iter().all(is_known)
     };
-    match is_further {
-        true => Some(More::Further),
-        false => is_whole().then_some(More::Whole),
+    if is_one_of(BEFORE) {
+        Some(More::Before)
+    } else if is_one_of(FURTHER) {
+        Some(More::Further)
+    } else {
+        is_whole().then_some(More::Whole)
     }
 }
 
 const FURTHER: &str = "\
     go on | continue | next | keep going | go ahead | and next | more please | show more | weiter | mach weiter | weiter so | \
-    mach bitte weiter | continue s il te plaît | continuez | encore | la suite | sigue | continúa | siguiente";
+    mach bitte weiter | continue s il te plaît | continuez | encore | la suite | sigue | continúa | siguiente | \
+    more | show me more | show me more please | zeig mir bitte mehr | and more | any more | the next ones | show me the next ones | mehr | zeig mir mehr | zeig mehr | \
+    noch mehr | die nächsten | plus | montre moi plus | montre m en plus | les suivants | más | muéstrame más | los siguientes";
+
+const BEFORE: &str = "\
+    and before that | before that | what about before that | what came before that | what was before that | and before | \
+    and earlier | earlier | older | older ones | the older ones | earlier ones | show me older ones | und davor | davor | \
+    was war davor | und vorher | und früher | ältere | et avant | et avant ça | et avant cela | avant ça | avant cela | \
+    plus anciens | y antes | y antes de eso | antes de eso";
 
 const SHOW: &str = "\
     show see print display give open view quote zeig zeige sehen montre montrez voir muestra muéstrame muestrame ver";
@@ -77,6 +90,13 @@ mod tests {
             ("muéstrame el código", Some(More::Whole)),
             ("go on", Some(More::Further)),
             ("weiter", Some(More::Further)),
+            ("Show me more, please", Some(More::Further)),
+            ("zeig mir mehr", Some(More::Further)),
+            ("and before that?", Some(More::Before)),
+            ("Und davor?", Some(More::Before)),
+            ("et avant ça ?", Some(More::Before)),
+            ("¿y antes de eso?", Some(More::Before)),
+            ("show me more of the journal", None),
             ("where is the code?", None),
             ("show me the code of the journal", None),
             ("show me the session", None),

@@ -2,7 +2,7 @@
 
 use super::{super::source::Lines, Statement};
 use crate::{
-    llm::offline::interest::Fact,
+    llm::offline::{changelog::is_change_log, interest::Fact},
     words::{Run, words},
 };
 
@@ -22,15 +22,6 @@ const PEOPLE: &[&str] = &[
     "owners",
     "credits",
 ];
-const LOGS: &[&str] = &[
-    "changelog",
-    "changes",
-    "history",
-    "news",
-    "releases",
-    "release-notes",
-];
-
 /// Whether a file, in small letters, is one that says this.
 pub(super) fn is_told_by(fact: Fact, file: &str) -> bool {
     let is_of = |names: &[&str]| {
@@ -45,16 +36,10 @@ pub(super) fn is_told_by(fact: Fact, file: &str) -> bool {
     match fact {
         Fact::License => is_of(LICENSES),
         Fact::People => is_of(PEOPLE),
-        Fact::Version => is_log(file) || matches!(file, "version" | "version.txt"),
+        Fact::Version => is_change_log(file) || matches!(file, "version" | "version.txt"),
         Fact::Dependencies => file.starts_with("requirements") && file.ends_with(".txt"),
         Fact::Size => false,
     }
-}
-
-/// Whether a file, in small letters, tells what changed in each version.
-pub(super) fn is_log(file: &str) -> bool {
-    let stem = file.split('.').next().unwrap_or(file);
-    LOGS.contains(&stem) && !is_code(file)
 }
 
 /// Whether a file is code, however it is called: `history.js`, `license_test.py`.

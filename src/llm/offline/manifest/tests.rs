@@ -320,6 +320,12 @@ fn a_project_is_known_by_what_its_manifest_calls_it() {
         ("Shop", "package.json", PACKAGE, true),
         ("serde", "Cargo.toml", CARGO, false),
         (
+            "till",
+            "Cargo.toml",
+            "[package]\nname = \"shop\"\n[[bin]]\nname = \"till\"\n",
+            false,
+        ),
+        (
             "shop",
             "CMakeLists.txt",
             "project(shop VERSION 1.0)\n",

@@ -2,8 +2,8 @@
 
 use super::super::{
     changelog::{
-        Entry, FILES, Section, Strength, WINDOW, Wanted, entry_pattern, heading_pattern, latest,
-        main_log, of_version, ordered_entries, sections, unseen, within,
+        Entry, Section, Strength, WINDOW, Wanted, entry_pattern, files, heading_pattern, latest,
+        main_log, newest_heading, of_version, ordered_entries, unseen, within,
     },
     evidence::Evidence,
     toolbox::{Planned, Toolbox},
@@ -18,7 +18,7 @@ const BEHIND: u32 = 6;
 
 /// The searches to begin with.
 pub(super) fn first(wanted: &Wanted, tools: &Toolbox<'_>) -> Vec<Planned> {
-    let search = |pattern: &str, told: &str| tools.search_logs(pattern, FILES, told);
+    let search = |pattern: &str, told: &str| tools.search_logs(pattern, &files(), told);
     let all = || search(&heading_pattern(None), "versions");
     let calls: Vec<Option<Planned>> = match wanted {
         Wanted::Version { version, .. } => {
@@ -61,7 +61,7 @@ pub(super) fn next(
         }
         Wanted::Latest => {
             let sections = latest(evidence);
-            let begin = || read(tools, main, first_heading(evidence, main));
+            let begin = || read(tools, main, newest_heading(evidence, main).unwrap_or(1));
             match sections.is_empty() {
                 true => begin().into_iter().collect(),
                 false => sections
@@ -89,13 +89,6 @@ fn newer(wanted: &Wanted, evidence: &Evidence, tools: &Toolbox<'_>) -> Option<Pl
     };
     let (files, pattern) = unseen(evidence).filter(|_| is_open)?;
     tools.search_logs(&pattern, &files, "newer versions")
-}
-
-fn first_heading(evidence: &Evidence, path: &str) -> u32 {
-    let lines = evidence.files.get(path);
-    let sections = lines.map(|lines| sections(path, lines));
-    let first = sections.and_then(|sections| Some(sections.first()?.heading.begins));
-    first.unwrap_or(1)
 }
 
 fn read(tools: &Toolbox<'_>, path: &str, first: u32) -> Option<Planned> {

@@ -12,9 +12,8 @@ use super::{
     },
     opening,
 };
+use crate::words::OF_PROSE;
 
-/// Documents, by the ends of their names.
-const PROSE: &str = "*.{md,markdown,mdx,rst,txt,adoc,org}";
 /// Most files of commands, of documents and of sections that are read.
 const MOST_FILES: usize = 2;
 const MOST_SECTIONS: usize = 2;
@@ -23,7 +22,7 @@ const LINES: u32 = 400;
 
 /// What lies at the top, and which documents are about it.
 pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
-    let documents = tools.search_words_in(&opening::one_line(&question.plain), PROSE);
+    let documents = tools.search_words_in(&opening::one_line(&question.plain), OF_PROSE);
     tools.map("").into_iter().chain(documents).collect()
 }
 

@@ -41,6 +41,9 @@ pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
             of_days(question, tools).or_else(|| tools.search_notes(&one_line(&question.plain)))
         }
         Interest::Listed(_) => None,
+        Interest::History(_) if let Some(hash) = &question.bounds.commit => {
+            return tools.commit(hash).into_iter().collect();
+        }
         Interest::History(change) => past(question, tools, change),
         Interest::Overview => tools.map(&focus(terms)),
         Interest::Facts(_) => tools.map(""),
@@ -85,7 +88,10 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
             noted.flatten().into_iter().chain(searches).collect()
         }
         Interest::History(change)
-            if evidence.history.commits.is_empty() && !question.bounds.is_sample =>
+            if evidence.history.commits.is_empty()
+                && !evidence.history.is_over
+                && evidence.history.one.is_none()
+                && !question.bounds.is_sample =>
         {
             let single = most_telling(TermSet::needed(terms), terms)
                 .filter(|term| term.kind != TermKind::Path)
@@ -167,7 +173,7 @@ fn front_pages(evidence: &Evidence) -> impl Iterator<Item = &str> {
 
 /// The commits to begin with: those that changed a file or a folder that was named, or a name or text, or
 /// say the two most telling words.
-fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+pub(super) fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
     let (terms, bounds) = (&question.terms, &question.bounds);
     let needed = TermSet::needed(terms);
     if bounds.is_sample {
@@ -191,7 +197,7 @@ fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Plan
 }
 
 /// The commits that added or removed the most telling word, where no message has it.
-fn changed(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
+pub(super) fn changed(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
     let needed = TermSet::needed(&question.terms);
     let mut words = most_telling(needed, &question.terms);
     let word = words.find(|term| term.kind == TermKind::Word)?;

@@ -71,7 +71,7 @@ fn planned(question: &str, rounds: &[&str], modes: &[&str]) -> Vec<String> {
     let conversation = Conversation::read(&messages);
     let question = Question::read(&conversation.question, &[], None);
     let evidence = Evidence::read(conversation.readable());
-    let ranking = Ranking::of(&evidence, &question.terms, None);
+    let ranking = Ranking::of(&evidence, &question.terms, question.sought());
     let toolbox = Toolbox::of(&tools, &conversation.asked);
     let plan = next(&conversation, &question, &evidence, &ranking, &toolbox);
     plan.into_iter()

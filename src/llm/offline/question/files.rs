@@ -5,13 +5,12 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use crate::words::is_prose;
+
 use super::super::{
     lexicon::holds,
     term::{Term, TermKind},
 };
-
-/// Endings of names that may have blanks and letters of any language, if they are quoted.
-const OF_NOTES: &[&str] = &["md", "markdown", "txt", "rst", "adoc", "org"];
 
 /// Endings of files in no folder and without a line: `reply.send` is no file.
 const COMMON: &str = "\
@@ -106,10 +105,7 @@ fn is_name(token: &str) -> bool {
 }
 
 fn is_note(token: &str) -> bool {
-    let extension = token
-        .rsplit_once('.')
-        .map_or("", |(_, extension)| extension);
-    OF_NOTES.contains(&extension) && is_name(token)
+    is_prose(token) && is_name(token)
 }
 
 #[cfg(test)]

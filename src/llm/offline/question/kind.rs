@@ -1,7 +1,10 @@
 //! What is to be done with what was said: small talk, a deed, a look back, or a look-up.
 
 use super::{
-    super::lexicon::{Chat, Recall, chat_in, deed_in, is_prose, recall_in},
+    super::{
+        interest::Bounds,
+        lexicon::{Chat, Recall, chat_in, deed_in, is_prose, recall_in},
+    },
     asked_in, beginning,
 };
 
@@ -47,6 +50,11 @@ pub(super) fn kind_of(text: &str) -> Kind {
             .iter()
             .any(|text| deed_in(text).is_some() || is_prose(text))
     };
-    let deed = || is_deed().then_some(Kind::Deed);
+    // What is no order to commit something: "commit 1a9e23a".
+    let names_commit = || {
+        let (bounds, rest) = Bounds::taken_from(&asked);
+        bounds.commit.is_some() && rest == "commit"
+    };
+    let deed = || (is_deed() && !names_commit()).then_some(Kind::Deed);
     recall().or_else(deed).unwrap_or(Kind::Lookup)
 }

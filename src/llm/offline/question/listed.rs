@@ -19,7 +19,7 @@ impl Question {
         let mut unknown = ends.into_iter().flatten().filter(|day| !is_date(day));
         let unknown = unknown.next()?;
         Some(format!(
-            "only those since “{unknown}”: I have no clock, so name the days by their dates"
+            "only those of the days asked for (“{unknown}”): I have no clock, so name days by their dates"
         ))
     }
 }

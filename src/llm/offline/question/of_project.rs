@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        interest::{Interest, is_of_chore, is_of_fact},
+        interest::{Bounds, Change, Interest, is_of_chore, is_of_fact},
         term::{Term, TermKind},
     },
     Kind, beginning, quoted, terms_of,
@@ -12,7 +12,11 @@ use super::{
 pub(super) fn interest_of(kind: Kind, text: &str) -> Interest {
     let (_, said) = quoted::taken_from(beginning(text));
     let interest = match kind {
-        Kind::Lookup => Interest::of(&said),
+        Kind::Lookup => match Interest::of(&said) {
+            // A hash may be quoted.
+            Interest::Places if names_commit(text) => Interest::History(Change::Latest),
+            own => own,
+        },
         Kind::Deed => Interest::of_order(text),
         Kind::Chat(_) | Kind::Recall(_) => Interest::Places,
     };
@@ -21,6 +25,11 @@ pub(super) fn interest_of(kind: Kind, text: &str) -> Interest {
         true => Interest::beside_facts(&said),
         false => interest,
     }
+}
+
+fn names_commit(text: &str) -> bool {
+    let (bounds, _) = Bounds::taken_from(beginning(text));
+    bounds.commit.is_some()
 }
 
 /// Whether the words of a question for something of the project say no more than that, and perhaps how the

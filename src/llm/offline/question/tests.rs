@@ -117,7 +117,7 @@ fn terms_are_what_is_worth_looking_for() {
         ("session's sessions", vec![(Word, "session")]),
         (
             "what about llm::Offline?",
-            vec![(Word, "llm"), (Word, "Offline")],
+            vec![(Name, "llm"), (Name, "Offline")],
         ),
         (
             "an unclosed ` mark",

@@ -3,11 +3,39 @@
 
 use super::{
     super::{
+        evidence::Evidence,
+        question::Sought,
+        source::{Introduces, introduces},
         term::{Term, TermKind, TermSet},
         words::Line,
     },
-    About, Found, Passage,
+    About, Found, FoundFile, Passage, owned,
 };
+
+/// What a line defines, as far as the question names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Defines {
+    Nothing,
+    Named,
+    Sought,
+}
+
+impl FoundFile<'_> {
+    pub(super) fn defines(&self, found: &Found<'_>, at: u32) -> Defines {
+        let Some(Introduces::Definition { name }) = introduces(self.path, self.lines, at) else {
+            return Defines::Nothing;
+        };
+        // What it lies in is a term too, and stands before it.
+        let of_path = found.sought.filter(|sought| sought.owner.is_some());
+        if of_path.is_some_and(|sought| sought.name == name) {
+            return Defines::Sought;
+        }
+        match found.terms.iter().any(|term| term.shown == name) {
+            true => Defines::Named,
+            false => Defines::Nothing,
+        }
+    }
+}
 
 impl Found<'_> {
     /// What has a quoted text as it stands comes first, then what lies in a file that was named.
@@ -30,13 +58,22 @@ impl Found<'_> {
     }
 
     /// What defines the name comes first whose definition is asked for: of a common word the places are too many
-    /// for a search to rank that one best.
-    pub(super) fn definition_first(passages: &mut [Passage], sought: Option<&str>) {
-        let defines = |passage: &Passage| match (&passage.about, sought) {
-            (Some(About::Definition(name)), Some(sought)) => passage.exact && name == sought,
+    /// for a search to rank that one best. Of several, the one in what it is said to lie in.
+    pub(super) fn definition_first(
+        passages: &mut [Passage],
+        sought: Option<Sought<'_>>,
+        evidence: &Evidence,
+    ) {
+        let Some(sought) = sought else { return };
+        let defines = |passage: &Passage| match &passage.about {
+            Some(About::Definition(name)) => passage.exact && name == sought.name,
             _ => false,
         };
-        passages.sort_by_key(|passage| !defines(passage));
+        let lies = |passage: &Passage| owned::lies(passage, evidence, sought);
+        passages.sort_by_cached_key(|passage| match defines(passage) {
+            true => (false, Some(lies(passage))),
+            false => (true, None),
+        });
     }
 
     /// If the best place introduces the very name that was asked for, and has the rest too, others

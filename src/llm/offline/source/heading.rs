@@ -1,6 +1,6 @@
 //! Titles of prose: those with signs before them, and those with a line of signs below. Pure.
 
-use super::{Introduces, LONGEST, Lines, introduces};
+use super::{Introduces, LONGEST, Lines, introduces, is_fenced};
 
 /// So few signs below a title make it none.
 const LEAST_SIGNS: usize = 3;
@@ -10,7 +10,9 @@ const ORDER: &str = "#*=-~^\"";
 /// What the title in a line of prose introduces.
 pub(super) fn heading(lines: &Lines, at: u32) -> Option<Introduces<'_>> {
     let line = lines.get(&at)?;
-    signed(line).or_else(|| underlined(lines, at))
+    let heading = signed(line).or_else(|| underlined(lines, at));
+    // `# build it` is a comment there.
+    heading.filter(|_| !is_fenced(lines, at))
 }
 
 fn signed(line: &str) -> Option<Introduces<'_>> {

@@ -25,6 +25,8 @@ fn with_all_arguments() -> Vec<ToolSpec> {
             let properties = &mut tool.schema["properties"];
             properties["author"] = json!({"type": "string"});
             properties["oldest_first"] = json!({"type": "boolean"});
+            properties["commit"] = json!({"type": "string"});
+            properties["skip"] = json!({"type": "integer"});
         }
     }
     tools
@@ -151,7 +153,7 @@ fn the_history_is_asked_for_what_a_question_says_of_it() {
         (
             "no more than was told",
             &["what changed last week?", "show me more"],
-            r#"{"max_results":20,"since":"1 week ago"}"#,
+            r#"{"max_results":20,"since":"1 week ago","skip":3}"#,
             "There are no more commits since 1 week ago than those that I told of before.",
         ),
     ] {
@@ -178,7 +180,7 @@ fn what_a_history_leaves_open_is_missing() {
             &["what changed last week?", "show me more"],
             newest,
             "partial_answer",
-            "There are more commits since 1 week ago, but I tell of the newest ones alone",
+            "There are no more commits since 1 week ago than those that I told of before.",
         ),
         (
             "an old git, and nothing",
@@ -231,4 +233,253 @@ fn what_no_message_says_is_looked_for_in_what_was_changed() {
         text.contains("The latest commit about “tenrec” is `1a2b3c4`"),
         "{text}"
     );
+}
+
+const ONE: &str = "\
+commit 1a2b3c4 2024-03-01T10:00:00+01:00 Ann Lee
+    Evict by age
+    It was full.
+  changed 2 files: +12 -3
+  +12 -3 src/cache.rs
+  binary docs/a.png
+
+the commit that `1a2b3c4` names";
+
+#[test]
+fn a_single_commit_is_told_with_its_files() {
+    let latest = [
+        r#"history_search {"max_results":1}"#,
+        r#"history_search {"commit":"1a2b3c4"}"#,
+    ];
+    let named = [r#"history_search {"commit":"1a2b3c4"}"#];
+    let files = "of 2024-03-01 by Ann Lee: “Evict by age”.\n\n> It was full.\n\nIt changed 2 files, +12 -3 lines:\n\
+                 - `src/cache.rs` +12 -3\n- `docs/a.png` binary";
+    for (questions, calls, begins) in [
+        (
+            &["what did the last commit change?"][..],
+            &latest[..],
+            "The latest commit is `1a2b3c4`",
+        ),
+        (
+            &["was hat der letzte Commit geändert?"],
+            &latest,
+            "The latest commit is",
+        ),
+        (
+            &["qu'est-ce que le dernier commit a changé ?"],
+            &latest,
+            "The latest commit is",
+        ),
+        (
+            &["¿qué cambió el último commit?"],
+            &latest,
+            "The latest commit is",
+        ),
+        (
+            &["show me the last commit"],
+            &latest,
+            "The latest commit is",
+        ),
+        (
+            &["what did commit 1A2B3C4 change?"],
+            &named,
+            "This is commit `1a2b3c4`",
+        ),
+        (&["show me commit `1a2b3c4`"], &named, "This is commit"),
+        (&["commit 1a2b3c4"], &named, "This is commit"),
+        (&["who wrote 1a2b3c4?"], &named, "This is commit"),
+        (
+            &["was hat Commit 1a2b3c4 geändert?"],
+            &named,
+            "This is commit",
+        ),
+        (
+            &["what did commit 1a2b3c4 change?", "who wrote it?"],
+            &named,
+            "This is commit",
+        ),
+        (
+            &["what did the last commit change?", "and before that?"],
+            &[
+                r#"history_search {"max_results":1,"skip":1}"#,
+                r#"history_search {"commit":"1a2b3c4"}"#,
+            ],
+            "The commit before that is",
+        ),
+    ] {
+        let (made, text) = told(questions, |arguments| {
+            match arguments.contains("\"commit\"") {
+                true => ONE.to_owned(),
+                false => format!("{LOG}the newest 3 commits; there are more: narrow the search"),
+            }
+        });
+        assert_eq!(made, calls, "{questions:?}: {text}");
+        assert!(text.starts_with(begins), "{questions:?}: {text}");
+        assert!(text.contains(files), "{questions:?}: {text}");
+    }
+}
+
+#[test]
+fn what_a_hash_does_not_name_is_told() {
+    for (said, holds) in [
+        (
+            "no commit has a hash that begins with `abcd123`".to_owned(),
+            "There is no commit `abcd123` here",
+        ),
+        (
+            "no commit has a hash that begins with `abcd123`; the clone is shallow: older"
+                .to_owned(),
+            "in this clone, which is shallow",
+        ),
+        (
+            "the commit `abcd123` changed nothing in this folder".to_owned(),
+            "The commit `abcd123` changed nothing in this folder",
+        ),
+        (
+            format!("{LOG}3 commits have hashes that begin with `abcd123`: give more digits"),
+            "Some of them:\n\n- `1a2b3c4` of",
+        ),
+        (
+            "many hashes begin with `abcd123`: give more digits".to_owned(),
+            "`abcd123` begins the hashes of several commits",
+        ),
+    ] {
+        let (calls, text) = told(&["what did commit abcd123 change?"], |_| said.clone());
+        assert_eq!(calls, [r#"history_search {"commit":"abcd123"}"#]);
+        assert_eq!(ends_with(&text), "partial_answer", "{text}");
+        assert!(text.contains(holds), "{text}");
+    }
+}
+
+#[test]
+fn what_comes_next_is_not_the_same_again() {
+    const OLDER: &str = "\
+commit 5c5c5c5 2024-02-01T09:00:00+01:00 Bo
+    Start
+
+commit 4b4b4b4 2024-01-31T09:00:00+01:00 Bo
+    Before all
+
+";
+    for (questions, call, begins) in [
+        (
+            &["what changed last week?", "zeig mir mehr"][..],
+            r#"{"max_results":20,"since":"1 week ago","skip":3}"#,
+            "The next commit since 1 week ago, which is the last one:\n\n- `4b4b4b4`",
+        ),
+        (
+            &["what changed last week?", "and before that?"],
+            r#"{"max_results":20,"skip":3}"#,
+            "The next commit, which is the last one:",
+        ),
+        (
+            &["show me the last 3 commits", "show me more"],
+            r#"{"max_results":3,"skip":3}"#,
+            "The next commit, which is the last one:",
+        ),
+        (
+            &["who changed the cache?", "show me more"],
+            r#"{"max_results":20,"query":"cach","skip":2}"#,
+            "The next commit about “cache”, which is the last one:",
+        ),
+        (
+            &[
+                "what changed last week?",
+                "and in February 2024?",
+                "show me more",
+            ],
+            r#"{"max_results":20,"since":"2024-02-01","skip":3,"until":"2024-02-29"}"#,
+            "The next commit from 2024-02-01 to 2024-02-29, which is the last one:",
+        ),
+    ] {
+        let (calls, text) = told(questions, |arguments| {
+            match arguments.contains("\"skip\"") {
+                true => format!("{OLDER}the last 2 commits behind the newest 3 commits"),
+                false => format!("{LOG}all 3 commits"),
+            }
+        });
+        assert_eq!(calls, [format!("history_search {call}")], "{text}");
+        assert!(text.starts_with(begins), "{questions:?}: {text}");
+        assert!(!text.contains("`5c5c5c5`"), "{questions:?}: {text}");
+    }
+    // Where none came behind them, nothing else is looked for.
+    let (calls, text) =
+        told(
+            &["who changed the cache?", "show me more"],
+            |arguments| match arguments.contains("\"skip\"") {
+                true => {
+                    "no commit with `cach` in the message behind the newest 3 commits".to_owned()
+                }
+                false => format!("{LOG}all 3 commits with `cach` in the message"),
+            },
+        );
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert!(
+        text.starts_with("There are no more commits about “cache”"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_word_with_a_capital_is_an_author_only_if_there_is_one() {
+    for (name, question, known, calls, begins) in [
+        (
+            "no author",
+            "what did Session change?",
+            false,
+            &[
+                r#"{"author":"Session"}"#,
+                r#"{"query":"session"}"#,
+                r#"{"text":"Session"}"#,
+            ][..],
+            "No commit is by anybody called “Session”, so I looked for the word. The latest commit about “Session”",
+        ),
+        (
+            "no author, of some days",
+            "what did Session change last week?",
+            false,
+            &[
+                r#"{"author":"Session","max_results":20,"since":"1 week ago"}"#,
+                r#"{"author":"Session","max_results":1}"#,
+                r#"{"max_results":20,"query":"session","since":"1 week ago"}"#,
+                r#"{"max_results":20,"since":"1 week ago","text":"Session"}"#,
+            ],
+            "No commit is by anybody called “Session”, so I looked for the word. There are 3 commits about “Session”",
+        ),
+        (
+            "an author, but not of those days",
+            "what did Ann change last week?",
+            true,
+            &[
+                r#"{"author":"Ann","max_results":20,"since":"1 week ago"}"#,
+                r#"{"author":"Ann","max_results":1}"#,
+            ],
+            "There is no commit by Ann since 1 week ago.",
+        ),
+        (
+            "who is surely meant",
+            "commits by Session",
+            false,
+            &[r#"{"author":"Session"}"#],
+            "There is no commit by Session.",
+        ),
+    ] {
+        let (made, text) = told(&[question], |arguments| {
+            let is_of_author = arguments.contains("\"author\"");
+            let is_found = match is_of_author {
+                true => known && !arguments.contains("since"),
+                false => arguments.contains("\"query\""),
+            };
+            match is_found {
+                true => format!("{LOG}all 3 commits"),
+                false => "no commit by `Session`".to_owned(),
+            }
+        });
+        let calls: Vec<String> = calls
+            .iter()
+            .map(|call| format!("history_search {call}"))
+            .collect();
+        assert_eq!(made, calls, "{name}: {text}");
+        assert!(text.starts_with(begins), "{name}: {text}");
+    }
 }

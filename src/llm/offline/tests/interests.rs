@@ -181,7 +181,7 @@ fn each_interest_asks_its_tools_first_and_tells_what_they_say() {
             "stuck",
             &[
                 "I found nothing about “zygote”",
-                "- history_search for “zygote”: nothing",
+                "[\"history_search for “zygote”: nothing",
             ],
         ),
         (

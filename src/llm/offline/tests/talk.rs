@@ -187,7 +187,7 @@ fn a_tour_is_a_question_and_a_poem_begins_nowhere() {
 #[test]
 fn equal_attempts_are_told_once() {
     let (text, _) = said(&["asdfgh"]);
-    let told = text.matches("- code_search for “asdfgh”: nothing").count();
+    let told = text.matches("code_search for “asdfgh”: nothing").count();
     assert_eq!(told, 1, "{text}");
 }
 

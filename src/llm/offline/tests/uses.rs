@@ -256,3 +256,44 @@ fn a_definition_among_many_uses_is_looked_for_by_name() {
     let lead = "The closest match is the definition of `HashMap` in src/a.rs:2.";
     assert!(text.starts_with(lead), "{text}");
 }
+
+#[test]
+fn a_name_in_a_type_is_read_by_that_name_where_no_search_shows_it() {
+    const WORDS: &str = "src/db.cc (lines 40–41 of 90): DBImpl > SyncWAL\nsrc/db.cc:40: Status DBImpl::SyncWAL() {\n\n\
+                         src/b.cc (lines 3–3 of 9): Other > Get\nsrc/b.cc:3:   Status Get() { return s; }\n\n\
+                         all 2 places shown; 9 files searched";
+    const READ: &str = "src/db.cc (lines 70–72 of 90)\n70: Status DBImpl::Get(\n71:     const Key& key) {\n72: }\n\
+                        … 18 more lines; go on with start_line=73\n… all of method `DBImpl::Get`";
+    for (name, read, signal, lead) in [
+        (
+            "it is there",
+            Some(READ),
+            "context_sufficient",
+            "The closest match is the definition of `DBImpl::Get` in src/db.cc:70-72.",
+        ),
+        (
+            "it is not",
+            None,
+            "partial_answer",
+            "I saw `Get` defined here, but not in `DBImpl`. The closest match is the definition of `Get` in src/b.cc:3.",
+        ),
+    ] {
+        let mut tools = tools();
+        tools[1].schema["properties"]["symbol"] = json!({"type": "string"});
+        let mut run = Run::new(tools);
+        run.say(Role::User, "what does DBImpl::Get do?");
+        let text = run.finish(|call| {
+            let arguments = call.parsed().unwrap();
+            let is_of = |key: &str, value: &str| arguments[key].as_str() == Some(value);
+            let is_symbol = is_of("path", "src/db.cc") && is_of("symbol", "DBImpl::Get");
+            match (is_of("mode", "words"), read) {
+                (true, _) => (ToolStatus::Ok, WORDS.to_owned()),
+                (_, Some(read)) if is_symbol => (ToolStatus::Ok, read.to_owned()),
+                _ if call.name == "code_search" => (ToolStatus::Ok, "nothing found".to_owned()),
+                _ => (ToolStatus::Failed, "there is none".to_owned()),
+            }
+        });
+        assert!(text.starts_with(lead), "{name}: {text}");
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
+    }
+}

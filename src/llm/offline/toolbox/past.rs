@@ -20,6 +20,10 @@ const OF_COUNTED: u64 = 3;
 const FARTHEST: &str = "50 years ago";
 /// The argument that turns the order.
 const OLDEST_FIRST: &str = "oldest_first";
+/// The one that passes over what was told.
+const SKIP: &str = "skip";
+const COMMIT: &str = "commit";
+const AUTHOR: &str = "author";
 
 /// Which commits.
 #[derive(Debug)]
@@ -60,11 +64,14 @@ impl Toolbox<'_> {
         let until = until.map(|day| ("until", day));
         // Of the last ones, somebody's are told from the others in the answer.
         let author = bounds.author.as_ref().filter(|_| !bounds.is_sample);
-        let author = author.map(|author| ("author", author));
+        let author = author.map(|author| (AUTHOR, author));
         let days = since.into_iter().chain(until);
         for (name, value) in argument.into_iter().chain(author).chain(days) {
             property(tool, name)?;
             arguments.insert(name.to_owned(), json!(value));
+        }
+        if bounds.told_before > 0 && property(tool, SKIP).is_some() {
+            arguments.insert(SKIP.to_owned(), json!(bounds.told_before));
         }
         if bounds.is_counted && property(tool, "count").is_some() {
             arguments.insert("count".to_owned(), Value::Bool(bounds.is_counted));
@@ -84,6 +91,23 @@ impl Toolbox<'_> {
         arguments.extend(number);
         self.planned(tool, arguments, Aim::History(text))
     }
+
+    /// This commit, with all that it changed.
+    pub(in super::super) fn commit(&self, hash: &str) -> Option<Planned> {
+        let tool = self.history?;
+        property(tool, COMMIT)?;
+        let arguments = Map::from_iter([(COMMIT.to_owned(), json!(hash))]);
+        self.planned(tool, arguments, Aim::History(format!("commit {hash}")))
+    }
+
+    /// Any commit of an author, whenever it was made.
+    pub(in super::super) fn author(&self, name: &str) -> Option<Planned> {
+        let tool = self.history?;
+        let mut arguments = Map::from_iter([(AUTHOR.to_owned(), json!(name))]);
+        property(tool, AUTHOR)?;
+        arguments.extend(max_results(tool, 1));
+        self.planned(tool, arguments, Aim::History(name.to_owned()))
+    }
 }
 
 /// How many to show, if that is another number than usual.
@@ -98,7 +122,13 @@ fn number(tool: &ToolSpec, change: Change, bounds: &Bounds) -> Option<(String, V
         Change::First => Some(ALL_COMMITS),
         Change::Latest => None,
     };
-    let number = bounds.most.or(counted).or(of_days).or(of_first)?;
+    let of_next = (bounds.told_before > 0).then_some(OF_DAYS);
+    let number = bounds
+        .most
+        .or(counted)
+        .or(of_next)
+        .or(of_days)
+        .or(of_first)?;
     max_results(tool, number)
 }
 

@@ -22,6 +22,8 @@ pub(in super::super) enum Naming<'a> {
     Kin,
     /// Those that have it behind a word that defines.
     Definition,
+    /// Those that say what it lies in: `Session::decide`, `func (s *Session) decide`.
+    Of(&'a str),
 }
 
 impl Toolbox<'_> {
@@ -33,7 +35,7 @@ impl Toolbox<'_> {
         if mode.is_none() || self.failed(tool) {
             return match naming {
                 Naming::Any | Naming::Kin | Naming::Definition => self.search(name, How::Literal),
-                Naming::In(_) => None,
+                Naming::In(_) | Naming::Of(_) => None,
                 Naming::Calls => self.search(&format!("{name}("), How::Literal),
             };
         }
@@ -97,6 +99,11 @@ pub(in super::super) fn is_for_all(query: &str, name: &str) -> bool {
     query == pattern(name, Naming::Any)
 }
 
+/// Whether a query is ours for those that implement or extend it.
+pub(in super::super) fn is_for_kin(query: &str, name: &str) -> bool {
+    query == pattern(name, Naming::Kin)
+}
+
 /// What a head has up to its block, and what begins one that may have the name of what it extends.
 const HEAD: &str = "[^;{]*";
 const TYPES: &str =
@@ -107,12 +114,18 @@ const DEFINING: &str = "class|interface|struct|object|enum|record|trait|protocol
     static|mut|ref|mod|module|namespace|macro_rules!|define";
 
 /// As it is spelt: to a search, small letters alone stand for capitals too.
-fn pattern(name: &str, naming: Naming<'_>) -> String {
+pub(in super::super) fn pattern(name: &str, naming: Naming<'_>) -> String {
     let name = regex::escape(name);
     match naming {
         Naming::Any | Naming::In(_) => format!(r"(?-i)\b{name}\b"),
         Naming::Calls => format!(r"(?-i)\b{name}\s*\("),
         Naming::Definition => format!(r"(?-i)\b(?:{DEFINING})[\s*&]+{name}\b"),
+        Naming::Of(owner) => {
+            let owner = regex::escape(owner);
+            format!(
+                r"(?-i)\b{owner}(?:<[^<>]*>)?(?:::|\.prototype\.|\.){name}\b|\bfunc\s*\([^()]*\b{owner}\b[^()]*\)\s*{name}\b"
+            )
+        }
         Naming::Kin => format!(
             r"(?-i)\bimpl\b{HEAD}\b{name}\b{HEAD}(?:\bfor\b|[>\w]$)|\b(?:{TYPES})\b{HEAD}\b{name}\b"
         ),

@@ -6,7 +6,7 @@ use super::super::{
         protocol::{inert, inert_path, shortened},
         quote::{in_sentence, quote},
         rank::Passage,
-        source::Lines,
+        source::{Lines, is_fenced},
     },
     Case,
 };
@@ -86,18 +86,14 @@ fn left_out(path: &str, shown: u32, end: u32) -> Option<String> {
 }
 
 /// The parts under the headings of a section: first line, last line shown and last line of each. Neighbours of which
-/// all is shown are one.
+/// all is shown are one, as far as they are short together.
 fn parts(lines: &Lines, first: u32, last: u32) -> Vec<(u32, u32, u32)> {
     let mut starts = vec![first];
-    let mut is_code = false;
     for at in first + 1..=last {
         let text = lines.get(&at).map_or("", |line| line.as_str());
-        if text.trim_start().starts_with("```") {
-            is_code = !is_code;
-        }
         // The line under a title is no heading of its own.
         let is_title = text.contains(char::is_alphanumeric) && is_sub_heading(lines, at);
-        if is_title && !is_code {
+        if is_title && !is_fenced(lines, at) {
             starts.push(at);
         }
     }
@@ -112,7 +108,9 @@ fn parts(lines: &Lines, first: u32, last: u32) -> Vec<(u32, u32, u32)> {
             start + share - 1
         };
         match parts.last_mut() {
-            Some((_, before, all_before)) if before == all_before => {
+            Some((from, before, all_before))
+                if before == all_before && shown - *from < MOST_SHOWN =>
+            {
                 (*before, *all_before) = (shown, end)
             }
             Some(_) | None => parts.push((start, shown, end)),

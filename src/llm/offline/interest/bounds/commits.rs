@@ -73,20 +73,43 @@ pub(super) fn one_of_them(words: &[String]) -> Option<Change> {
     })
 }
 
-/// Takes the author of "commits by Ann", "Ann's commits" and, of some days or of commits, "what did Ann
+/// Whether it asks what a single commit changed, and not when it was made or by whom: "what did the last commit
 /// change?".
-pub(super) fn taken_author(tokens: &mut Vec<Token<'_>>, has_days: bool) -> Option<String> {
+pub(super) fn asks_what_it_changed(words: &[String]) -> bool {
+    let any = |list: &str| words.iter().any(|word| holds(list, word));
+    let is_commit = words
+        .windows(2)
+        .any(|pair| pair[1] == "commit" && one_of_them(pair).is_some());
+    let is_first = |word: &String| holds(SHOWING, word);
+    let is_asked = (any(WHAT) && any(CHANGING)) || words.first().is_some_and(is_first);
+    is_commit && is_asked && !any(BESIDE_IT)
+}
+
+/// Takes the author of "commits by Ann", "Ann's commits" and "what did Ann change?", with whether it is one for
+/// certain.
+pub(super) fn taken_author(tokens: &mut Vec<Token<'_>>, has_days: bool) -> Option<(String, bool)> {
     let of_commits = tokens.iter().any(|token| holds(COMMITS, &token.bare));
-    if !of_commits && !has_days {
-        return None;
-    }
-    let (taken, name) = (0..tokens.len()).find_map(|at| {
-        behind_by(tokens, at)
-            .or_else(|| owner(tokens, at))
-            .or_else(|| doer(tokens, at))
-    })?;
+    let certain = |at: usize| behind_by(tokens, at).or_else(|| owner(tokens, at));
+    let is_of_changes = of_commits || has_days;
+    let asked = |at: usize| match is_of_changes {
+        true => doer(tokens, at),
+        false => changer(tokens, at),
+    };
+    let found = (0..tokens.len()).find_map(|at| {
+        let named = certain(at).filter(|_| is_of_changes);
+        let named = named.map(|named| (named, true));
+        named.or_else(|| asked(at).map(|named| (named, of_commits)))
+    });
+    let ((taken, name), is_certain) = found?;
     tokens.drain(taken);
-    Some(name)
+    Some((name, is_certain))
+}
+
+/// "What did Ann change?", and nothing else that people do.
+fn changer(tokens: &[Token<'_>], at: usize) -> Option<Named> {
+    let word = |at: usize| tokens.get(at).map_or("", |token| &*token.bare);
+    let (range, name) = doer(tokens, at).filter(|_| at == 1 && holds("what was", word(0)))?;
+    holds(CHANGES, word(range.end)).then_some((range, name))
 }
 
 /// Which words say it, and a name.
@@ -156,7 +179,9 @@ fn names_at(tokens: &[Token<'_>], at: usize) -> usize {
 }
 
 fn is_capital(token: &Token<'_>) -> bool {
-    bare_name(token.word).starts_with(char::is_uppercase) && !holds(PRONOUNS, &token.bare)
+    let name = bare_name(token.word);
+    let is_of_code = name.contains([':', '_', '/', '(', '<']);
+    name.starts_with(char::is_uppercase) && !is_of_code && !holds(PRONOUNS, &token.bare)
 }
 
 fn bare_name(word: &str) -> &str {
@@ -204,6 +229,23 @@ const MADE: &str = "\
 const DOES: &str = "\
     make made do done change changed add added commit committed fix fixed remove removed delete deleted rename renamed \
     write written push pushed gemacht geändert hinzugefügt entfernt behoben gelöscht";
+/// What somebody did to the project, whatever else is said of it.
+const CHANGES: &str =
+    "change changed commit fix remove delete rename geändert entfernt behoben gelöscht";
+
+/// What asks for the contents of a commit, and by which words.
+const WHAT: &str = "\
+    what which was welche que quoi quels quelles qu'est-ce qu'a qué cuáles tell describe explain";
+const CHANGING: &str = "\
+    change changes changed do done did contain contains touch touched modify modified add added remove removed happened \
+    geändert ändert änderte macht gemacht enthält changé modifié fait contient cambió cambiado modificó hizo contiene";
+const SHOWING: &str = "\
+    show describe explain summarize summarise zeig zeige erkläre montre montre-moi explique muestra muéstrame explica";
+/// What asks for something beside it.
+const BESIDE_IT: &str = "\
+    who when why since between before after until than wer wann warum seit zwischen vor nach bis quand pourquoi depuis \
+    entre avant après quién cuándo desde antes después";
+
 /// What is no name, and what commits are told apart by besides their authors.
 const PRONOUNS: &str =
     "i you he she it we they who ich du er sie es wir ihr je tu il elle nous vous ils yo tú";

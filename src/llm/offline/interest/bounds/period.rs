@@ -221,7 +221,7 @@ pub(super) fn digits(text: &str) -> Option<u32> {
 const LARGEST: u32 = 1_000_000;
 
 /// Years that can be those of a commit.
-pub(super) const YEARS: std::ops::RangeInclusive<u32> = 1970..=2099;
+pub(super) const YEARS: std::ops::RangeInclusive<u32> = 1971..=2099;
 /// What may stand between that and a year.
 const OF_YEAR: &str = "de del el of";
 /// What stands before a day of the week or a month that is meant without its year.

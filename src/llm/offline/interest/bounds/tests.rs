@@ -409,7 +409,7 @@ fn which_commits_are_meant_is_taken() {
         ("show me Ann's last 3 commits", "Ann", false, None),
         ("what was changed by Bob in 2024?", "Bob", false, None),
         ("what did Ann change in 2024?", "Ann", false, None),
-        ("what did Ann change?", "", false, None),
+        ("what did Ann change?", "Ann", false, None),
         ("what did the parser change in 2024?", "", false, None),
         ("wie viele Commits von Ann?", "Ann", false, None),
         ("which of the last 20 commits touched it?", "", true, None),
@@ -456,4 +456,71 @@ fn which_commits_are_meant_is_taken() {
 fn days_without_an_end_are_read_in_time() {
     let many = "jan 1 to ".repeat(50_000);
     assert_eq!(Bounds::taken_from(&many).0, Bounds::default());
+}
+
+#[test]
+fn hashes_and_what_a_commit_changed_are_taken_from_questions() {
+    for (question, commit, is_detailed, rest) in [
+        (
+            "what did commit 1a9e23a change?",
+            "1a9e23a",
+            false,
+            "what did commit change?",
+        ),
+        ("show me commit `1A9E`", "1a9e", false, "show me commit"),
+        ("show me 1a9e23a", "1a9e23a", false, "show me"),
+        (
+            "what changed in 1a9e23a?",
+            "1a9e23a",
+            false,
+            "what changed in",
+        ),
+        (
+            "what did commit 1234567 change?",
+            "1234567",
+            false,
+            "what did commit change?",
+        ),
+        ("what did commit 1234 change?", "", false, ""),
+        ("what did the commit added yesterday change?", "", false, ""),
+        ("where is the color ff00aa1 used?", "", false, ""),
+        ("why does commit fade out?", "", false, ""),
+        ("what did the last commit change?", "", true, ""),
+        ("what files did the first commit add?", "", true, ""),
+        ("explain the latest commit", "", true, ""),
+        ("was macht der letzte Commit?", "", true, ""),
+        ("when was the last commit?", "", false, ""),
+        ("who made the last commit?", "", false, ""),
+        ("what changed since the last commit?", "", false, ""),
+        ("what did the last change do?", "", false, ""),
+        ("what did the last commits change?", "", false, ""),
+    ] {
+        let (bounds, without) = Bounds::taken_from(question);
+        let wanted = Some(commit).filter(|hash| !hash.is_empty());
+        assert_eq!(bounds.commit.as_deref(), wanted, "{question}");
+        assert_eq!(bounds.is_detailed, is_detailed, "{question}");
+        if wanted.is_some() {
+            assert_eq!(without, rest, "{question}");
+        }
+    }
+}
+
+#[test]
+fn what_is_spelt_as_a_name_may_be_no_author() {
+    for (question, author, is_open) in [
+        ("what did Session change?", "Session", true),
+        ("was hat Anna geändert?", "Anna", true),
+        ("what did Ann change last week?", "Ann", true),
+        ("commits by Ann", "Ann", false),
+        ("how many commits did Ann make?", "Ann", false),
+        ("what did Session::open change?", "", false),
+        ("what did Anna write?", "", false),
+        ("how did Session change?", "", false),
+        ("what did the session change?", "", false),
+    ] {
+        let (bounds, _) = Bounds::taken_from(question);
+        let wanted = Some(author).filter(|name| !name.is_empty());
+        assert_eq!(bounds.author.as_deref(), wanted, "{question}");
+        assert_eq!(bounds.may_be_no_author, is_open, "{question}");
+    }
 }
