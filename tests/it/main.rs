@@ -12,6 +12,7 @@ mod cli;
 mod config;
 mod control;
 mod embedding;
+mod files;
 mod http;
 mod models;
 mod offline;

@@ -1,7 +1,7 @@
 //! What the offline model answers over a project on a disk, with the tools that a session has (spec 11, 12):
 //! conversations, each a row with what its last answer has to say.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use oracle_agent::{
     actor::Oracle,
@@ -9,18 +9,12 @@ use oracle_agent::{
 };
 use tempfile::TempDir;
 
-mod notes;
-mod project;
+use crate::files::project;
 
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    folder
-}
+mod commits;
+mod names;
+mod notes;
+mod of_project;
 
 /// The last answer of each conversation, and how it ended.
 async fn answers(folder: &TempDir, conversations: &[&[&str]]) -> Vec<(String, &'static str)> {
@@ -49,7 +43,7 @@ async fn answers(folder: &TempDir, conversations: &[&[&str]]) -> Vec<(String, &'
 type Row<'a> = (&'a [&'a str], &'a str, &'a [&'a str]);
 
 async fn says(files: &[(&str, &str)], rows: &[Row<'_>]) {
-    let folder = folder(files);
+    let folder = project(files);
     let conversations: Vec<&[&str]> = rows.iter().map(|row| row.0).collect();
     let answers = answers(&folder, &conversations).await;
     for ((questions, outcome, parts), (answer, ended)) in rows.iter().zip(answers) {

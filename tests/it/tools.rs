@@ -12,18 +12,9 @@ use oracle_agent::{
     },
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-fn project(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    folder
-}
+use crate::files::project;
 
 fn tools(folder: &Path) -> Registry {
     let root = ProjectRoot::open(folder).unwrap();

@@ -60,6 +60,30 @@ async fn a_log_of_changes_tells_what_changed_and_when() {
 }
 
 #[tokio::test]
+async fn the_newest_version_may_stand_last() {
+    let log = "# Changes\n\n## 1.0.0\n\n- First.\n\n## 1.1.0\n\n- Second.\n\n```sh\n# 9.0.0\n```\n\n## 2.0.0\n\n- Third.\n";
+    says(
+        &[("CHANGES.md", log)],
+        &[
+            (
+                &["what's new?"],
+                "answered",
+                &[
+                    "The newest version is 2.0.0, in CHANGES.md:15-17.",
+                    "- Third.",
+                ],
+            ),
+            (
+                &["what changed in 1.1.0?"],
+                "answered",
+                &["1.1.0 is in CHANGES.md:7-13."],
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn notes_tell_what_is_to_be_done_and_what_holds() {
     let decision = "---\nstatus: superseded by ADR 2\n---\n# ADR 1: Postgres\n\n## Decision\n\nWe store orders in Postgres.\n";
     let successor = "---\nstatus: accepted\ndate: 2025-01-15\n---\n# ADR 2: Cockroach\n\nReplaces [[0001-postgres]].\n\n## Decision\n\nWe store orders in Cockroach.\n";

@@ -176,7 +176,9 @@ async fn what_is_said_elsewhere_is_found_there() {
             (
                 &["what license is this?"],
                 "stuck",
-                &["I found nothing about the license of the project"],
+                &[
+                    "I found nothing about the license of the project: I read package.json and setup.py and saw nothing of it there.",
+                ],
             ),
         ],
     )
@@ -190,6 +192,15 @@ async fn what_is_said_elsewhere_is_found_there() {
             &["what version is this?"],
             "partial",
             &["No manifest at its top names a version; the newest in CHANGELOG.md:3 is “4.4.0”."],
+        )],
+    )
+    .await;
+    says(
+        &[("Makefile", "all:\n\tcc a.c\n"), ("a.c", "int a;\n")],
+        &[(
+            &["what version is this?"],
+            "stuck",
+            &["none of the files at the top is known to say it"],
         )],
     )
     .await;
