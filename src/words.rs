@@ -7,6 +7,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `cut` | where words and their parts begin and end, and versions |
+//! | `fold` | letters without accents |
 //! | `stem` | what the forms of a word have in common |
 //! | `common` | words that nobody looks for, by language |
 //! | `lexicon` | other words for the same thing, also of other languages |
@@ -20,6 +21,7 @@ mod common;
 mod cut;
 mod define;
 mod drift;
+mod fold;
 mod lexicon;
 mod near;
 mod prose;
@@ -30,6 +32,7 @@ pub(crate) use common::Language;
 pub(crate) use cut::{Run, beginning, parts, words};
 pub(crate) use define::{Tongue, WIDEST, announces, is_note, name_defined};
 pub(crate) use drift::Drift;
+pub(crate) use fold::{fold, folded, is_mark};
 pub(crate) use near::{apart, letters};
 pub(crate) use prose::{OF_PROSE, is_prose};
 pub(crate) use stem::stem;

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `tongue` | what tells in a language that something is defined |
 //! | `reserved` | words that define, stand before those, or are no names of functions |
+//! | `constant` | constants with a type before their name |
 //! | `head` | functions with a type before their name |
 //! | `member` | functions without a word that says so |
 //! | `brackets` | where what a bracket opens ends |
 
 mod brackets;
+mod constant;
 mod head;
 mod member;
 mod reserved;
@@ -44,7 +46,9 @@ pub(crate) fn name_defined<'a>(
     }
     let defined = defined(tongue, bare).map(of_line);
     match tongue {
-        Tongue::C | Tongue::Java => defined.or_else(|| head::function(tongue, line, behind)),
+        Tongue::C | Tongue::Java => defined
+            .or_else(|| constant::set(tongue, line))
+            .or_else(|| head::function(tongue, line, behind)),
         Tongue::Script => defined.or_else(|| member::over_lines(bare, behind).map(of_line)),
         Tongue::Rust | Tongue::Other => defined,
     }

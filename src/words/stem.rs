@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-use super::common::Language;
+use super::{common::Language, fold::folded};
 
 static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 static GERMAN: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::German));
@@ -14,8 +14,15 @@ static SPANISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::
 /// Longest word that is stemmed, in bytes; what is longer is no word of a language.
 const LONGEST: usize = 40;
 
-/// The stem of a lower-cased English word. What cannot be one is its own stem.
+/// The stem of a lower-cased English word, with or without accents. What cannot be one is its own stem, without them.
 pub(crate) fn stem(word: &str) -> String {
+    match word.is_ascii() {
+        true => of_plain(word),
+        false => of_plain(&folded(word)),
+    }
+}
+
+fn of_plain(word: &str) -> String {
     let is_word =
         word.len() > 2 && word.len() <= LONGEST && word.bytes().all(|b| b.is_ascii_lowercase());
     if !is_word {
@@ -114,6 +121,8 @@ mod tests {
             &["create", "creates", "created", "creating"],
             &["configure", "configured", "configuration", "config"],
             &["param", "params", "parameter", "parameters"],
+            &["caché", "cache"],
+            &["größe", "grösse"],
         ] {
             for word in family {
                 assert_eq!(stem(word), stem(family[0]), "{word}");
@@ -123,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_no_word_stays() {
-        for word in ["sha256", "größe", "a", "x1"] {
+        for word in ["sha256", "кэш", "a", "x1"] {
             assert_eq!(stem(word), word);
         }
         let long = "a".repeat(60) + "ing";

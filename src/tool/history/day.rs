@@ -67,6 +67,11 @@ impl Day {
                 is_behind: false,
             }),
             ["the", "day", beside, ref name @ ..] if BESIDE.contains(&beside) => {
+                // What is counted in months has no day of its own.
+                if let ("before", [number, unit, "ago"]) = (beside, name) {
+                    let day = counted_back(number, unit)?;
+                    return Some(Self::of(&format!("{day} 1 days ago")));
+                }
                 // Others are counted from today, or have a date that can be given.
                 let is_name = |name: &&[&str]| matches!(name, [_] | ["this", "year"]);
                 let name = Some(name).filter(is_name)?.join(" ");
@@ -191,6 +196,11 @@ mod tests {
             ("the day after February", None),
             ("the day before 2026-11-20", None),
             ("the day before today", None),
+            (
+                "the day before 2 months ago",
+                Some("2 months ago 1 days ago 00:00:00"),
+            ),
+            ("the day after 2 months ago", None),
             ("the day before the day before friday", None),
             ("the day before", None),
             ("", None),

@@ -22,8 +22,9 @@ use tokio::{
 };
 
 use super::{
-    HistorySearchSettings, Wanted,
+    Wanted,
     asking::{Since, counting, listing},
+    between::Between,
 };
 use crate::tool::{ProjectRoot, ToolError};
 
@@ -32,7 +33,7 @@ use crate::tool::{ProjectRoot, ToolError};
 pub(super) const PART: char = '\0';
 /// How many parts a commit has: hash, date, author, message, files.
 pub(super) const PARTS: usize = 5;
-/// Most output that is read of one process, in bytes.
+/// Most output that is read of one process that lists commits, in bytes.
 const MAX_OUTPUT: u64 = 1024 * 1024;
 /// Most memory of a process: a text is looked for in all of a file at once.
 #[cfg(target_os = "linux")]
@@ -49,7 +50,9 @@ const ENVIRONMENT: [&str; 7] = [
     "TZ",
 ];
 /// Settings that would run something, read something else, hide commits, or colour what we read.
-const OFF: [&str; 16] = [
+const OFF: [&str; 17] = [
+    // Short hashes are told from words by their length.
+    "core.abbrev=auto",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
@@ -90,6 +93,8 @@ pub(super) struct Log {
     pub(super) count: Option<u64>,
     /// Whether a commit that is dated before the first day may have hidden those behind it.
     pub(super) may_hide: bool,
+    /// Whether the commit behind which they come is on another branch.
+    pub(super) is_beside: bool,
 }
 
 /// How a process ended.
@@ -126,26 +131,14 @@ impl Git {
     pub(super) async fn log(
         &self,
         wanted: &Wanted,
-        settings: HistorySearchSettings,
+        between: &Between,
+        until: Instant,
     ) -> Result<Log, ToolError> {
-        let until = Instant::now() + settings.deadline;
         let (top, is_shallow) = self.repository(until).await?;
         let is_top = top == self.root.path();
-        let mut since = Since::OfEach;
-        let mut log = self.run(top, listing(wanted, is_top, since), until).await?;
-        if log.failed() && wanted.since.is_some() {
-            // A git before 2.37 knows no such option.
-            since = Since::UpToOlder;
-            log = self.run(top, listing(wanted, is_top, since), until).await?;
-        }
-        if log.failed() {
-            let head = ["rev-parse", "--quiet", "--verify", "HEAD"].map(OsString::from);
-            let head = self.run(top, head, until).await?;
-            return Err(match head.success {
-                Some(false) => ToolError::tell("the repository has no commits yet"),
-                _ => refused(&log),
-            });
-        }
+        let asked = |since| listing(wanted, between, is_top, since);
+        let room = (until, MAX_OUTPUT);
+        let (log, since) = self.in_its_words(wanted, top, asked, room).await?;
         let text = String::from_utf8_lossy(&log.output).into_owned();
         let stopped = log.success.is_none() && !log.cut;
         let found = text.matches(PART).count() / PARTS;
@@ -154,7 +147,8 @@ impl Git {
                 Some(found as u64)
             }
             true => {
-                let counted = self.run(top, counting(wanted, is_top, since), until);
+                let counting = counting(wanted, between, is_top, since);
+                let counted = self.run(top, counting, until);
                 counted.await.ok().and_then(|ended| number(&ended))
             }
             false => None,
@@ -166,7 +160,34 @@ impl Git {
             stopped,
             cut: log.cut,
             may_hide: since == Since::UpToOlder,
+            is_beside: between.is_beside,
         })
+    }
+
+    /// Asks for commits in words that this git knows.
+    pub(super) async fn in_its_words(
+        &self,
+        wanted: &Wanted,
+        top: &Path,
+        asked: impl Fn(Since) -> Vec<OsString>,
+        (until, most): (Instant, u64),
+    ) -> Result<(Ended, Since), ToolError> {
+        let mut since = Since::OfEach;
+        let mut ended = self.read_of(top, asked(since), until, most).await?;
+        if ended.failed() && wanted.first_day().is_some() {
+            // A git before 2.37 knows no such option.
+            since = Since::UpToOlder;
+            ended = self.read_of(top, asked(since), until, most).await?;
+        }
+        if ended.failed() {
+            let head = ["rev-parse", "--quiet", "--verify", "HEAD"].map(OsString::from);
+            let head = self.run(top, head, until).await?;
+            return Err(match head.success {
+                Some(false) => ToolError::tell("the repository has no commits yet"),
+                _ => refused(&ended),
+            });
+        }
+        Ok((ended, since))
     }
 
     /// Where the files of the project's repository lie, and whether it is a shallow one.
@@ -192,6 +213,17 @@ impl Git {
         top: &Path,
         arguments: impl IntoIterator<Item = OsString>,
         until: Instant,
+    ) -> Result<Ended, ToolError> {
+        self.read_of(top, arguments, until, MAX_OUTPUT).await
+    }
+
+    /// The same, with so much of its output, in bytes.
+    async fn read_of(
+        &self,
+        top: &Path,
+        arguments: impl IntoIterator<Item = OsString>,
+        until: Instant,
+        most: u64,
     ) -> Result<Ended, ToolError> {
         let mut command = Command::new(&self.program);
         command
@@ -221,10 +253,10 @@ impl Git {
         limit_memory(&child);
         let mut output = Vec::new();
         let read = match child.stdout.take() {
-            Some(stdout) => timeout_at(until, read(stdout, &mut output)).await,
+            Some(stdout) => timeout_at(until, read(stdout, &mut output, most)).await,
             None => Ok(()),
         };
-        let cut = output.len() as u64 >= MAX_OUTPUT;
+        let cut = output.len() as u64 >= most;
         let ended = match read {
             Ok(()) if !cut => timeout_at(until, child.wait()).await.ok(),
             _ => None,
@@ -242,9 +274,9 @@ impl Git {
     }
 }
 
-pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>) {
+pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>, most: u64) {
     // What was read before a fault counts.
-    let _ = stdout.take(MAX_OUTPUT).read_to_end(output).await;
+    let _ = stdout.take(most).read_to_end(output).await;
 }
 
 /// Of a process that takes more, what it takes fails: git says that it is out of memory.

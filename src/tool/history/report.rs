@@ -1,19 +1,23 @@
 //! What the model reads: commits, and a last line that hides nothing.
 
+mod authors;
 mod one;
 
+pub(super) use authors::of_authors;
 pub(super) use one::of_one;
 
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
-    HistorySearchSettings, Wanted,
+    Changed, HistorySearchSettings, Wanted,
     git::{Log, PART, PARTS},
 };
 use crate::tool::text::{clipped, counted, on_one_line, quoted};
 
 /// Room for the last line, in bytes.
 const NOTES: usize = 3_000;
+/// What may be the reason that there is no more.
+const SHALLOW: &str = "the clone is shallow: older commits are not here";
 
 /// Writes the result of a search.
 pub(super) fn report(wanted: &Wanted, log: &Log, settings: HistorySearchSettings) -> String {
@@ -27,21 +31,36 @@ pub(super) fn report(wanted: &Wanted, log: &Log, settings: HistorySearchSettings
             commits.pop();
         }
     }
+    let wanted_ones = commits.iter().skip(wanted.skipped);
+    let (mut text, shown) = blocks(wanted_ones.take(wanted.commits).copied(), settings);
+    let passed = commits.len().min(wanted.skipped);
+    let more = log.cut || commits.len() > passed + shown;
+    text.push_str(&last_line(wanted, log, (passed, shown), more));
+    text
+}
+
+/// As many of these commits as there is room for, and how many those are.
+fn blocks<'a>(
+    commits: impl Iterator<Item = &'a [&'a str]>,
+    settings: HistorySearchSettings,
+) -> (String, usize) {
+    let room = room(settings);
     let mut text = String::new();
     let mut shown = 0;
-    let wanted_ones = commits.iter().skip(wanted.skipped);
-    for commit in wanted_ones.take(wanted.commits) {
+    for commit in commits {
         let block = block(commit, settings);
-        if text.len() + block.len() + NOTES > settings.max_output_bytes.max(NOTES + 1_000) {
+        if text.len() + block.len() > room {
             break;
         }
         text.push_str(&block);
         shown += 1;
     }
-    let passed = commits.len().min(wanted.skipped);
-    let more = log.cut || commits.len() > passed + shown;
-    text.push_str(&last_line(wanted, log, (passed, shown), more));
-    text
+    (text, shown)
+}
+
+/// How long a result may be without its last line.
+fn room(settings: HistorySearchSettings) -> usize {
+    settings.max_output_bytes.max(NOTES + 1_000) - NOTES
 }
 
 /// What git tells of a commit.
@@ -79,9 +98,17 @@ fn head(commit: &[&str], settings: HistorySearchSettings) -> String {
     let line = |text: &str| line(text, settings);
     let (hash, date, author) = (line(parts.hash), line(parts.date), line(parts.author));
     let mut head = format!("commit {hash} {date} {author}\n");
-    let mut lines = parts.message.lines();
-    for text in lines.by_ref().take(settings.max_message_lines) {
-        let text = line(text);
+    // A message leaves room for as much of the files.
+    let room = room(settings) / 2;
+    let mut lines = parts.message.lines().peekable();
+    for _ in 0..settings.max_message_lines {
+        let Some(text) = lines.peek().map(|text| line(text)) else {
+            break;
+        };
+        if head.len() + text.len() > room {
+            break;
+        }
+        lines.next();
         // Lines without anything would be told from the end of a commit by nothing.
         if !text.is_empty() {
             // Writing to a string cannot fail.
@@ -95,16 +122,23 @@ fn head(commit: &[&str], settings: HistorySearchSettings) -> String {
     head
 }
 
+/// What is said around the files of a commit, in bytes.
+const MORE: usize = 60;
+
 fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
     let mut block = head(commit, settings);
     let files = Parts::of(commit).files.lines();
     let files: Vec<&str> = files.filter(|file| !file.is_empty()).collect();
     if !files.is_empty() {
-        let named: Vec<String> = files
-            .iter()
-            .take(settings.max_files)
-            .map(|file| line(&unquoted(file), settings))
-            .collect();
+        let mut room = (room(settings) / 2).saturating_sub(MORE);
+        let named = files.iter().take(settings.max_files);
+        let named = named.map(|file| line(&unquoted(file), settings));
+        let named = named.take_while(|file| {
+            let is_fitting = file.len() + 2 <= room;
+            room = room.saturating_sub(file.len() + 2);
+            is_fitting
+        });
+        let named: Vec<String> = named.collect();
         let more = (files.len() - named.len()) as u64;
         let more = if more > 0 {
             format!(" and {more} more")
@@ -117,8 +151,8 @@ fn block(commit: &[&str], settings: HistorySearchSettings) -> String {
     block
 }
 
-/// Says which they are, by how many were passed over and how many were shown.
-fn last_line(wanted: &Wanted, log: &Log, (passed, shown): (usize, usize), more: bool) -> String {
+/// By what they were chosen, as it stands behind a noun for them.
+fn chosen(wanted: &Wanted) -> String {
     let mut of = String::new();
     if !wanted.words.is_empty() {
         let _ = write!(
@@ -127,8 +161,14 @@ fn last_line(wanted: &Wanted, log: &Log, (passed, shown): (usize, usize), more: 
             quoted(&wanted.words.join(" "))
         );
     }
-    if let Some(text) = &wanted.text {
-        let _ = write!(of, " that added or removed {}", quoted(text));
+    match &wanted.changed {
+        Some(Changed::Text(text)) => {
+            let _ = write!(of, " that added or removed {}", quoted(text));
+        }
+        Some(Changed::Line(text)) => {
+            let _ = write!(of, " that changed lines with {}", quoted(text));
+        }
+        None => {}
     }
     if let Some(path) = &wanted.path {
         let _ = write!(of, " that changed {}", quoted(path));
@@ -142,6 +182,12 @@ fn last_line(wanted: &Wanted, log: &Log, (passed, shown): (usize, usize), more: 
     if let Some(author) = &wanted.author {
         let _ = write!(of, " by {}", quoted(author));
     }
+    of
+}
+
+/// Says which they are, by how many were passed over and how many were shown.
+fn last_line(wanted: &Wanted, log: &Log, (passed, shown): (usize, usize), more: bool) -> String {
+    let of = chosen(wanted);
     let count = counted(shown as u64, "commit", "commits");
     let all = log.count.map(|all| format!(" of {all}"));
     let all = all.unwrap_or_default();
@@ -168,16 +214,27 @@ fn last_line(wanted: &Wanted, log: &Log, (passed, shown): (usize, usize), more: 
             "stopped at the deadline: {others} commits were not looked at"
         ));
     }
-    if log.may_hide {
-        notes.push(
-            "this git stops at a commit dated before the first day: older commits behind it were not looked at"
-                .to_owned(),
-        );
-    }
-    if log.is_shallow {
-        notes.push("the clone is shallow: older commits are not here".to_owned());
-    }
+    notes.extend(beside(wanted, log.is_beside));
+    notes.extend(out_of_sight(log.may_hide, log.is_shallow));
     notes.join("; ")
+}
+
+/// That the commit behind which they come is on another branch.
+fn beside(wanted: &Wanted, is_beside: bool) -> Option<String> {
+    let since = wanted.since.as_ref().filter(|_| is_beside)?;
+    Some(format!(
+        "the commit {} is not among those before them: these are the ones that it does not have",
+        quoted(&since.asked)
+    ))
+}
+
+/// What may be there and is not looked at.
+fn out_of_sight(may_hide: bool, is_shallow: bool) -> impl Iterator<Item = String> {
+    let hidden = may_hide.then_some(
+        "this git stops at a commit dated before the first day: older commits behind it were not looked at",
+    );
+    let shallow = is_shallow.then_some(SHALLOW);
+    hidden.into_iter().chain(shallow).map(str::to_owned)
 }
 
 /// A path as it is, of one that git put in quotes because of its characters.

@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
+mod between;
+mod changed;
 mod chosen;
 mod one;
 
@@ -334,6 +336,7 @@ async fn what_a_model_writes_is_no_option() {
         ("query", json!({"query": option})),
         ("two words", json!({"query": format!("x {option} --all")})),
         ("text", json!({"text": option})),
+        ("line", json!({"line": option})),
         ("path", json!({"path": "--output=out"})),
         ("magic path", json!({"path": ":(glob)**"})),
         ("magic top", json!({"path": ":/"})),
@@ -594,7 +597,8 @@ async fn what_was_written_by_the_deadline_is_read() {
         .await
         .unwrap();
     let mut output = Vec::new();
-    let late = tokio::time::timeout(Duration::from_secs(9), git::read(stdout, &mut output)).await;
+    let late =
+        tokio::time::timeout(Duration::from_secs(9), git::read(stdout, &mut output, 99)).await;
     assert!(late.is_err());
     assert_eq!(output, b"so far");
 }
@@ -609,11 +613,12 @@ fn what_was_found_by_the_deadline_is_shown() {
     let wanted = Wanted {
         words: Vec::new(),
         path: None,
-        text: None,
+        changed: None,
         author: None,
         since: None,
         until: None,
         is_counted: false,
+        is_by_author: false,
         is_oldest_first: false,
         commits: 9,
         skipped: 0,
@@ -651,7 +656,7 @@ async fn arguments_out_of_range_are_told() {
             json!({"commit": "abc"}),
             "`commit` is `abc`, which is no hash of a commit",
         ),
-        (json!({"commit": "a".repeat(41)}), "which is no hash"),
+        (json!({"commit": "a".repeat(65)}), "which is no hash"),
         (json!({"commit": "HEAD"}), "which is no hash"),
         (json!({"commit": "abcd^{/x}"}), "which is no hash"),
         (json!({"commit": "--output=x"}), "which is no hash"),

@@ -235,12 +235,7 @@ fn last_part(path: &str) -> &str {
 /// A name as it is compared: case and spaces do not count, nor does how an accent is written.
 pub(super) fn spelled(name: &str) -> String {
     let words: Vec<&str> = name.split_whitespace().collect();
-    let mut spelled = String::new();
-    words
-        .join(" ")
-        .chars()
-        .for_each(|c| super::words::fold(c, &mut spelled));
-    spelled
+    crate::words::folded(&words.join(" "))
 }
 
 /// A path seen from a folder; none if it leads out of the folder of notes.

@@ -10,6 +10,8 @@ use std::{
     sync::LazyLock,
 };
 
+use crate::words::{fold, is_mark};
+
 /// Longest word that is kept, in bytes; the rest of a longer one is dropped, such as of data in a text.
 const MAX_WORD: usize = 64;
 
@@ -120,32 +122,6 @@ fn pairs(run: &str, take: &mut impl FnMut(&str)) {
 /// Han and Kana.
 fn is_spaceless(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
-}
-
-/// Accents that stand for themselves, as file names of some systems have them.
-fn is_mark(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}')
-}
-
-/// Lower case without accents.
-pub(super) fn fold(c: char, into: &mut String) {
-    for c in c.to_lowercase() {
-        match c {
-            c if is_mark(c) => {}
-            'à'..='å' => into.push('a'),
-            'ç' => into.push('c'),
-            'è'..='ë' => into.push('e'),
-            'ì'..='ï' => into.push('i'),
-            'ñ' => into.push('n'),
-            'ò'..='ö' | 'ø' => into.push('o'),
-            'ù'..='ü' => into.push('u'),
-            'ý' | 'ÿ' => into.push('y'),
-            'ß' => into.push_str("ss"),
-            'æ' => into.push_str("ae"),
-            'œ' => into.push_str("oe"),
-            c => into.push(c),
-        }
-    }
 }
 
 fn cut(word: &str) -> &str {

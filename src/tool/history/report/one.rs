@@ -7,17 +7,14 @@ use super::{
         HistorySearchSettings,
         asking::Told,
         git::{Log, PART},
-        one::{Found, Hash, MOST_ALIKE},
+        one::{Found, Hash, One},
     },
-    Parts, block, head, line, unquoted,
+    Parts, SHALLOW, block, blocks, head, line, room, unquoted,
 };
 use crate::tool::text::{counted, quoted};
 
 /// So many more files are named of one commit than of each in a list.
 const MORE_FILES: usize = 5;
-
-/// What may be the reason that there is no more.
-const SHALLOW: &str = "; the clone is shallow: older commits are not here";
 
 /// A file with the lines that were added to it and removed; none of a binary one.
 struct Changed<'a> {
@@ -34,8 +31,11 @@ pub(in super::super) fn of_one(
     let name = quoted(hash.as_str());
     match found {
         Found::Nothing { is_shallow } => {
-            let shallow = if *is_shallow { SHALLOW } else { "" };
-            format!("no commit has a hash that begins with {name}{shallow}")
+            let none = format!("no commit has a hash that begins with {name}");
+            match is_shallow {
+                true => format!("{none}; {SHALLOW}"),
+                false => none,
+            }
         }
         Found::Elsewhere => format!("the commit {name} changed nothing in this folder"),
         Found::Countless => {
@@ -43,32 +43,47 @@ pub(in super::super) fn of_one(
         }
         Found::Several(log, several) => {
             let commits = commits(log);
-            let blocks: String = commits.iter().map(|parts| block(parts, settings)).collect();
-            let first = match *several > MOST_ALIKE {
-                true => format!("; these are {MOST_ALIKE} of them"),
+            let (blocks, shown) = blocks(commits.iter().map(Vec::as_slice), settings);
+            let first = match *several > shown {
+                true => format!("; these are {shown} of them"),
                 false => String::new(),
             };
             format!(
                 "{blocks}{several} commits have hashes that begin with {name}: give more digits{first}"
             )
         }
-        Found::One(log, told) => {
+        Found::One(one) => {
+            let One { log, told, .. } = one;
             let commits = commits(log);
             let parts = commits.first().map_or(&[][..], Vec::as_slice);
             let told = match told {
                 Told::Lines => with_lines(parts, log, settings),
-                Told::Names => block(parts, settings),
+                Told::None | Told::Names => block(parts, settings),
             };
-            let mut notes = format!("the commit that {name} names");
-            if log.cut {
-                notes.push_str("; not all of its files were looked at");
-            }
-            if log.is_shallow {
-                notes.push_str(SHALLOW);
-            }
-            format!("{told}{notes}")
+            let mut said = vec![format!("the commit that {name} names")];
+            said.extend(notes(one).into_iter().map(str::to_owned));
+            format!("{told}{}", said.join("; "))
         }
     }
+}
+
+/// What is to be known of a commit beside what it says.
+fn notes(one: &One) -> Vec<&'static str> {
+    let place = match one.is_in_head {
+        Some(true) => None,
+        Some(false) => Some("it is not in the history of HEAD"),
+        None => Some("whether it is in the history of HEAD is not known"),
+    };
+    let cut = one.log.cut;
+    let cut = cut.then_some("not all of its files were looked at");
+    let boundary = one.is_boundary;
+    let boundary = boundary
+        .then_some("the shallow clone begins with it, so that what it changed is not known");
+    let shallow = one.log.is_shallow.then_some(SHALLOW);
+    [place, cut, boundary, shallow]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn commits(log: &Log) -> Vec<Vec<&str>> {
@@ -89,11 +104,12 @@ fn with_lines(parts: &[&str], log: &Log, settings: HistorySearchSettings) -> Str
         };
         let (added, removed) = (of(|lines| lines.0), of(|lines| lines.1));
         let number = counted(files.len() as u64, "file", "files");
+        let least = if log.cut { "at least " } else { "" };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  changed {number}: +{added} -{removed}");
+        let _ = writeln!(text, "  changed {least}{number}: +{added} -{removed}");
     }
     let most = settings.max_files.saturating_mul(MORE_FILES);
-    let room = settings.max_output_bytes.max(super::NOTES + 1_000) - super::NOTES;
+    let room = room(settings);
     let mut shown = 0;
     for file in files.iter().take(most) {
         let path = line(&unquoted(file.path), settings);

@@ -24,7 +24,7 @@ fn made(folder: &Path, who: &str, written: &str, made: &str, message: &str) {
 }
 
 /// The newest but one commit has the oldest date of all, as after an import.
-fn skewed() -> TempDir {
+pub(super) fn skewed() -> TempDir {
     let folder = repository();
     for (who, day, message) in [
         ("Ann Lee", "2024-03-20", "Ann's cache"),

@@ -232,14 +232,222 @@ async fn those_that_come_next_are_shown() {
 #[tokio::test]
 async fn days_before_and_behind_a_name_bound_a_search() {
     let folder = repository();
+    let friday = said(
+        folder.path(),
+        &["rev-parse", "--since=last friday 12:00:00"],
+    );
+    let friday: i64 = friday.strip_prefix("--max-age=").unwrap().parse().unwrap();
+    for (days, message) in [(-1, "Thursday"), (0, "Friday"), (1, "Saturday")] {
+        let date = format!("@{} +0000", friday + days * 24 * 60 * 60);
+        let commit = ["commit", "-q", "--allow-empty", "-m", message];
+        git(folder.path(), &date, &commit);
+    }
     for (arguments, want) in [
         (
-            json!({"until": "the day before friday", "max_results": 1}),
-            1,
+            json!({"until": "the day before friday", "since": "2026-01-01"}),
+            &["Thursday"][..],
         ),
-        (json!({"since": "the day after november"}), 0),
+        (json!({"since": "the day after friday"}), &["Saturday"]),
+        (json!({"since": "friday", "until": "friday"}), &["Friday"]),
     ] {
         let found = subjects(folder.path(), arguments.clone()).await;
-        assert_eq!(found.len(), want, "{arguments}");
+        assert_eq!(found, want, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn where_a_shallow_clone_begins_nothing_is_counted() {
+    let folder = repository();
+    let clones = tempfile::tempdir().unwrap();
+    let from = format!("file://{}", folder.path().display());
+    git(
+        clones.path(),
+        "",
+        &["clone", "-q", "--depth", "2", &from, "."],
+    );
+    let older = hash_of(clones.path(), "HEAD~1");
+    let found = search(clones.path(), json!({"commit": older}))
+        .await
+        .unwrap();
+    let want = format!(
+        "    Rename the RETRY, because of [brackets].*\n\nthe commit that `{older}` names; the shallow clone begins \
+         with it, so that what it changed is not known; the clone is shallow: older commits are not here"
+    );
+    assert!(found.ends_with(&want), "{found}");
+    let newest = hash_of(clones.path(), "HEAD");
+    let found = search(clones.path(), json!({"commit": newest}))
+        .await
+        .unwrap();
+    assert!(found.contains("  changed 2 files: +1 -1\n"), "{found}");
+    assert!(!found.contains("begins with it"), "{found}");
+}
+
+/// The merge of a branch that added a file, on top of the others.
+fn merged(folder: &Path, file: &str) -> String {
+    git(folder, "", &["checkout", "-q", "-b", "side", "HEAD~2"]);
+    commit(folder, 6, file, "x\ny\n", "Side");
+    git(folder, "", &["checkout", "-q", "main"]);
+    let date = "2024-03-07T12:00:00+02:00";
+    let merge = ["merge", "-q", "--no-ff", "-m", "Merge side", "side"];
+    git(folder, date, &merge);
+    hash_of(folder, "HEAD")
+}
+
+#[tokio::test]
+async fn of_a_merge_the_files_are_told_wherever_it_is_asked_for() {
+    let folder = repository();
+    git(
+        folder.path(),
+        "",
+        &["config", "uploadpack.allowFilter", "true"],
+    );
+    let merge = merged(folder.path(), "docs/side.md");
+    // Without contents their lines cannot be counted.
+    let clones = tempfile::tempdir().unwrap();
+    let from = format!("file://{}", folder.path().display());
+    let clone = ["clone", "-q", "-n", "--filter=blob:none", &from, "."];
+    git(clones.path(), "", &clone);
+    let asked = json!({"commit": merge});
+    let found = search(clones.path(), asked.clone()).await.unwrap();
+    assert!(
+        found.contains("    Merge side\n  changed: docs/side.md\n"),
+        "{found}"
+    );
+    let docs = folder.path().join("docs");
+    let found = search(&docs, asked.clone()).await.unwrap();
+    assert!(
+        found.contains("    Merge side\n  changed 1 file: +2 -0\n  +2 -0 side.md\n"),
+        "{found}"
+    );
+    let src = folder.path().join("src");
+    let found = search(&src, asked).await.unwrap();
+    let want = format!("the commit `{merge}` changed nothing in this folder");
+    assert_eq!(found, want);
+}
+
+#[tokio::test]
+async fn files_that_were_not_all_read_are_no_total() {
+    let folder = tempfile::tempdir().unwrap();
+    git(folder.path(), "", &["init", "-q"]);
+    let long = "x".repeat(200);
+    let mut stream = "blob\nmark :1\ndata 2\nx\n\ncommit refs/heads/main\ncommitter A <a@b.c> 1709287200 +0000\n\
+                      data 4\nMany\n"
+        .to_owned();
+    for number in 0..6_000 {
+        stream.push_str(&format!("M 100644 :1 {long}{number}\n"));
+    }
+    fs::write(folder.path().join("stream"), stream).unwrap();
+    let import = Command::new("git")
+        .args(["fast-import", "--quiet"])
+        .current_dir(folder.path())
+        .stdin(fs::File::open(folder.path().join("stream")).unwrap())
+        .status()
+        .unwrap();
+    assert!(import.success());
+    let hash = hash_of(folder.path(), "main");
+    let found = search(folder.path(), json!({"commit": hash}))
+        .await
+        .unwrap();
+    assert!(found.contains("  changed at least "), "{found}");
+    assert!(
+        found.ends_with("; not all of its files were looked at"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn hashes_are_long_enough_to_be_told_from_words() {
+    let folder = repository();
+    git(folder.path(), "", &["config", "core.abbrev", "4"]);
+    let found = search(folder.path(), json!({})).await.unwrap();
+    let first = found.split(' ').nth(1).unwrap();
+    assert!(first.len() >= 7, "{found}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_called_like_a_hash_is_no_hindrance() {
+    let folder = repository();
+    let hash = hash_of(folder.path(), "HEAD");
+    fs::write(folder.path().join(&hash), "x").unwrap();
+    let found = search(folder.path(), json!({"commit": hash}))
+        .await
+        .unwrap();
+    assert!(found.contains("    Drop b\n"), "{found}");
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_commit_has_an_end() {
+    let folder = repository();
+    let message = format!("Long\n\n{}", "word ".repeat(60).trim_end().repeat(3) + "\n");
+    let message = format!("{message}{}", "a line\n".repeat(150)) + &"b".repeat(900);
+    commit(folder.path(), 5, "c", "x", &message);
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let settings = HistorySearchSettings {
+        max_output_bytes: 4 * 1024,
+        max_message_lines: 200,
+        max_line_chars: 1_000,
+        ..HistorySearchSettings::default()
+    };
+    let tool = HistorySearch::new(root, settings);
+    let hash = hash_of(folder.path(), "HEAD");
+    for arguments in [json!({"commit": hash}), json!({"max_results": 1})] {
+        let cancelled = CancellationToken::new();
+        let found = tool.call(arguments, context(cancelled)).await.unwrap();
+        assert!(found.len() <= 4 * 1024, "{} of {found}", found.len());
+        assert!(found.contains("    Long\n"), "{found}");
+        assert!(found.contains(" more lines\n"), "{found}");
+    }
+}
+
+#[tokio::test]
+async fn a_commit_beside_what_is_checked_out_is_told_as_that() {
+    let folder = repository();
+    git(folder.path(), "", &["checkout", "-q", "-b", "side"]);
+    commit(folder.path(), 6, "side.txt", "x\n", "Side");
+    git(folder.path(), "", &["checkout", "-q", "main"]);
+    for (revision, is_beside) in [("side", true), ("main", false), ("main~2", false)] {
+        let hash = hash_of(folder.path(), revision);
+        let found = search(folder.path(), json!({"commit": hash}))
+            .await
+            .unwrap();
+        let is_told = found.ends_with("names; it is not in the history of HEAD");
+        assert_eq!(is_told, is_beside, "{revision}: {found}");
+    }
+}
+
+#[tokio::test]
+async fn hashes_of_sixty_four_digits_name_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    git(folder.path(), "", &["init", "-q", "--object-format=sha256"]);
+    commit(folder.path(), 1, "a", "x\n", "First");
+    let hash = hash_of(folder.path(), "HEAD");
+    assert_eq!(hash.len(), 64);
+    let found = search(folder.path(), json!({"commit": hash}))
+        .await
+        .unwrap();
+    assert!(found.contains("    First\n  changed 1 file"), "{found}");
+}
+
+#[tokio::test]
+async fn a_hash_goes_with_nothing_else() {
+    let folder = repository();
+    let hash = hash_of(folder.path(), "HEAD");
+    for beside in [
+        json!({"query": "x"}),
+        json!({"since": "yesterday"}),
+        json!({"count": true}),
+        json!({"skip": 1}),
+        json!({"oldest_first": true}),
+        json!({"max_results": 1}),
+    ] {
+        let mut arguments = beside.clone();
+        arguments["commit"] = json!(hash);
+        let refused = search(folder.path(), arguments).await.unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .contains("leave out the other arguments"),
+            "{beside}"
+        );
     }
 }
