@@ -61,6 +61,14 @@ impl Place {
         &self.start
     }
 
+    /// Where the walk begins, relative to the project and with slashes; empty for the whole.
+    pub(in crate::tool) fn top(&self) -> String {
+        let below = self.start.strip_prefix(&self.root).unwrap_or(&self.start);
+        let parts = below.components();
+        let parts = parts.map(|part| part.as_os_str().to_string_lossy());
+        parts.collect::<Vec<_>>().join("/")
+    }
+
     /// Whether nothing of the project is left out.
     pub(super) fn is_whole(&self) -> bool {
         self.start == self.root && self.globs.is_empty()

@@ -21,25 +21,28 @@ struct Folder<'a> {
     names: Vec<&'a str>,
 }
 
-/// As many lines as fit into so many bytes, the deepest tree that does; stopped, the flattest.
+/// As many lines as fit into so many bytes, the deepest tree that does; stopped, the flattest. `top` is the folder that
+/// was asked for, empty for all.
 pub(super) fn tree(
     files: &[Listed],
+    top: &str,
     focus: &Focus,
     room: usize,
     stop: &CancellationToken,
 ) -> String {
     let whole = unfolded(files, focus, stop);
-    for depth in (1..=MAX_DEPTH).rev() {
+    let flattest = depth_of(top);
+    for depth in (flattest..=flattest.max(MAX_DEPTH)).rev() {
         if stop.is_cancelled() {
             break;
         }
-        let lines = lines(files, &whole, depth);
+        let lines = lines(files, top, &whole, depth);
         let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
         if bytes <= room {
             return lines.join("\n");
         }
     }
-    let lines = lines(files, &HashSet::new(), 1);
+    let lines = lines(files, top, &HashSet::new(), depth_of(top));
     let more = 48;
     let mut shown = String::new();
     for (at, line) in lines.iter().enumerate() {
@@ -73,9 +76,9 @@ fn unfolded<'a>(files: &'a [Listed], focus: &Focus, stop: &CancellationToken) ->
     in_time.filter(|folder| focus.of_path(folder) > 0).collect()
 }
 
-fn lines(files: &[Listed], whole: &HashSet<&str>, depth: usize) -> Vec<String> {
-    // What a project says of itself lies at its top.
-    let most = |shown: &str| if shown.is_empty() { AT_TOP } else { FEW };
+fn lines(files: &[Listed], top: &str, whole: &HashSet<&str>, depth: usize) -> Vec<String> {
+    // What a project says of itself lies at its top; who names a folder wants to see that.
+    let most = |shown: &str| if shown == top { AT_TOP } else { FEW };
     let mut folders: BTreeMap<&str, Folder<'_>> = BTreeMap::new();
     for file in files {
         let (folder, name) = parted(file);
@@ -107,6 +110,14 @@ fn lines(files: &[Listed], whole: &HashSet<&str>, depth: usize) -> Vec<String> {
     folders.iter().map(line).collect()
 }
 
+/// How deep a tree has to be to show what is right below a folder.
+fn depth_of(top: &str) -> usize {
+    match top.is_empty() {
+        true => 1,
+        false => top.matches('/').count() + 1,
+    }
+}
+
 /// The first levels of a path.
 fn upper(folder: &str, depth: usize) -> &str {
     match folder.match_indices('/').nth(depth - 1) {
@@ -129,9 +140,28 @@ mod tests {
         let files = ["a/b/c/one.rs", "a/b/search/two.rs", "three.rs"].map(listed);
         let focus = Focus::new("search");
         let stop = CancellationToken::new();
-        let shown = |room| tree(&files, &focus, room, &stop);
+        let shown = |room| tree(&files, "", &focus, room, &stop);
         assert_eq!(shown(42), "./ three.rs\na/ 1 file\na/b/search/ two.rs");
         stop.cancel();
         assert_eq!(shown(100), "./ three.rs\na/ 2 files");
+    }
+
+    #[test]
+    fn the_folder_that_was_asked_for_names_as_many_files_as_the_top() {
+        let listed = |path: String| Listed {
+            path: (&path).into(),
+            shown: path,
+            bytes: 1,
+        };
+        let many = (0..20).map(|at| listed(format!("a/b/f{at}")));
+        let files: Vec<Listed> = many.chain([listed("a/b/c/d/deep".to_owned())]).collect();
+        let shown = |top, room| {
+            let stop = CancellationToken::new();
+            tree(&files, top, &Focus::new(""), room, &stop)
+        };
+        assert!(shown("a/b", 200).starts_with("a/b/ f0, f1,"));
+        assert!(shown("a/b", 200).ends_with("\na/b/c/d/ deep"));
+        assert_eq!(shown("", 200), "a/b/ 20 files\na/b/c/d/ deep");
+        assert_eq!(shown("a/b", 18), "a/b/ 21 files");
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn render(
         outlines.files.len()
     );
     let share = if focus.is_empty() { 3 } else { 5 };
-    let tree = folders::tree(&listing.files, focus, room / share, stop);
+    let tree = folders::tree(&listing.files, &place.top(), focus, room / share, stop);
     let mut text = format!("{head}{tree}\n");
     let mut chosen = choose(focus, &outlines.files, room.saturating_sub(text.len()));
     if !focus.is_empty() {
