@@ -1,6 +1,8 @@
 //! Where messages come from: an editor where somebody types on a terminal that can be drawn on, else lines.
 
-use std::io;
+use std::{io, sync::LazyLock};
+
+use regex::Regex;
 
 use super::{ChatRequest, editor::Editor};
 use crate::cli::{
@@ -162,10 +164,27 @@ impl Lines {
     }
 }
 
+/// What terminals are told by, whole (ECMA-48): colours of a log that was pasted, titles, links.
+static SEQUENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let control = r"(?:\x1b\[|\u{9b})[0-?]*[ -/]*[@-~]";
+    let text = r"(?:\x1b[\]P_^X]|[\u{9d}\u{90}])[^\x07\x1b\u{9c}\n]*(?:\x07|\x1b\\|\u{9c})";
+    let short = r"\x1b[ -/]*[0-~]";
+    Regex::new(&format!("{control}|{text}|{short}")).ok()
+});
+
 /// A message without what is no text: a paste may have brought it.
 pub(super) fn cleaned(message: &str) -> String {
+    let plain = match &*SEQUENCE {
+        Some(sequence) => sequence.replace_all(message, ""),
+        None => message.into(),
+    };
+    visible(&plain)
+}
+
+/// A text without the characters that have no width, and with all others.
+pub(super) fn visible(text: &str) -> String {
     let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    message.chars().filter(is_text).collect()
+    text.chars().filter(is_text).collect()
 }
 
 #[cfg(test)]
@@ -182,6 +201,24 @@ mod tests {
                 Typed::End => return messages,
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn what_terminals_are_told_by_is_no_part_of_a_message() {
+        for (pasted, want) in [
+            ("\x1b[1;31merror\x1b[0m: x", "error: x"),
+            ("\u{9b}2Ja", "a"),
+            (
+                "\x1b]8;;https://example.org\x07link\x1b]8;;\x1b\\ b",
+                "link b",
+            ),
+            ("\x1b(Ba\x1b=b\x1b", "ab"),
+            ("a[0m", "a[0m"),
+            ("\x1b]open\nnext", "open\nnext"),
+            ("é\x1b[Kü", "éü"),
+        ] {
+            assert_eq!(cleaned(pasted), want, "{pasted:?}");
         }
     }
 

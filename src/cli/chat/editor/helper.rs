@@ -12,7 +12,7 @@ use rustyline::{
 };
 
 use crate::cli::{
-    chat::{command, reader::cleaned},
+    chat::{command, reader::visible},
     multiline::{Enter, enter, is_continued},
 };
 
@@ -58,7 +58,7 @@ impl Hinter for Helper {
 /// What has no width is not drawn, whoever put it into a paste or into the history: the terminal is not to obey it.
 impl Highlighter for Helper {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
-        Cow::Owned(cleaned(line))
+        Cow::Owned(visible(line))
     }
 }
 

@@ -83,7 +83,7 @@ fn what_somebody_put_into_the_history_commands_no_terminal() {
     assert!(!chat.written().contains('\x07'), "{:?}", chat.written());
     chat.press("\r");
     chat.shows("Fine.");
-    assert_eq!(asked(&place), ["what is]0;title it?"]);
+    assert_eq!(asked(&place), ["what is it?"]);
 }
 
 #[test]
