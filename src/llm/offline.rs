@@ -12,7 +12,7 @@
 //! | `conversation` | what of the messages is the query at hand |
 //! | `question`, `interest`, `lexicon`, `term`, `words` | what is asked, and where to look it up |
 //! | `toolbox`, `plan` | what to ask of tools next |
-//! | `evidence`, `source`, `uses`, `kin`, `rank` | what they brought, and what of it is best |
+//! | `evidence`, `source`, `uses`, `kin`, `members`, `rank` | what they brought, and what of it is best |
 //! | `changelog` | what logs of changes say |
 //! | `manifest`, `commands`, `howto` | what a project says of itself, and how it is built |
 //! | `presence` | whether a file is there |
@@ -36,6 +36,7 @@ mod interest;
 mod kin;
 mod lexicon;
 mod manifest;
+mod members;
 mod plan;
 mod presence;
 mod protocol;
@@ -51,7 +52,7 @@ mod words;
 
 use answer::Case;
 use conversation::Conversation;
-use evidence::Evidence;
+use evidence::{Evidence, One};
 use question::Question;
 use rank::Ranking;
 use stuck::Means;
@@ -95,8 +96,11 @@ fn reply(request: &Request) -> Reply {
     let mut question = Question::read(&conversation.question, &conversation.added, previous);
     let mut evidence = Evidence::read(conversation.readable());
     question.understand(&evidence.read_as);
+    question.go_on_in_days(&conversation);
     question.go_on_behind(&conversation);
     question.take_author_for_a_word(evidence.history.lacks_author);
+    let one = evidence.history.one.as_ref();
+    question.take_commit_for_a_word(one.is_some_and(One::is_missing));
     evidence.take_in_notes(&question.terms, question.interest);
     evidence.take_in_lines(&question.terms);
     let ranking = Ranking::of(&evidence, &question.terms, question.sought());

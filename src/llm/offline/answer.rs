@@ -19,23 +19,29 @@ use super::{
 mod again;
 mod changes;
 mod deed;
+mod elsewhere;
 mod facts;
 mod gaps;
 mod history;
 mod howto;
 mod kin;
 mod listed;
+mod members;
 mod misread;
 mod noted;
 mod overview;
 mod owned;
 mod presence;
 mod recall;
+mod shown;
 mod talk;
 mod tasks;
 mod undefined;
 mod uses;
+mod very_name;
 mod whole;
+
+use elsewhere::{Elsewhere, not_elsewhere};
 
 /// Most passages quoted, of all files and of one.
 const MOST_QUOTED: usize = 4;
@@ -84,7 +90,7 @@ pub(super) fn compose(case: &Case<'_>) -> String {
         true => again::further(case, &quotable),
         false => said,
     };
-    let read_otherwise = history::taken_for_a_word(case);
+    let (read_otherwise, stand) = history::taken_for_a_word(case, stand);
     format!("{read_otherwise}{body}\n\n{}", signal(&stand, confidence))
 }
 
@@ -95,9 +101,11 @@ fn special(case: &Case<'_>) -> Option<Said> {
         false => uses::compose(case),
     };
     presence::compose(case)
+        .or_else(|| shown::compose(case))
         .or_else(|| listed::compose(case))
         .or_else(|| changes::compose(case))
         .or(used)
+        .or_else(|| members::compose(case))
         .or_else(|| facts::compose(case))
         .or_else(|| howto::compose(case))
 }
@@ -134,7 +142,7 @@ fn told_of_history(case: &Case<'_>) -> Option<Change> {
 fn is_history_known(case: &Case<'_>) -> bool {
     let (history, question) = (&case.evidence.history, case.question);
     let is_bounded = question.bounds.lists() && question.terms.is_empty();
-    let is_answered = history.one.is_some() || history.is_over;
+    let is_answered = history.one.is_some() || history.is_over || history.by_author.is_some();
     is_answered
         || !history.commits.is_empty()
         || (history.is_told && !history.is_stopped && is_bounded)
@@ -198,62 +206,6 @@ fn sureness(needed: TermSet, quoted: &[&Passage]) -> Percent {
     };
     let defined = if best.about.is_some() { 15 } else { 0 };
     Percent(55 + together + defined)
-}
-
-/// What a question asked for besides the files, and what was not there.
-struct Elsewhere {
-    /// A sentence that comes first, if it is worth that.
-    told: String,
-    /// What is said at the end.
-    behind: &'static str,
-    missing: String,
-}
-
-fn not_elsewhere(case: &Case<'_>, quoted: &[&Passage]) -> Option<Elsewhere> {
-    let days = case.question.bounds.told();
-    let none = |what: &str| Elsewhere {
-        told: format!("I found {what} about it{days}."),
-        behind: "",
-        missing: format!("{what} says it: these are files"),
-    };
-    if let Some(elsewhere) = undefined::told(case).or_else(|| owned::told(case)) {
-        return Some(elsewhere);
-    }
-    match case.question.interest {
-        // A note or a change log tells it as well as commits would.
-        Interest::History(_) if stuck::has_no_repository(case) => (!noted::tells_changes(quoted))
-            .then(|| Elsewhere {
-                told: String::new(),
-                behind: "\n\nThere are no commits to look at: this is no git repository.",
-                missing: "commits: this is no git repository".to_owned(),
-            }),
-        Interest::History(_) => Some(match stuck::failed_history(case) {
-            Some(failed) => Elsewhere {
-                told: format!("There is nothing about commits: {failed}."),
-                behind: "",
-                missing: format!("commits: {failed}; these are files"),
-            },
-            None if case.evidence.history.is_stopped => Elsewhere {
-                told: format!(
-                    "I know of no commit about it, for {}.",
-                    stuck::STOPPED_HISTORY
-                ),
-                behind: "",
-                missing: format!("commits: {}; these are files", stuck::STOPPED_HISTORY),
-            },
-            None => none("no commit"),
-        }),
-        Interest::Uses if case.question.is_of_kin => kin::none_seen(case, quoted),
-        Interest::Settled if quoted.iter().all(|passage| !passage.is_note) => Some(none("no note")),
-        Interest::Places
-        | Interest::Uses
-        | Interest::Notes
-        | Interest::Settled
-        | Interest::Listed(_)
-        | Interest::Overview
-        | Interest::Facts(_)
-        | Interest::HowTo(_) => None,
-    }
 }
 
 fn leading(case: &Case<'_>, best: &Passage) -> String {

@@ -13,11 +13,12 @@ mod wanted;
 
 pub(super) use entry::{Entry, Strength, ordered_entries, pattern as entry_pattern};
 pub(super) use found::{
-    is_cut, latest, main_log, may_be_newer, nearest, newest_heading, of_version, unseen, within,
+    are_all_behind, is_cut, latest, main_log, may_be_newer, nearest, newest_heading, of_version,
+    unseen, within,
 };
 pub(super) use heading::{Heading, Named, headings, is_sub_heading};
 pub(super) use version::Version;
-pub(super) use wanted::{Deed, Wanted};
+pub(super) use wanted::{Deed, Wanted, names_only_versions, of_other_version};
 
 /// How change logs are called, before any ending.
 const STEMS: &str = "\

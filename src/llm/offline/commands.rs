@@ -215,7 +215,23 @@ pub(super) fn of(chore: Chore, evidence: &Evidence) -> Vec<Command> {
             line: None,
         })
     });
-    named.into_iter().chain(usual).collect()
+    // What is usual for its language tells more than a script of its tools.
+    match has_other(evidence) {
+        true => usual.into_iter().chain(named).collect(),
+        false => named.into_iter().chain(usual).collect(),
+    }
+}
+
+/// Whether a manifest at the top is one of another language than that of a `package.json`.
+pub(super) fn has_other(evidence: &Evidence) -> bool {
+    let files = evidence.top_files();
+    let is_other = |name: &str| {
+        SOURCES
+            .iter()
+            .any(|(known, source)| *known == name && matches!(source, Source::Usual(_)))
+    };
+    let mut names = files.iter().map(|file| file.to_lowercase());
+    names.any(|name| !matches!(&*name, "dockerfile" | "tox.ini" | "noxfile.py") && is_other(&name))
 }
 
 /// How scripts and targets are called that do it, the likeliest first.
@@ -269,7 +285,9 @@ fn target(chore: Chore, program: &str, lines: &Lines) -> Option<(u32, String)> {
         let rest = text.strip_prefix(name).map(str::trim_start);
         rest.is_some_and(|rest| rest.starts_with(':') && !rest.starts_with(":="))
     };
-    names(chore).iter().find_map(|name| {
+    // `make check` runs the tests of most projects.
+    let is_its = |name: &&&str| chore != Chore::Check || **name != "check";
+    names(chore).iter().filter(is_its).find_map(|name| {
         let mut known = lines.iter();
         let (at, _) = known.find(|(_, text)| is_of(text, name))?;
         Some((*at, format!("{program} {name}")))
@@ -297,7 +315,7 @@ mod tests {
             (
                 Chore::Test,
                 &[("package.json", package), ("Cargo.toml", "")][..],
-                &[("npm test", Some(4)), ("cargo test", None)][..],
+                &[("cargo test", None), ("npm test", Some(4))][..],
             ),
             (
                 Chore::Build,

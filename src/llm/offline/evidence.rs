@@ -20,12 +20,12 @@ mod limits;
 mod listed;
 mod map;
 mod notes;
-mod own;
+pub(super) mod own;
 mod searched;
 mod symbol;
 mod told;
 
-pub(super) use history::{Commit, Detail, History, One};
+pub(super) use history::{Authors, Commit, Detail, History, One, is_short_hash};
 pub(super) use limits::{Limits, is_early};
 pub(super) use listed::{Group, Listed};
 pub(super) use searched::Searched;

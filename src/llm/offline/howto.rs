@@ -3,7 +3,8 @@
 use super::{
     commands,
     evidence::{Evidence, Place},
-    interest::Chore,
+    interest::{Chore, is_of_chore},
+    lexicon::holds,
     source::{Introduces, LONGEST, introduces},
 };
 use crate::words::is_prose;
@@ -20,6 +21,12 @@ const FRONT: &[&str] = &[
     "quickstart",
     "getting",
 ];
+/// Folders in which such documents of the whole lie, and those of tests.
+const FOLDERS: &str = "doc docs documentation .github";
+const TESTS: &str = "test tests";
+/// What headings say besides.
+const OF_HEADING: &str = "\
+    and for on your first from a an our project library package code tests test linux macos windows unix development developing developer";
 /// How far above a place its heading may stand, in lines.
 const REACH: u32 = 30;
 
@@ -28,19 +35,31 @@ pub(super) fn sections(chore: Chore, evidence: &Evidence) -> Vec<&Place> {
     let fits = |place: &&Place| {
         let file = place.path.rsplit('/').next().unwrap_or_default();
         let is_list = file.ends_with(".txt") && place.path.contains("requirements");
-        if !is_prose(file) || is_list || !(is_front(&place.path) || is_of_documents(&place.path)) {
+        if !is_prose(file) || is_list {
             return false;
         }
         let headings = place.within.iter().map(|name| name.to_lowercase());
-        is_front(&place.path) && has_heading(chore, headings)
-            || place
-                .within
-                .last()
-                .is_some_and(|last| has_heading(chore, [last.to_lowercase()]))
+        match is_front(chore, &place.path) {
+            true => has_heading(chore, headings),
+            false => {
+                let last = place.within.last();
+                is_of_documents(&place.path)
+                    && last.is_some_and(|last| is_about(chore, &last.to_lowercase()))
+            }
+        }
     };
     let mut all: Vec<&Place> = evidence.places.iter().filter(fits).collect();
-    all.sort_by_key(|place| !is_front(&place.path));
+    all.sort_by_key(|place| !is_front(chore, &place.path));
     all
+}
+
+/// Whether a heading is about nothing else: "Running the tests", and not "Building responses".
+fn is_about(chore: Chore, heading: &str) -> bool {
+    let mut words = heading
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let is_said = |word: &str| is_of_chore(word) || holds(OF_HEADING, word);
+    has_heading(chore, [heading.to_owned()]) && words.all(is_said)
 }
 
 fn has_heading(chore: Chore, headings: impl IntoIterator<Item = String>) -> bool {
@@ -60,10 +79,16 @@ fn is_of_documents(path: &str) -> bool {
         .any(|folder| ["doc", "docs", "documentation", "guide", "guides", "book"].contains(&folder))
 }
 
-/// Whether a document is one for those who begin.
-pub(super) fn is_front(path: &str) -> bool {
-    let file = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-    path.matches('/').count() < 2 && FRONT.iter().any(|name| file.starts_with(name))
+/// Whether a document is one for those who begin: of the project, and no part of it that is brought along; of the
+/// tests, what lies beside them.
+pub(super) fn is_front(chore: Chore, path: &str) -> bool {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_own = match chore {
+        Chore::Test => folder.is_empty() || holds(FOLDERS, folder) || holds(TESTS, folder),
+        _ => folder.is_empty() || holds(FOLDERS, folder),
+    };
+    let file = file.to_lowercase();
+    is_own && FRONT.iter().any(|name| file.starts_with(name))
 }
 
 /// Whether anything says how.
@@ -84,9 +109,12 @@ pub(super) fn span(place: &Place, evidence: &Evidence) -> Option<(u32, u32)> {
     let first = known.clone().find(|at| is_heading(*at)).unwrap_or(from);
     let mut behind = (first + 1..first + LONGEST).take_while(|at| lines.contains_key(at));
     let mut last = first;
-    while let Some(at) = behind.next().filter(|at| !is_heading(*at)) {
+    // A title alone is followed by what it is the title of.
+    let mut has_text = false;
+    while let Some(at) = behind.next().filter(|at| !has_text || !is_heading(*at)) {
         if !lines[&at].trim().is_empty() {
             last = at;
+            has_text |= !is_heading(at);
         }
     }
     Some((first, last))
@@ -116,6 +144,10 @@ mod tests {
                 place("docs/guide/tests.md", 19, &["Guide", "Running tests"]),
                 place("CONTRIBUTING.md", 5, &["Testing", "With a filter"]),
                 place("README.md", 7, &["Shop", "Attestation"]),
+                place("tests/README.md", 3, &["Running the test suite"]),
+                place("libs/other/README.md", 3, &["Tests"]),
+                place("libs/README.md", 3, &["Tests"]),
+                place("docs/bench.md", 3, &["Run the test against Node"]),
             ],
             ..Evidence::default()
         };
@@ -124,7 +156,14 @@ mod tests {
             .iter()
             .map(|place| (place.path.as_str(), place.lines.0))
             .collect();
-        assert_eq!(found, [("CONTRIBUTING.md", 5), ("docs/guide/tests.md", 19)]);
+        assert_eq!(
+            found,
+            [
+                ("CONTRIBUTING.md", 5),
+                ("tests/README.md", 3),
+                ("docs/guide/tests.md", 19)
+            ]
+        );
         assert!(is_known(Chore::Test, &evidence));
         assert!(!is_known(Chore::Install, &evidence));
     }
@@ -142,6 +181,8 @@ mod tests {
                 "{line}"
             );
         }
+        let title = place("README.md", 1, &[]);
+        assert_eq!(span(&title, &evidence), Some((1, 10)));
         assert_eq!(span(&place("gone.md", 1, &[]), &evidence), None);
     }
 }

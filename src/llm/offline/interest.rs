@@ -15,10 +15,10 @@ mod facts;
 mod listing;
 mod lists;
 
-pub(super) use bounds::{Bounds, is_countable};
+pub(super) use bounds::{Bounds, is_countable, is_of_lines, says_no_more_of_commits};
 pub(super) use chores::{Chore, is_of_chore};
-pub(super) use facts::{Fact, is_of_fact};
-pub(super) use listing::{Listing, State, Tasks, asks_what_it_is, is_of_decision};
+pub(super) use facts::{Fact, Tongue, is_of_fact};
+pub(super) use listing::{Listing, State, Tasks, asks_what_it_is, is_of_decision, is_of_mention};
 
 use bounds::{is_opener, says_it_happened};
 use chores::is_begun_by;
@@ -156,14 +156,30 @@ pub(super) fn is_change(word: &str) -> bool {
         || is_opener(word)
 }
 
+/// Whether a question asks for what is there since a change, or no more, and not for any change of it.
+pub(super) fn comes_or_goes(question: &str) -> bool {
+    let mut words = question.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| {
+        let word = word.to_lowercase();
+        [BEGUN, TO_BEGIN, GONE]
+            .iter()
+            .any(|list| holds(list, &word))
+    })
+}
+
 /// Whether the word only says that the whole is meant.
 pub(super) fn is_whole(word: &str) -> bool {
     holds(WHOLE, word)
 }
 
+/// Whether the word only says that the folders of the whole are meant.
+pub(super) fn is_of_tree(word: &str) -> bool {
+    holds(TREE, word)
+}
+
 /// Whether the word only says that something was decided or agreed.
 pub(super) fn is_settled(word: &str) -> bool {
-    holds(SETTLED, word)
+    holds(SETTLED, word) || holds(CHOSEN, word)
 }
 
 /// Whether the word only says that a name is used.

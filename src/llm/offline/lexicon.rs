@@ -13,7 +13,7 @@ mod talk;
 mod times;
 
 pub(super) use deeds::{deed_in, is_left_of_deed, without_politeness};
-pub(super) use more::{More, more_in};
+pub(super) use more::{More, asks_how, more_in};
 pub(super) use pronouns::{is_pronoun, says_it};
 pub(super) use prose::is_prose;
 pub(super) use recall::{Recall, recall_in};

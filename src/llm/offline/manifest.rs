@@ -11,6 +11,7 @@ use super::{
 };
 
 mod entries;
+mod needs;
 mod plain;
 
 pub(super) use entries::balance;
@@ -184,6 +185,9 @@ fn stated(fact: Fact, path: &str, lines: &Lines) -> Option<Statement> {
     let wanted = |entry: &&Entry<'_>| is_about(fact, entry) && entry.says_something(fact);
     let entry = all.iter().find(wanted)?;
     let whole = entries::last_line(entry, lines);
+    if needs::names_several(entry) {
+        return needs::of_node(lines, (entry.line, whole));
+    }
     let last = whole.min(entry.line + MOST_LINES - 1);
     let value = match last == entry.line {
         true => entry.plain(),
@@ -275,6 +279,8 @@ fn is_about(fact: Fact, entry: &Entry<'_>) -> bool {
                 && (TABLES.contains(&section) || section.starts_with("dependencies."));
             return is_table || (OWN.contains(&section) && LISTS.contains(&&*entry.key));
         }
+        Fact::Needs(tongue) => return needs::is_about(tongue, entry),
+        Fact::Features => return section == "features" && entry.key.is_empty(),
         Fact::Size => &[],
     };
     OWN.contains(&section) && keys.contains(&&*entry.key)

@@ -16,17 +16,21 @@ use super::{
     rank::Ranking,
     source::LONGEST_WHOLE,
     term::{Term, TermKind, TermSet},
-    toolbox::{Aim, How, Naming, Planned, Toolbox},
+    toolbox::{Aim, How, Planned, Toolbox},
 };
 
 mod changes;
 mod facts;
 mod howto;
 mod listing;
+mod members;
+mod named;
 mod opening;
 mod owned;
 mod past;
 mod presence;
+mod shown;
+mod uses;
 
 pub(super) use listing::is_told as is_listed;
 
@@ -58,7 +62,8 @@ pub(super) fn next(
     ranking: &Ranking,
     tools: &Toolbox<'_>,
 ) -> Option<Plan> {
-    let is_of_files = question.of_log.is_some() || question.presence.is_some();
+    let is_of_files =
+        question.of_log.is_some() || question.presence.is_some() || question.shown.is_some();
     let needs_no_term = question.interest != Interest::Places || is_of_files;
     let looks_up = match question.kind {
         Kind::Chat(_) | Kind::Recall(_) => false,
@@ -78,12 +83,20 @@ pub(super) fn next(
         {
             calls
         }
+        (Standing::Going, _) if let Some(calls) = shown::calls(question, conversation, tools) => {
+            calls
+        }
+        (Standing::Going, rounds)
+            if let Some(calls) = members::calls(question, evidence, tools, rounds) =>
+        {
+            calls
+        }
         (Standing::Going, 0) => opening::calls(question, tools),
         (Standing::Going, _) if let Some(calls) = of_log(question, evidence, tools) => calls,
         (Standing::Going, _) if let Some(calls) = past::next(question, evidence, tools) => calls,
         (Standing::Going, _) if question.used_name().is_some() => {
             let more = opening::again(question, evidence, tools);
-            match more.is_empty() && !opening::has_uses(question, evidence) {
+            match more.is_empty() && !uses::has_uses(question, evidence) {
                 true => reading(ranking, question, tools),
                 false => more,
             }
@@ -96,7 +109,12 @@ pub(super) fn next(
                 more => more,
             }
         }
-        (Standing::Going, 1) if question.is_whole => all_of_it(ranking, tools),
+        (Standing::Going, 1 | 2) if question.is_whole && !ranking.passages.is_empty() => {
+            match named::proving(question, evidence, ranking, tools) {
+                none if none.is_empty() => all_of_it(ranking, tools),
+                searches => searches,
+            }
+        }
         (Standing::Going, 1) => match too_early(question, evidence, tools) {
             none if none.is_empty() => second(question, evidence, ranking, tools),
             once_more => once_more,
@@ -141,25 +159,13 @@ fn second(
 ) -> Vec<Planned> {
     [
         opening::again(question, evidence, tools),
-        proving(question, ranking, tools),
+        named::proving(question, evidence, ranking, tools),
         owned::proving(question, evidence, ranking, tools),
         below_the_top(question, evidence, tools),
         widening(&question.terms, evidence, ranking, tools),
         reading(ranking, question, tools),
     ]
     .concat()
-}
-
-/// What defines the name whose definition is asked for, and every line that has it, if none that was found defines it:
-/// it may be only used.
-fn proving(question: &Question, ranking: &Ranking, tools: &Toolbox<'_>) -> Vec<Planned> {
-    let is_defined = ranking.passages.iter().any(|passage| passage.exact);
-    let name = question.sought_definition().filter(|_| !is_defined);
-    let searches = name.into_iter().flat_map(|name| {
-        let namings = [Naming::Definition, Naming::Any].into_iter();
-        namings.filter_map(move |naming| tools.search_name(name, naming))
-    });
-    distinct(searches)
 }
 
 /// What was asked before the index was ready, once more: by now it may be.

@@ -1,6 +1,6 @@
-//! Whether a file is there, by maps of the places in which it may lie. Pure.
+//! Which files are there, by maps of the places in which they may lie. Pure.
 
-use super::{conversation::Asked, question::Presence, source::FileKind, toolbox::REPO_MAP};
+use super::{conversation::Asked, source::FileKind, toolbox::REPO_MAP};
 use crate::model::ToolStatus;
 
 /// What maps of the places told.
@@ -10,6 +10,10 @@ pub(super) struct Seen {
     pub(super) paths: Vec<String>,
     /// How many more there are, whose names were not shown.
     pub(super) more: u64,
+    /// The folders of those, with how many lie in each and below it.
+    pub(super) folders: Vec<(String, u64)>,
+    /// How many there are in all, as the maps count them.
+    pub(super) total: u64,
     /// The places that were looked at.
     pub(super) looked: Vec<String>,
     /// Whether not all files were looked at.
@@ -17,12 +21,12 @@ pub(super) struct Seen {
 }
 
 /// None if no place was looked at.
-pub(super) fn seen(presence: &Presence, asked: &[Asked<'_>]) -> Option<Seen> {
+pub(super) fn seen(places: &[String], asked: &[Asked<'_>]) -> Option<Seen> {
     let mut seen = Seen::default();
     for asked in asked.iter().filter(|asked| asked.call.name == REPO_MAP) {
         let arguments = asked.call.parsed().ok();
         let place = arguments.and_then(|one| Some(one.get("path")?.as_str()?.to_owned()));
-        let place = place.filter(|place| presence.places.contains(place));
+        let place = place.filter(|place| places.contains(place));
         let (Some(place), Some(result)) = (place, asked.result) else {
             continue;
         };
@@ -46,6 +50,11 @@ pub(super) fn seen(presence: &Presence, asked: &[Asked<'_>]) -> Option<Seen> {
 impl Seen {
     /// Takes a map: its size, then a line for each folder with the names of its files or their number.
     fn take(&mut self, map: &str) {
+        let head = map.lines().next().unwrap_or_default();
+        let total = head
+            .split_once(' ')
+            .and_then(|(count, _)| count.parse::<u64>().ok());
+        self.total += total.unwrap_or(0);
         let folders = map.lines().skip(1).take_while(|line| !line.is_empty());
         for (folder, names) in folders.filter_map(|line| line.split_once("/ ")) {
             let count = names.split_once(" file").and_then(|(count, rest)| {
@@ -53,7 +62,10 @@ impl Seen {
                 count.parse::<u64>().ok().filter(|_| is_count)
             });
             match (count, folder) {
-                (Some(count), _) => self.more += count,
+                (Some(count), _) => {
+                    self.more += count;
+                    self.folders.push((folder.to_owned(), count));
+                }
                 (None, ".") => self.paths.extend(names.split(", ").map(str::to_owned)),
                 (None, folder) => {
                     let names = names.split(", ").map(|name| format!("{folder}/{name}"));
@@ -74,10 +86,7 @@ mod tests {
 
     #[test]
     fn maps_tell_what_is_there() {
-        let presence = Presence {
-            named: "Makefile".to_owned(),
-            places: vec!["{Makefile}".to_owned(), ".mk".to_owned()],
-        };
+        let places = ["{Makefile}".to_owned(), ".mk".to_owned()];
         let none = "there is no `.mk`: find the right path";
         for (name, place, status, content, found) in [
             (
@@ -125,7 +134,7 @@ mod tests {
                 call: &call,
                 result: Some(&result),
             };
-            let seen = seen(&presence, &[asked]);
+            let seen = seen(&places, &[asked]);
             let got = seen.map(|seen| format!("{} +{}", seen.paths.join(" "), seen.more));
             assert_eq!(got.as_deref(), found, "{name}");
         }

@@ -9,34 +9,41 @@ use crate::words::{self, Asked};
 use super::{
     changelog::Wanted,
     interest::{
-        Bounds, Interest, is_change, is_name, is_noted, is_of_decision, is_of_fact, is_settled,
-        is_whole,
+        Bounds, Interest, Listing, is_change, is_name, is_noted, is_of_decision, is_of_fact,
+        is_of_mention, is_of_tree, is_settled, is_whole,
     },
     lexicon::without_talk,
     term::{Term, TermKind, TermSet},
     words::words as words_of,
 };
 
+mod aspect;
 mod defined;
 mod files;
 mod further;
 mod going_on;
 mod kind;
 mod listed;
+mod named;
 mod of_project;
 mod presence;
 mod qualified;
 mod quoted;
 mod reading;
+mod shown;
 mod terms;
 
+pub(super) use aspect::Aspect;
 pub(super) use defined::Sought;
 pub(super) use going_on::{asks, stands_alone};
 pub(super) use kind::Kind;
+pub(super) use named::{has_name, is_name as is_that_name};
 pub(super) use presence::Presence;
 pub(super) use qualified::Qualified;
+pub(super) use shown::Shown;
 
 use kind::kind_of;
+use of_project::interest_of;
 use terms::{all_terms, terms_of};
 
 /// How much of a question is looked at, in characters: as much as the classifier does (spec 4).
@@ -57,12 +64,20 @@ pub(super) struct Question {
     pub(super) subject: String,
     /// Whether it asks what is different since when.
     pub(super) is_of_changes: bool,
+    /// Whether what comes behind what was shown is asked for.
+    pub(super) is_further: bool,
     /// Whether all of what was quoted in part is asked for.
     pub(super) is_whole: bool,
+    /// Whether it asks how that works, which only quotes can tell.
+    pub(super) is_explained: bool,
     /// Whether it asks who implements or extends a type, as a use of it.
     pub(super) is_of_kin: bool,
+    /// What of a name it asks for, if that is no place of its own.
+    pub(super) aspect: Option<Aspect>,
     /// What it took for an author who made no commit, and takes for a word now.
     pub(super) not_author: Option<String>,
+    /// What it took for the hash of a commit that is not here, and takes for a word now.
+    pub(super) not_commit: Option<String>,
     /// The hashes of the commits that were told before, behind which it goes on.
     pub(super) told_before: Vec<String>,
     /// What it wants of a change log, if it asks for nothing else.
@@ -71,6 +86,8 @@ pub(super) struct Question {
     pub(super) qualified: Option<Qualified>,
     /// The file of which it asks whether it is there, if it asks for nothing else.
     pub(super) presence: Option<Presence>,
+    /// What it wants to see as it is, if it asks for nothing else.
+    pub(super) shown: Option<Shown>,
 }
 
 impl Question {
@@ -98,6 +115,12 @@ impl Question {
         (self.interest == Interest::Uses).then_some(name)
     }
 
+    /// The same with what it is said to lie in, if it is.
+    pub(super) fn used_of(&self) -> Option<Qualified> {
+        let is_of_path = self.interest == Interest::Uses && !self.is_of_kin;
+        Qualified::used(&self.plain).filter(|_| is_of_path)
+    }
+
     /// Takes what searches say of how its words are spelt.
     pub(super) fn understand(&mut self, read_as: &[(String, String)]) {
         for (word, read_as) in read_as {
@@ -117,17 +140,43 @@ fn last_of_path(text: &str) -> Option<&str> {
 /// Whether a word only says what the interest says already.
 fn is_said(interest: Interest, term: &Term) -> bool {
     let lower = term.shown.to_lowercase();
-    matches!(term.kind, TermKind::Weak | TermKind::Word)
-        && !is_name(&term.shown)
-        && match interest {
-            Interest::History(_) => is_change(&lower),
-            Interest::Overview => is_whole(&lower),
-            Interest::Facts(_) => is_of_fact(&lower),
-            Interest::Settled => is_settled(&lower) || is_noted(&lower) || is_of_decision(&lower),
-            Interest::Listed(_) => is_of_decision(&lower),
-            Interest::Notes => is_noted(&lower),
-            Interest::Places | Interest::Uses | Interest::HowTo(_) => false,
-        }
+    let is_fact = matches!(interest, Interest::Facts(_)) && is_of_fact(&lower);
+    // Which are spelt as names are: "MSRV", "Node.js".
+    let is_named_fact = is_fact && term.kind == TermKind::Name;
+    is_named_fact
+        || matches!(term.kind, TermKind::Weak | TermKind::Word)
+            && !is_name(&term.shown)
+            && match interest {
+                Interest::History(_) => is_change(&lower),
+                Interest::Overview => is_whole(&lower) || is_of_tree(&lower),
+                Interest::Facts(_) => is_of_fact(&lower),
+                Interest::Settled => {
+                    is_settled(&lower) || is_noted(&lower) || is_of_decision(&lower)
+                }
+                Interest::Listed(Listing::Mentioning) => is_of_mention(&lower),
+                Interest::Listed(_) => is_of_decision(&lower),
+                Interest::Notes => is_noted(&lower),
+                Interest::Places | Interest::Uses | Interest::HowTo(_) => false,
+            }
+}
+
+/// What goes on from a question for something else of the kind.
+const ALSO: &[&str] = &[
+    "and ",
+    "or ",
+    "what about ",
+    "how about ",
+    "und ",
+    "oder ",
+    "et ",
+    "ou ",
+    "y ",
+    "o ",
+];
+
+/// What stands behind such words, of a text that begins with them: "and a Jenkinsfile?".
+fn also(text: &str) -> Option<&str> {
+    ALSO.iter().find_map(|also| text.strip_prefix(also))
 }
 
 /// What of a text is looked at, without small talk.

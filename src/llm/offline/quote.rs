@@ -56,12 +56,22 @@ pub(super) fn quote(passage: &Passage, evidence: &Evidence) -> String {
         .join("\n")
         .replace("&lt;signal", "<signal");
     let text = text.replace("&lt;/signal", "</signal");
-    let fence = "`".repeat(longest_run(&text).max(2) + 1);
-    format!(
-        "{}\n{fence}{}\n{text}\n{fence}",
-        alone(place(passage)),
-        language(&passage.path)
-    )
+    let place = alone(place(passage));
+    format!("{place}\n{}", fenced(&text, language(&passage.path)))
+}
+
+/// Lines of code that stand for themselves, each with its place.
+pub(super) fn listing<'a>(lines: impl Iterator<Item = (&'a str, u32, &'a str)>) -> String {
+    let lines = lines.map(|(path, line, text)| {
+        let path = inert_path(path);
+        shown(&format!("{path}:{line}: {text}"))
+    });
+    fenced(&lines.collect::<Vec<_>>().join("\n"), "")
+}
+
+fn fenced(text: &str, language: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!("{fence}{language}\n{text}\n{fence}")
 }
 
 fn shown(line: &str) -> String {

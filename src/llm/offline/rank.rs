@@ -18,7 +18,7 @@ mod heading;
 mod order;
 mod owned;
 
-pub(super) use owned::{Lies, lies, names};
+pub(super) use owned::{Lies, around, has, implementing, is_in_path, is_said_in, lies, names};
 
 use order::Defines;
 

@@ -113,6 +113,36 @@ pub(super) fn introduces<'a>(path: &str, lines: &'a Lines, at: u32) -> Option<In
     }
 }
 
+/// Whether a known line defines a type of this name.
+pub(super) fn defines_type(path: &str, lines: &Lines, at: u32, name: &str) -> bool {
+    let Some(Introduces::Definition { name: defined }) = introduces(path, lines, at) else {
+        return false;
+    };
+    let Some(line) = lines.get(&at).filter(|_| defined == name) else {
+        return false;
+    };
+    let is_announced = Tongue::of(path) == Tongue::C && line.trim_end().ends_with(';');
+    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let mut before = words.take_while(|word| *word != name);
+    let is_type = before.any(|word| TYPES.contains(&word));
+    is_type && (!is_announced || line.contains('{'))
+}
+
+/// What begins a type.
+const TYPES: [&str; 11] = [
+    "class",
+    "interface",
+    "struct",
+    "enum",
+    "trait",
+    "protocol",
+    "object",
+    "record",
+    "union",
+    "type",
+    "actor",
+];
+
 /// Whether a line begins an `impl` block.
 pub(super) fn implements(line: &str) -> bool {
     let bare = line.trim_start();

@@ -2,6 +2,8 @@
 //!
 //! Pure.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{
@@ -9,9 +11,11 @@ use super::{
     conversation::{Asked, Standing},
     evidence::Evidence,
     interest::Interest,
+    lexicon::holds,
     protocol::{Percent, Stand, inert, inert_path, shortened},
-    term::Term,
-    toolbox::{HISTORY_SEARCH, Toolbox, is_for},
+    question::Shown,
+    term::{Term, TermKind, TermSet},
+    toolbox::{HISTORY_SEARCH, Toolbox, is_for_all, is_for_marked},
 };
 use crate::{
     llm::{Request, ToolChoice},
@@ -54,8 +58,12 @@ pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
         (none, Interest::Facts(fact)) if none.is_empty() => fact.named().to_owned(),
         (about, _) => about,
     };
+    let about = match &case.question.shown {
+        Some(Shown::Folder(folder)) => format!("“{}”", inert_path(folder)),
+        Some(Shown::File(_)) | None => about,
+    };
     let asked = &case.conversation.asked;
-    let blocker = blocker(case, &about);
+    let blocker = blocker(case);
     let attempt = |asked| attempt(asked, &case.question.terms);
     let mut attempted: Vec<String> = Vec::new();
     // Two calls may differ in what is not told of them.
@@ -96,7 +104,7 @@ pub(super) fn compose(case: &Case<'_>) -> (String, Stand, Percent) {
     )
 }
 
-fn blocker(case: &Case<'_>, about: &str) -> String {
+fn blocker(case: &Case<'_>) -> String {
     let asked = &case.conversation.asked;
     let all_failed = asked.iter().all(|asked| !asked.worked());
     // That files were listed says nothing about what is in them.
@@ -108,6 +116,9 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
     let of_history = matches!(case.question.interest, Interest::History(_));
     if of_history && case.evidence.history.is_stopped {
         return STOPPED_HISTORY.to_owned();
+    }
+    if let Some(refused) = refused(case) {
+        return refused;
     }
     match (asked.is_empty(), case.means) {
         (true, Means::None) => "there are no tools to search the files with".to_owned(),
@@ -124,11 +135,74 @@ fn blocker(case: &Case<'_>, about: &str) -> String {
             let none = "there is no file here that could be searched".to_owned();
             with_limits(none, case.evidence)
         }
-        (false, _) => with_limits(
-            format!("no file that was searched has {about}"),
-            case.evidence,
-        ),
+        (false, _) => {
+            let absent = names(absent(case));
+            let told = match absent.is_empty() {
+                true => "no search found a place that could be quoted".to_owned(),
+                false => format!("no file that was searched has {absent}"),
+            };
+            with_limits(told, case.evidence)
+        }
     }
+}
+
+/// What the searches showed to be nowhere: looked for by itself, and in no line that is known.
+fn absent<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Term> {
+    let searches = case
+        .conversation
+        .asked
+        .iter()
+        .filter(|asked| asked.worked());
+    let queries: Vec<String> = searches
+        .filter_map(|asked| {
+            let arguments = asked.call.parsed().ok()?;
+            Some(arguments.get("query")?.as_str()?.to_owned())
+        })
+        .collect();
+    let lines = case.evidence.files.values().flat_map(BTreeMap::values);
+    let lines: Vec<String> = lines.map(|line| line.to_lowercase()).collect();
+    let is_told = |term: &Term| case.evidence.absent.contains(&term.shown);
+    let is_sought = move |term: &Term| {
+        let mut queries = queries.iter();
+        is_told(term) || queries.any(|query| stands_for(term, query))
+    };
+    let is_known = move |term: &Term| {
+        let word = term.literal().to_lowercase();
+        lines.iter().any(|line| line.contains(&word))
+    };
+    let terms = case.question.terms.iter();
+    terms.filter(move |term| is_sought(term) && !is_known(term))
+}
+
+/// Whether a search for this looks for the term alone.
+fn stands_for(term: &Term, query: &str) -> bool {
+    term.literal() == query || is_for_all(query, &term.shown)
+}
+
+/// Why the file or the folder could not be looked at that the question names.
+fn refused(case: &Case<'_>) -> Option<String> {
+    let folder = case.question.shown.iter().find_map(|shown| match shown {
+        Shown::Folder(folder) => Some(folder),
+        Shown::File(_) => None,
+    });
+    let is_named = |path: &str| {
+        let mut terms = case.question.terms.iter();
+        terms.any(|term| term.kind == TermKind::Path && term.shown == path)
+            || folder.is_some_and(|folder| folder == path)
+    };
+    let asked = case
+        .conversation
+        .asked
+        .iter()
+        .filter(|asked| !asked.worked());
+    let refused = asked.filter(|asked| {
+        let arguments = asked.call.parsed().unwrap_or(Value::Null);
+        let path = arguments.get("path").and_then(Value::as_str);
+        path.is_some_and(is_named)
+    });
+    let said = refused.filter_map(|asked| Some(first_line(&asked.result?.content)));
+    said.map(|why| shortened(&inert(without_advice(why)), 200))
+        .next()
 }
 
 /// Which files at the top did not say what a project says of itself; none if nothing of the kind was asked for, or no
@@ -225,10 +299,16 @@ fn attempt(asked: &Asked<'_>, terms: &[Term]) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let sought = text("query")
         .or_else(|| text("text"))
+        .or_else(|| text("line"))
         .or_else(|| text("focus"));
+    let sought = match text("mode") {
+        Some("regex") => sought.map(|pattern| by_pattern(pattern, terms)),
+        _ => sought.map(|sought| Some(as_asked(sought, terms))),
+    };
     let what = match (sought, text("path").or_else(|| text("note"))) {
-        (Some(sought), _) => format!(" for “{}”", shortened(&inert(&as_asked(sought, terms)), 80)),
-        (None, Some(path)) => format!(" of {}", shortened(&inert(path), 80)),
+        (Some(Some(sought)), _) => format!(" for “{}”", shortened(&inert(&sought), 80)),
+        (Some(None), _) => String::new(),
+        (None, Some(path)) => format!(" of {}", shortened(&inert(without_glob(path)), 80)),
         (None, None) => String::new(),
     };
     let came = match asked.result {
@@ -245,6 +325,12 @@ fn attempt(asked: &Asked<'_>, terms: &[Term]) -> String {
     format!("{}{what}: {came}", inert(&asked.call.name))
 }
 
+/// The file that is looked for in all folders, without the signs that say so.
+fn without_glob(path: &str) -> &str {
+    let inner = path.trim_start_matches('{').trim_end_matches('}');
+    inner.trim_start_matches("**/")
+}
+
 /// Whether a result tells that there is nothing, and not what there is besides.
 fn says_nothing(content: &str) -> bool {
     let last = content.trim_end().lines().last().unwrap_or_default();
@@ -253,8 +339,7 @@ fn says_nothing(content: &str) -> bool {
 
 /// What was looked for, in the words of the question: searches are given stems of them.
 fn as_asked(sought: &str, terms: &[Term]) -> String {
-    let stands_for = |term: &Term, word: &str| term.literal() == word || is_for(word, &term.shown);
-    let whole = |word: &str| terms.iter().find(|term| stands_for(term, word));
+    let whole = |word: &str| terms.iter().find(|term| term.literal() == word);
     let of_words = || {
         let words = sought.split(' ');
         let words = words.map(|word| whole(word).map_or(word, |term| &term.shown));
@@ -263,10 +348,40 @@ fn as_asked(sought: &str, terms: &[Term]) -> String {
     whole(sought).map_or_else(of_words, |term| term.shown.clone())
 }
 
+/// What a pattern of ours looks for, in the words of the question; none if those do not tell.
+fn by_pattern(pattern: &str, terms: &[Term]) -> Option<String> {
+    if is_for_marked(pattern) {
+        return Some("TODO and FIXME".to_owned());
+    }
+    let has = |term: &&Term| pattern.contains(&regex::escape(&term.shown));
+    let known = TermSet::needed(terms).of(terms).filter(has);
+    let known: Vec<&str> = known.map(|term| &*term.shown).collect();
+    (!known.is_empty()).then(|| known.join(" "))
+}
+
 fn said(content: &str) -> String {
-    let first = content
-        .lines()
+    let why = without_advice(first_line(content));
+    format!("“{}”", shortened(&inert(why), 100))
+}
+
+fn first_line(content: &str) -> &str {
+    let mut lines = content.lines();
+    lines
         .find(|line| !line.trim().is_empty())
-        .unwrap_or("no reason given");
-    format!("“{}”", shortened(&inert(first), 100))
+        .unwrap_or("no reason given")
+}
+
+/// Without what a tool says to do about it, which is for a model to read.
+fn without_advice(why: &str) -> &str {
+    let is_advice = |rest: &str| {
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        holds(
+            "use name find give ask try call look allow read save",
+            first,
+        )
+    };
+    let advice = why
+        .match_indices(": ")
+        .find(|(at, sign)| is_advice(&why[at + sign.len()..]));
+    advice.map_or(why, |(at, _)| &why[..at])
 }

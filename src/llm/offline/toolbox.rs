@@ -22,7 +22,7 @@ pub(super) use past::Past;
 use schema::{allows, bounded, property};
 #[cfg(test)]
 pub(super) use uses::pattern;
-pub(super) use uses::{Naming, is_for, is_for_all, is_for_kin};
+pub(super) use uses::{Naming, is_for_all, is_for_heads, is_for_kin};
 
 const CODE_SEARCH: &str = "code_search";
 const FILE_READ: &str = "file_read";
@@ -40,6 +40,11 @@ const SPECIAL: &[&str] = &[CODE_SEARCH, THREAD_SEARCH, NOTE_SEARCH, HISTORY_SEAR
 
 /// Tokens of a map that is shown to somebody.
 const MAP_TOKENS: u64 = 1_500;
+/// The same of one whose names of files are all that is wanted of it.
+const FOLDER_TOKENS: u64 = 6_000;
+
+/// Tokens of the outline of a file.
+const OUTLINE_TOKENS: u64 = 5_000;
 
 /// Most tools that are searched with in one reply.
 const MOST_SEARCHES: usize = 3;
@@ -250,6 +255,31 @@ impl<'a> Toolbox<'a> {
         property(tool, "path")?;
         let arguments = Map::from_iter([("path".to_owned(), json!(place))]);
         self.planned(tool, arguments, Aim::List)
+    }
+
+    /// The same of a folder, with as many names of files as it shows at all.
+    pub(super) fn map_of_folder(&self, folder: &str) -> Option<Planned> {
+        let tool = self.map?;
+        property(tool, "path")?;
+        let room = property(tool, "max_tokens");
+        let room = room.map(|room| ("max_tokens".to_owned(), json!(bounded(room, FOLDER_TOKENS))));
+        let path = ("path".to_owned(), json!(folder));
+        self.planned(tool, room.into_iter().chain([path]).collect(), Aim::List)
+    }
+
+    /// The outline of a file, with more of what lies in something.
+    pub(super) fn outline_of(&self, path: &str, within: &str) -> Option<Planned> {
+        let tool = self.map?;
+        property(tool, "path")?;
+        let mut arguments = Map::from_iter([("path".to_owned(), json!(path))]);
+        if let Some(property) = property(tool, "max_tokens") {
+            let tokens = bounded(property, OUTLINE_TOKENS);
+            arguments.insert("max_tokens".to_owned(), json!(tokens));
+        }
+        if property(tool, "focus").is_some() {
+            arguments.insert("focus".to_owned(), json!(within));
+        }
+        self.planned(tool, arguments, Aim::Read(path.to_owned()))
     }
 
     /// Reading around a line, or from the beginning for line 0. None if that was asked for before.

@@ -1,4 +1,6 @@
 //! Where a name is used: the lines of the evidence that have it as a word and do not define it. Pure.
+//!
+//! Of a name in something (`JoinHandle::abort`), what is used of something else is no use of it (`owned`).
 
 use std::collections::BTreeSet;
 
@@ -7,6 +9,11 @@ use super::{
     source::{FileKind, Introduces, Lines, behind, introduces},
 };
 use crate::words::{Tongue, announces};
+
+mod bases;
+mod owned;
+
+use owned::Whose;
 
 /// So many files that use a name are not few.
 const FEW: usize = 3;
@@ -21,6 +28,12 @@ pub(super) struct Uses<'a> {
     pub(super) mentioned: Vec<Spot<'a>>,
     /// Those that define it.
     pub(super) defined: Vec<Spot<'a>>,
+    /// Whether nobody knows if what those define lies where it should.
+    pub(super) is_perhaps_of_another: bool,
+    /// Those that use it of what nobody knows the type of; first where that is called as what it should lie in.
+    pub(super) unsure: Vec<Spot<'a>>,
+    /// Those that use what is called so in something else.
+    pub(super) others: Vec<Spot<'a>>,
     /// How many more were found and not shown.
     pub(super) unshown: u64,
     /// Whether not all files were looked at.
@@ -47,12 +60,38 @@ enum Role {
 
 impl<'a> Uses<'a> {
     pub(super) fn of(evidence: &'a Evidence, name: &str) -> Self {
-        let mut found: Vec<(Role, Spot<'a>)> = Vec::new();
+        Self::of_owned(evidence, name, None)
+    }
+
+    /// The uses of a name, in what it is said to lie in, if it is.
+    pub(super) fn of_owned(evidence: &'a Evidence, name: &str, owner: Option<&str>) -> Self {
+        let mut found: Vec<(Role, Whose, Spot<'a>)> = Vec::new();
         for (path, lines) in &evidence.files {
             let having = lines.iter().filter(|(_, text)| has_word(text, name));
             found.extend(having.map(|(line, text)| {
                 let spot = Spot { path, line: *line };
-                (role((path, lines, *line), text, name), spot)
+                let role = role((path, lines, *line), text, name);
+                let is_declared =
+                    |owner| owned::is_declared(evidence, spot, role == Role::Import, (owner, name));
+                let role = match (owner, role) {
+                    (Some(owner), Role::Call | Role::Code | Role::Test | Role::Import)
+                        if is_declared(owner) =>
+                    {
+                        Role::Definition
+                    }
+                    (_, role) => role,
+                };
+                let whose = match (owner, role) {
+                    (Some(owner), Role::Definition) => {
+                        owned::defined(evidence, spot, (owner, name))
+                    }
+                    (Some(owner), Role::Call | Role::Code | Role::Test) => {
+                        owned::used(evidence, spot, (owner, name))
+                    }
+                    (Some(owner), Role::Import) if !has_word(text, owner) => Whose::Others,
+                    (Some(_), Role::Import | Role::Mention) | (None, _) => Whose::Its,
+                };
+                (role, whose, spot)
             }));
         }
         found.sort_unstable();
@@ -67,19 +106,34 @@ impl<'a> Uses<'a> {
             is_stopped: searches().any(|search| search.is_stopped),
             ..Self::default()
         };
-        for (role, spot) in found {
-            match role {
-                Role::Call | Role::Code | Role::Test | Role::Import => uses.used.push(spot),
-                Role::Mention => uses.mentioned.push(spot),
-                Role::Definition => uses.defined.push(spot),
+        let is_its =
+            |one: &(Role, Whose, Spot<'_>)| one.0 == Role::Definition && one.1 == Whose::Its;
+        let is_defined = found.iter().any(is_its);
+        for (role, whose, spot) in found {
+            match (role, whose) {
+                (Role::Definition, Whose::Its) => uses.defined.push(spot),
+                (Role::Definition, Whose::Unknown(_)) if !is_defined => {
+                    uses.is_perhaps_of_another = true;
+                    uses.defined.push(spot);
+                }
+                (Role::Definition, _) => {}
+                (Role::Mention, _) => uses.mentioned.push(spot),
+                (_, Whose::Its) => uses.used.push(spot),
+                (_, Whose::Unknown(_)) => uses.unsure.push(spot),
+                (_, Whose::Others) => uses.others.push(spot),
             }
         }
+        // The receiver says more than whether it is in a test.
+        uses.unsure
+            .sort_by_key(|spot| owned::likeness(evidence, *spot, (owner, name)));
         uses
     }
 
     /// Whether nothing has the name but what defines it.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.used.is_empty() && self.mentioned.is_empty()
+    pub(super) fn is_empty(&self) -> bool {
+        [&self.used, &self.mentioned, &self.unsure, &self.others]
+            .iter()
+            .all(|spots| spots.is_empty())
     }
 
     /// Whether so few files use it that more are worth looking for.
@@ -120,9 +174,23 @@ fn role((path, lines, at): (&str, &Lines, u32), text: &str, name: &str) -> Role 
             Role::Mention
         }
         (_, FileKind::Test) => Role::Test,
+        (_, FileKind::Code) if is_below_tests(path, lines, at) => Role::Test,
         _ if text.contains(&format!("{name}(")) => Role::Call,
         (_, FileKind::Code | FileKind::Vendored | FileKind::Lock) => Role::Code,
     }
+}
+
+/// Whether a place is one of tests, by its path or by what stands above it.
+pub(super) fn is_of_tests(evidence: &Evidence, spot: Spot<'_>) -> bool {
+    let lines = evidence.files.get(spot.path);
+    FileKind::of(spot.path) == FileKind::Test
+        || lines.is_some_and(|lines| is_below_tests(spot.path, lines, spot.line))
+}
+
+/// Whether the tests of a file of Rust begin above a line, as far as that is known.
+fn is_below_tests(path: &str, lines: &Lines, at: u32) -> bool {
+    let begins = |line: &String| line.starts_with("#[cfg(test)]") || line.starts_with("mod tests");
+    path.ends_with(".rs") && lines.range(..at).any(|(_, line)| begins(line))
 }
 
 /// Whether a bare line only imports or exports what is elsewhere.
@@ -245,8 +313,7 @@ mod tests {
                 spot("docs/a.md", 4),
             ],
             defined: vec![spot("retry.rs", 3)],
-            unshown: 0,
-            is_stopped: false,
+            ..Uses::default()
         };
         assert_eq!(Uses::of(&evidence, "back_off"), uses);
         assert!(Uses::of(&evidence, "front_off").is_empty());

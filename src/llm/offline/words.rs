@@ -2,7 +2,7 @@
 //!
 //! Light and crude on purpose: `caching`, `cached` and `caches` should meet, nothing more. Pure.
 
-use crate::words::Run;
+use crate::words::{Run, folded};
 
 /// The words of a text: runs of letters, digits and underscores. A script without spaces (such as
 /// Chinese) is parted from the Latin words in it.
@@ -104,8 +104,15 @@ const ENDINGS: &[(&str, &str, usize)] = &[
     ("y", "i", 2),
 ];
 
-/// The stem of a lower-cased word. Words that are not ASCII, and short ones, are their own stem.
+/// The stem of a lower-cased word, without accents. Words of other letters, and short ones, are their own stem.
 pub(super) fn stem(word: &str) -> String {
+    match word.is_ascii() {
+        true => of_plain(word),
+        false => of_plain(&folded(word)),
+    }
+}
+
+fn of_plain(word: &str) -> String {
     if !word.is_ascii() || word.len() <= 3 {
         return word.to_owned();
     }

@@ -12,7 +12,7 @@ use super::{
         term::Term,
         words::words,
     },
-    Case, Said, names, select,
+    Case, Said, names, select, whole,
 };
 
 /// Whether a question that goes on from one before would be answered by what was said already. Who puts a
@@ -27,6 +27,7 @@ pub(super) fn is_told(case: &Case<'_>, said: &Said, quoted: &[&Passage]) -> bool
     // answered again.
     let previous = case.conversation.previous.as_deref();
     let is_bare = previous.is_some_and(|previous| previous.contains(&*case.question.plain));
+    let is_bare = is_bare || case.question.is_explained;
     let is_of_places = match case.question.interest {
         Interest::Places | Interest::Notes | Interest::Settled => is_bare,
         Interest::Uses
@@ -38,13 +39,33 @@ pub(super) fn is_told(case: &Case<'_>, said: &Said, quoted: &[&Passage]) -> bool
     };
     let is_quoted_again = is_of_places && !quoted.is_empty() && quoted.iter().all(is_known);
     case.question.kind == Kind::Lookup
-        && !case.question.is_whole
+        && (!case.question.is_whole || whole::is_known(case, quoted))
         && !case.question.interest.is_of_project()
         && !matches!(case.question.interest, Interest::Uses | Interest::Listed(_))
-        && !asks_for_a_part(&case.conversation.question)
         && !known.is_empty()
+        && !is_of_no_commit(case)
         && !stands_alone(&case.conversation.question)
-        && (is_quoted_again || known.iter().any(|answer| answer.text == said.0.trim()))
+        && match asks_for_a_part(&case.conversation.question) && !case.question.is_explained {
+            // Word for word the answer before is none to another question.
+            true => is_of_places && is_repeated(case, said),
+            false => is_quoted_again || known.iter().any(|answer| answer.text == said.0.trim()),
+        }
+}
+
+/// Whether it is what was just said.
+fn is_repeated(case: &Case<'_>, said: &Said) -> bool {
+    let last = case.conversation.answers.first();
+    last.is_some_and(|last| last.text == said.0.trim())
+}
+
+/// Whether commits were asked for, and none was told of: that is no less true the second time.
+fn is_of_no_commit(case: &Case<'_>) -> bool {
+    let history = &case.evidence.history;
+    let is_told = !history.commits.is_empty()
+        || history.one.is_some()
+        || history.by_author.is_some()
+        || history.is_over;
+    case.question.interest.is_of_history() && !is_told && case.question.told_before.is_empty()
 }
 
 /// Whether something certain is asked of what was talked about, of which the same place may tell.
@@ -54,7 +75,7 @@ fn asks_for_a_part(question: &str) -> bool {
 }
 
 const PARTS: &str = "\
-    where when who whose which how wo wann wer wie welche welcher où quand qui comment quel quelle dónde cuándo quién \
+    where when who whom whose which how wo wann wer wem wie welche welcher où quand qui comment quel quelle dónde cuándo quién \
     cómo cuál";
 
 /// The best of the other files; of commits no more than how many were told.
@@ -120,6 +141,29 @@ fn no_more_commits(case: &Case<'_>) -> Said {
             caveat: None,
         };
         return (body.to_owned(), stand, Percent(50));
+    }
+    if let Some(authors) = &history.by_author {
+        let shown = authors.first.len();
+        let are_all = authors.people <= shown as u64 && !authors.is_cut;
+        let body = match are_all {
+            true => format!(
+                "There are no more authors of commits{of} than those that I told of before."
+            ),
+            false => format!(
+                "I tell of the first {shown} authors of commits{of} alone, and those I told before."
+            ),
+        };
+        let stand = match are_all {
+            true => Stand::Sufficient {
+                sources_found: shown,
+                source_types: vec!["history"],
+            },
+            false => Stand::Partial {
+                missing: "the other authors".to_owned(),
+                caveat: None,
+            },
+        };
+        return (body, stand, Percent(70));
     }
     if !history.is_cut && !history.is_stopped {
         let body = format!("There are no more commits{of} than those that I told of before.");

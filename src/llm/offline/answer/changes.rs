@@ -4,8 +4,8 @@
 use super::{
     super::{
         changelog::{
-            Heading, Section, Version, Wanted, is_cut, latest, main_log, may_be_newer, nearest,
-            of_version, within,
+            Heading, Section, Version, Wanted, are_all_behind, is_cut, latest, main_log,
+            may_be_newer, nearest, of_version, within,
         },
         protocol::{Percent, Stand, inert, inert_path},
         quote::in_sentence,
@@ -143,22 +143,19 @@ fn behind(case: &Case<'_>, after: &Version, upto: Option<&Version>) -> Option<Sa
         };
         return Some((format!("I found no versions {range}. {body}"), stand, sure));
     }
-    let lead = match sections.len() {
-        1 => format!("There is one version {range}:"),
-        many => format!("There are {many} versions {range}, the newest first:"),
+    let are_all = are_all_behind(case.evidence, after);
+    let lead = match (sections.len(), are_all) {
+        (1, true) => format!("There is one version {range}:"),
+        (1, false) => format!("I saw one version {range}:"),
+        (many, true) => format!("There are {many} versions {range}, the newest first:"),
+        (many, false) => format!("I saw {many} versions {range}, the newest first:"),
     };
     let (body, stand, sure) = list(case, &lead, &sections);
-    // A search that left out headings left out the last of a file, which are the oldest.
-    let place_of_last = |sections: &[Section<'_>]| {
-        let last = sections.last()?;
-        Some((last.path.to_owned(), last.heading.at))
-    };
-    let all = within(case.evidence, &Version::first(), None);
-    match is_cut(case.evidence) && place_of_last(&sections) == place_of_last(&all) {
-        false => Some((body, stand, sure)),
-        true => {
+    match are_all {
+        true => Some((body, stand, sure)),
+        false => {
             let missing =
-                "older versions: not all headings of the change log were looked at".to_owned();
+                "other versions: not all headings of the change log were looked at".to_owned();
             Some((
                 format!("{body}\n\nMissing: {missing}."),
                 Stand::Partial {

@@ -29,7 +29,12 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
     match fact {
         _ if !is_about_project(case) => None,
         Fact::Size => size(case),
-        Fact::Version | Fact::License | Fact::People | Fact::Dependencies => stated(case, fact),
+        Fact::Version
+        | Fact::License
+        | Fact::People
+        | Fact::Dependencies
+        | Fact::Needs(_)
+        | Fact::Features => stated(case, fact),
     }
 }
 
@@ -74,6 +79,11 @@ fn stated(case: &Case<'_>, fact: Fact) -> Option<Said> {
         Fact::License => license(&all),
         Fact::People => format!("Who is behind it is said in {}.", at(first)),
         Fact::Dependencies => format!("What it depends on is declared in {}.", at(first)),
+        Fact::Needs(_) => format!("It needs {}, by {}.", said(first), at(first)),
+        Fact::Features => format!(
+            "Its features are declared in {}: those of `default` are on unless they are turned off.",
+            at(first)
+        ),
         Fact::Size => return None,
     };
     let others = || all.iter().filter(|other| !other.value().is_empty());

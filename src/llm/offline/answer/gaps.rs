@@ -17,7 +17,8 @@ pub(super) fn of(case: &Case<'_>, quoted: &[&Passage]) -> Option<String> {
     let terms = &case.question.terms;
     let says = |best: &&Passage| best.terms.of(terms).any(Term::is_saying);
     let misread = all_misread(case, quoted).or_else(|| missed_for_another(case, quoted));
-    let unread = unread(terms, case.evidence)
+    let unread = super::members::missing(case)
+        .or_else(|| unread(terms, case.evidence))
         .or_else(|| left_out(terms, case.evidence))
         .or_else(|| no_such_file(case));
     match &case.evidence.judged {

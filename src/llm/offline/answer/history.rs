@@ -14,6 +14,7 @@ use super::{
 };
 
 mod among;
+mod authors;
 mod listed;
 mod next;
 mod one;
@@ -67,6 +68,9 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
     let bounds = &case.question.bounds;
     if let Some(one) = &history.one {
         return one::compose(case, one, change);
+    }
+    if let Some(known) = &history.by_author {
+        return authors::compose(case, known);
     }
     if history.skipped > 0 {
         return next::compose(case);
@@ -147,14 +151,41 @@ pub(super) fn compose(case: &Case<'_>, change: Change, quoted: &[&Passage]) -> S
     (body, stand, Percent(50))
 }
 
-/// Says that somebody who was asked for made no commit, so that a word is looked for.
-pub(super) fn taken_for_a_word(case: &Case<'_>) -> String {
-    let name = case.question.not_author.as_ref();
-    let told = name.map(|name| {
-        let name = shortened(&inert(name), LONGEST_NAME);
-        format!("No commit is by anybody called “{name}”, so I looked for the word. ")
-    });
-    told.unwrap_or_default()
+/// Says that somebody who was asked for made no commit, or that a hash names none, so that a word is looked for.
+pub(super) fn taken_for_a_word(case: &Case<'_>, stand: Stand) -> (String, Stand) {
+    let shown = |name: &String| shortened(&inert(name), LONGEST_NAME);
+    let author = case.question.not_author.as_ref().map(shown);
+    let hash = case.question.not_commit.as_ref().map(shown);
+    // Of a shallow clone only the newest commits are known.
+    let is_shallow = case.evidence.history.is_shallow;
+    let seen = if is_shallow {
+        " that I can see here"
+    } else {
+        ""
+    };
+    let (told, missing) = if let Some(name) = author {
+        (
+            format!("No commit{seen} is by anybody called “{name}”, so I looked for the word. "),
+            format!("older commits, which may be by “{name}”: the clone is shallow"),
+        )
+    } else if let Some(hash) = hash {
+        (
+            format!(
+                "No commit{seen} has a hash that begins with “{hash}”, so I looked in the files. "
+            ),
+            format!("older commits, one of which may be “{hash}”: the clone is shallow"),
+        )
+    } else {
+        return (String::new(), stand);
+    };
+    let stand = match stand {
+        Stand::Sufficient { .. } if is_shallow => Stand::Partial {
+            missing,
+            caveat: None,
+        },
+        known => known,
+    };
+    (told, stand)
 }
 
 /// Whether a message says that it was done.
@@ -278,8 +309,16 @@ fn told(commit: &Commit) -> String {
         none if none.is_empty() => String::new(),
         files => format!(" ({})", shortened(&inert(&files), LONGEST_LINE)),
     };
-    let (hash, author) = (&commit.hash, inert(&commit.author));
+    let (hash, author) = (&commit.hash, known(&commit.author));
     format!("`{hash}` of {day} by {author}: “{subject}”{files}")
+}
+
+/// An author, who may have no name.
+fn known(author: &str) -> String {
+    match author.trim() {
+        "" => "(no name)".to_owned(),
+        name => inert(name),
+    }
 }
 
 /// The first files of a line of them.

@@ -24,8 +24,19 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
     let Interest::HowTo(chore) = case.question.interest else {
         return None;
     };
-    let known = commands::of(chore, case.evidence);
-    let quoted = quoted(case, chore);
+    let mut known = commands::of(chore, case.evidence);
+    let mut quoted = quoted(case, chore);
+    let is_front = quoted.iter().any(|one| howto::is_front(chore, &one.path));
+    // Of a project whose manifest is another, those of its tools alone.
+    let of_tools =
+        |one: &Command| one.path.ends_with(".json") && commands::has_other(case.evidence);
+    if is_front {
+        known.retain(|one| one.line.is_some() && !of_tools(one));
+    }
+    // What other documents say may be about something else, and is not needed.
+    if known.iter().any(|one| one.line.is_some() && !of_tools(one)) {
+        quoted.retain(|one| howto::is_front(chore, &one.path));
+    }
     let told: Vec<String> = known.iter().map(told).collect();
     let lead = match (told.is_empty(), quoted.first()) {
         (true, None) => return None,
@@ -51,9 +62,7 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         .chain(&typed)
         .map(|passage| quote(passage, case.evidence));
     let body: Vec<String> = [lead].into_iter().chain(quotes).collect();
-    let is_front = quoted.iter().any(|one| howto::is_front(&one.path));
-    // What other documents say may be about something else.
-    let is_said = is_front || known.iter().any(|command| command.line.is_some());
+    let is_said = is_front || known.iter().any(|one| one.line.is_some() && !of_tools(one));
     let stand = match is_said {
         true => Stand::Sufficient {
             sources_found: quoted.len() + known.iter().filter(|one| one.line.is_some()).count(),
@@ -61,7 +70,7 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         },
         false => Stand::Partial {
             missing: format!("what the project itself says of how {}", chore.named()),
-            caveat: Some("the command is the usual one for such a project".to_owned()),
+            caveat: Some(caveat(&known).to_owned()),
         },
     };
     Some((
@@ -69,6 +78,14 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
         stand,
         Percent(if is_said { 75 } else { 50 }),
     ))
+}
+
+/// What is not sure about commands that the project itself does not name for it.
+fn caveat(known: &[Command]) -> &'static str {
+    match known.iter().all(|one| one.line.is_none()) {
+        true => "the command is the usual one for such a project",
+        false => "the command is one of the tools around it",
+    }
 }
 
 /// The line that names a command, with the lines right around it in a document.

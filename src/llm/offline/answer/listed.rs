@@ -13,6 +13,8 @@ use super::{
     Case, Said, tasks,
 };
 
+mod mentions;
+
 /// How sure a list is that was asked for as such.
 pub(super) const COUNTED: u32 = 80;
 /// Most lines of the newest note that are shown.
@@ -35,6 +37,7 @@ pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
             let tag = inert(case.question.subject.trim_start_matches('#'));
             Some(notes(case, &format!("with the tag “{tag}”"), "note"))
         }
+        Listing::Mentioning => mentions::compose(case),
         Listing::Standing(status) => Some(notes(case, &format!("that are {status}"), "decision")),
         Listing::Newest(kind) => newest(case, kind),
     }

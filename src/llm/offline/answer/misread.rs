@@ -20,6 +20,10 @@ const LONG: usize = 10;
 pub(super) fn told(case: &Case<'_>, best: &Passage) -> String {
     let mut told: Vec<String> = Vec::new();
     for (word, read_as) in &case.evidence.read_as {
+        // What only says what is asked for is no word of it: "what was decided about …".
+        if !case.question.terms.iter().any(|term| term.shown == *word) {
+            continue;
+        }
         let Some(whole) = whole(case.evidence, best, read_as) else {
             continue;
         };

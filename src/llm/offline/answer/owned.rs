@@ -6,10 +6,11 @@ use super::{
         question::Qualified,
         rank::{About, Lies, Passage, lies, names},
         source::FileKind,
-        uses::{has_word, is_remark},
     },
     Case, Elsewhere,
 };
+
+mod member;
 
 /// Whether a passage defines the name in what it is asked for in.
 pub(super) fn is_found(case: &Case<'_>, best: &Passage) -> bool {
@@ -31,11 +32,15 @@ pub(super) fn told(case: &Case<'_>) -> Option<Elsewhere> {
     let is_type = |one: &&Qualified| one.owner.starts_with(char::is_uppercase);
     let qualified = qualified.filter(is_type)?;
     let passages = case.ranking.passages.iter();
-    let is_known = passages.clone().any(|one| is_found(case, one)) || is_member(case, qualified);
-    if is_known {
+    if passages.clone().any(|one| is_found(case, one)) {
         return None;
     }
     let is_named = |one: &Passage| matches!(&one.about, Some(About::Definition(name)) if *name == qualified.name);
+    // What leads may be one of that name in something else.
+    let leads = passages.clone().next().is_some_and(is_named);
+    if !leads && is_member(case, qualified) {
+        return None;
+    }
     let (name, owner) = (inert(&qualified.name), inert(&qualified.owner));
     let told = match passages.clone().any(is_named) {
         true => format!("I saw `{name}` defined here, but not in `{owner}`."),
@@ -51,23 +56,20 @@ pub(super) fn told(case: &Case<'_>) -> Option<Elsewhere> {
     })
 }
 
-/// Whether a place in it has the name where none is called: as a field, a variant or a constant.
+/// Whether a place in it declares the name: as a field, a variant, a constant or an attribute.
 fn is_member(case: &Case<'_>, qualified: &Qualified) -> bool {
-    let is_in = |name: &String| names(name, &qualified.owner) != Lies::Elsewhere;
+    let is_owner = |name: &String| names(name, &qualified.owner) != Lies::Elsewhere;
     let places = case.evidence.places.iter();
-    let places = places.filter(|place| place.within.iter().any(is_in));
-    let mut places = places.filter(|place| FileKind::of(&place.path) != FileKind::Docs);
+    let places = places.filter(|place| FileKind::of(&place.path) != FileKind::Docs);
+    let mut places = places.filter(|place| place.within.iter().any(is_owner));
     places.any(|place| {
         let lines = case.evidence.files.get(&place.path).into_iter();
-        let mut lines = lines.flat_map(|lines| lines.range(place.lines.0..=place.lines.1));
-        lines.any(|(_, line)| declares(line, &qualified.name))
+        let lines = lines.flat_map(|lines| lines.range(place.lines.0..=place.lines.1));
+        let lines: Vec<&str> = lines.map(|(_, line)| line.as_str()).collect();
+        let is_own = place.within.last().is_some_and(is_owner);
+        lines
+            .iter()
+            .any(|line| member::is_given(line, &qualified.name))
+            || (is_own && member::is_declared(&lines, &qualified.name))
     })
-}
-
-fn declares(line: &str, name: &str) -> bool {
-    has_word(line, name)
-        && !is_remark(line)
-        && !has_word(line, &format!(".{name}"))
-        && !line.contains(&format!("{name}("))
-        && !line.contains(&format!("->{name}"))
 }

@@ -2,11 +2,13 @@
 
 use super::{
     super::{
+        manifest,
         presence::{self, Seen},
         protocol::{Percent, Stand, inert, inert_path},
         question::Presence,
         quote::{in_sentence, quote},
         rank::Passage,
+        source::LONGEST_WHOLE,
     },
     Case, Said, source_types,
 };
@@ -14,11 +16,13 @@ use super::{
 /// Most files that are named, and most lines that are quoted of the first.
 const MOST_NAMED: usize = 6;
 const MOST_LINES: u32 = 12;
+/// The same of a file all of which is asked for.
+const OF_WHOLE: u32 = LONGEST_WHOLE;
 
 /// None if that was not asked, or no place was looked at.
 pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
     let wanted = case.question.presence.as_ref()?;
-    let seen = presence::seen(wanted, &case.conversation.asked)?;
+    let seen = presence::seen(&wanted.places, &case.conversation.asked)?;
     Some(match seen.paths.is_empty() && seen.more == 0 {
         true => none(wanted, &seen),
         false => some(case, wanted, &seen),
@@ -40,10 +44,35 @@ fn some(case: &Case<'_>, wanted: &Presence, seen: &Seen) -> Said {
         true => "",
         false => " At the top of the project I saw none.",
     };
-    let lead = format!("Yes: {}{more}.{below}", named.join(", "));
-    let first = seen.paths.first().and_then(|path| beginning(case, path));
+    let is_stranger = |name: &String| !manifest::is_of(name, case.evidence);
+    let stranger = wanted.of.as_ref().filter(|name| is_stranger(name));
+    let lead = match stranger {
+        None => format!("Yes: {}{more}.{below}", named.join(", ")),
+        Some(name) => format!(
+            "Here is {}{more}.{below} Whether that is the one of “{}” I cannot tell: no manifest that I read says that \
+             the project is called so.",
+            named.join(", "),
+            inert(name)
+        ),
+    };
+    let most = match case.question.is_whole {
+        true => OF_WHOLE,
+        false => MOST_LINES,
+    };
+    let first = seen
+        .paths
+        .first()
+        .and_then(|path| beginning(case, path, most));
     let quoted = first.as_ref().map(|first| quote(first, case.evidence));
     let blocks: Vec<String> = [lead].into_iter().chain(quoted).collect();
+    if let Some(name) = stranger {
+        let missing = format!("whether that is the one of “{}”", inert(name));
+        let stand = Stand::Partial {
+            missing,
+            caveat: None,
+        };
+        return (blocks.join("\n\n"), stand, Percent(50));
+    }
     let stand = Stand::Sufficient {
         sources_found: seen.paths.len().max(1),
         source_types: first.map_or(vec!["code"], |first| source_types(&[&first])),
@@ -52,9 +81,9 @@ fn some(case: &Case<'_>, wanted: &Presence, seen: &Seen) -> Said {
 }
 
 /// The first lines of a file, as far as they were read.
-fn beginning(case: &Case<'_>, path: &str) -> Option<Passage> {
+fn beginning(case: &Case<'_>, path: &str, most: u32) -> Option<Passage> {
     let lines = case.evidence.files.get(path)?;
-    let known = (1..=MOST_LINES).take_while(|at| lines.contains_key(at));
+    let known = (1..=most).take_while(|at| lines.contains_key(at));
     let last = known.filter(|at| !lines[at].trim().is_empty()).last()?;
     Some(Passage::at(path, (1, last), 1))
 }

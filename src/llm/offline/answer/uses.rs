@@ -3,14 +3,20 @@
 
 use super::{
     super::{
-        protocol::{Percent, Stand, inert, inert_path},
+        protocol::{Percent, Stand, inert_path},
+        question::Aspect,
         quote::{in_sentence, quote},
         rank::Passage,
         source::enclosing,
-        uses::{Spot, Uses},
+        uses::Spot,
     },
     Case, Said, cited_files, source_types,
 };
+
+mod tested;
+mod told;
+
+use told::Told;
 
 /// Most uses that are quoted, and most others that are named.
 const MOST_QUOTED: usize = 3;
@@ -22,72 +28,75 @@ pub(super) const OF_SOME: Percent = Percent(60);
 
 /// None if no use was asked for, or nothing has the name.
 pub(super) fn compose(case: &Case<'_>) -> Option<Said> {
-    let name = case.question.used_name()?;
-    let uses = Uses::of(case.evidence, name);
-    let (spots, verb) = match (uses.used.is_empty(), uses.mentioned.is_empty()) {
-        (false, _) => (&uses.used, "used"),
-        (true, false) => (&uses.mentioned, "mentioned"),
-        (true, true) => (&uses.defined, "defined"),
-    };
-    let quoted = quoted(spots);
-    let first = quoted.first()?;
-    let name = inert(name);
-    let others = match (spots.len() - 1, uses.is_cut()) {
-        (0, _) => String::new(),
-        (1, false) => " and in one other place".to_owned(),
-        (1, true) => " and in at least one other place".to_owned(),
-        (many, false) => format!(" and in {many} other places"),
-        (many, true) => format!(" and in at least {many} other places"),
-    };
-    let place_of_first = place(*first);
-    let lead = match (uses.used.is_empty(), uses.is_cut()) {
-        (false, _) => format!("`{name}` is used in {place_of_first}{others}."),
-        (true, false) => format!("`{name}` is only {verb} in {place_of_first}{others}."),
-        (true, true) => format!(
-            "I saw no use of `{name}`, but not all lines that have it. It is {verb} in \
-             {place_of_first}{others}."
-        ),
-    };
-    let mut blocks = vec![lead];
+    let uses = told::of(case)?;
+    match case.question.aspect {
+        Some(Aspect::Tests) => Some(tested::compose(case, &uses)),
+        Some(Aspect::Methods | Aspect::Members | Aspect::Fields) | None => composed(case, &uses),
+    }
+}
+
+fn composed(case: &Case<'_>, told: &Told<'_>) -> Option<Said> {
+    let uses = &told.uses;
+    let spots = told.spots();
+    let (quoted, mut blocks) = (quoted(spots), vec![told.lead()]);
     let passages: Vec<Passage> = quoted.iter().map(|spot| passage(case, *spot)).collect();
     blocks.extend(passages.iter().map(|passage| quote(passage, case.evidence)));
-    let rest: Vec<&Spot<'_>> = spots.iter().filter(|spot| !quoted.contains(spot)).collect();
+    let rest = spots.iter().filter(|spot| !quoted.contains(spot));
+    let rest: Vec<Spot<'_>> = rest.copied().collect();
     if !rest.is_empty() {
-        let named: Vec<String> = rest
-            .iter()
-            .take(MOST_NAMED)
-            .map(|spot| place(**spot))
-            .collect();
-        let more = match rest.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        blocks.push(format!("Also in {}{more}.", named.join(", ")));
+        blocks.push(format!("Also in {}.", listed(&rest)));
     }
+    blocks.extend(told.beside());
     let unseen = unseen(uses.unshown, uses.is_stopped);
     blocks.extend(
         unseen
             .iter()
             .map(|unseen| format!("Not looked at: {unseen}.")),
     );
-    if verb != "defined"
+    if spots != &*uses.defined
+        && !uses.is_perhaps_of_another
         && let Some(definition) = uses.defined.first()
     {
         blocks.push(format!("It is defined in {}.", place(*definition)));
     }
     let shown: Vec<&Passage> = passages.iter().collect();
-    let stand = match uses.used.is_empty() {
-        false => Stand::Sufficient {
+    let stand = match told.missing() {
+        None => Stand::Sufficient {
             sources_found: cited_files(&shown).len(),
             source_types: source_types(&shown),
         },
-        true => Stand::Partial {
-            missing: format!("a place that uses `{name}`"),
+        Some(missing) => Stand::Partial {
+            missing,
             caveat: unseen.map(|unseen| format!("not looked at: {unseen}")),
         },
     };
     let sure = if uses.is_cut() { OF_SOME } else { OF_ALL };
     Some((blocks.join("\n\n"), stand, sure))
+}
+
+/// Places by their names, of which only so many are told.
+pub(super) fn listed(spots: &[Spot<'_>]) -> String {
+    let named: Vec<String> = spots
+        .iter()
+        .take(MOST_NAMED)
+        .map(|spot| place(*spot))
+        .collect();
+    let more = match spots.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
+}
+
+/// "and in 3 other places".
+fn and_others(count: usize, is_cut: bool) -> String {
+    match (count - 1, is_cut) {
+        (0, _) => String::new(),
+        (1, false) => " and in one other place".to_owned(),
+        (1, true) => " and in at least one other place".to_owned(),
+        (many, false) => format!(" and in {many} other places"),
+        (many, true) => format!(" and in at least {many} other places"),
+    }
 }
 
 /// What was found and not shown, or not even looked for.

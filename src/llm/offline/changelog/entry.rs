@@ -1,11 +1,15 @@
 //! Entries of change logs that name something, and what they say of it: added, removed, deprecated. Pure.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, ops::Range};
 
 use super::{
     Deed, Heading, Named, Version, Wanted, headings, is_change_log, is_sub_heading, version_of_file,
 };
 use crate::llm::offline::{evidence::Evidence, source::Lines};
+
+mod subject;
+
+use subject::{auxiliary, has_own_noun, is_subject};
 
 /// Most lines of an entry on each side of the name.
 const MOST_LINES: u32 = 12;
@@ -99,12 +103,14 @@ pub(super) fn entries<'a>(path: &'a str, lines: &Lines, name: &str, deed: Deed) 
         .filter(|(_, line)| place_of(line, name).is_some());
     let entries = having.map(|(&at, line)| {
         let span = bullet(lines, at);
+        let of_version = all.iter().rev().find(|heading| heading.at <= at);
+        let top = of_version.map_or(1, |heading| heading.at);
         Entry {
             path,
             at,
             lines: span,
             is_marked: is_marked(line, name),
-            strength: strength(lines, span, name, deed),
+            strength: strength(lines, (top, span), name, deed),
             heading: above(path, lines, &all, at),
         }
     });
@@ -182,52 +188,66 @@ fn is_bullet(text: &str) -> bool {
         .any(|sign| text.starts_with(sign))
 }
 
-fn strength(lines: &Lines, (first, last): (u32, u32), name: &str, deed: Deed) -> Strength {
+/// What an entry says of the name, under a version that begins at a line.
+fn strength(
+    lines: &Lines,
+    (top, (first, last)): (u32, (u32, u32)),
+    name: &str,
+    deed: Deed,
+) -> Strength {
     let text = (first..=last).filter_map(|at| lines.get(&at));
     let text = text.map(|line| line.trim()).collect::<Vec<_>>().join(" ");
     let said = text
         .split(". ")
         .filter_map(|sentence| of_sentence(sentence, name, deed));
     let said = said.max().unwrap_or(Strength::Named);
-    let is_first =
-        place_of(&text, name).is_some_and(|at| text[..at].split_whitespace().count() <= SUBJECT);
-    match is_first && is_under(lines, first, deed) {
+    match is_subject(&text, name, deed) && is_under(lines, top..first, deed) {
         true => said.max(Strength::Listed),
         false => said,
     }
 }
 
-/// So many words, signs included, stand before what an entry is about.
-const SUBJECT: usize = 3;
+/// What is before a name without what is joined to that, which belongs to it: ``sphinx.ext.napoleon``.
+fn apart(before: &str) -> &str {
+    before.trim_end_matches(|c: char| !c.is_whitespace())
+}
+
+/// What is joined to a name behind it, and what comes then.
+fn joined(behind: &str) -> (&str, &str) {
+    let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
+    behind.split_at(end)
+}
+
+/// A word in small letters, without its signs.
+fn bare(word: &str) -> String {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase()
+}
 
 /// What a sentence says of the name, if it has it.
 fn of_sentence(sentence: &str, name: &str, deed: Deed) -> Option<Strength> {
     let at = place_of(sentence, name)?;
     let (before, behind) = (&sentence[..at], &sentence[at + name.len()..]);
-    let is_verb = |word: &str| {
-        let word = word
-            .trim_matches(|c: char| !c.is_alphanumeric())
-            .to_lowercase();
-        deed.verbs().iter().any(|verb| word == *verb)
-    };
+    let is_verb = |word: &str| deed.verbs().contains(&&*bare(word));
     let names_other = |text: &str| text.trim_end_matches('`').contains('`') || text.contains("::");
-    // What the name is joined to belongs to it: ``sphinx.ext.napoleon``.
-    let apart = before.trim_end_matches(|c: char| !c.is_whitespace());
-    let words: Vec<&str> = apart.split_whitespace().collect();
+    let is_beside = has_own_noun(sentence, name, at);
+    let words: Vec<&str> = apart(before).split_whitespace().collect();
     let active = words.iter().rposition(|word| is_verb(word));
     let active = active.map(|verb| {
         let between = &words[verb + 1..];
-        let is_of_other = names_other(&between.join(" ")) || has_preposition(between);
+        let is_of_other = names_other(&between.join(" ")) || has_preposition(between) || is_beside;
         match is_of_other || words.len() - verb > FAR {
             true => Strength::Beside,
             false => Strength::Said,
         }
     });
     // "X: add support" does something else to it; "X is removed" is what was asked for.
-    let words: Vec<&str> = behind.split_whitespace().collect();
+    let words: Vec<&str> = joined(behind).1.split_whitespace().collect();
     let passive = words.iter().position(|word| is_verb(word)).map(|verb| {
-        let is_done = words[..verb].iter().any(|word| PASSIVE.contains(word));
-        match is_done && verb < FAR && !names_other(&words[1.min(verb)..verb].join(" ")) {
+        let before = &words[..verb];
+        let is_done = before.iter().any(|word| PASSIVE.contains(word)) && !before.contains(&"will");
+        let is_of_it = !is_beside && auxiliary(&words).is_some_and(|at| at < verb);
+        match is_done && is_of_it && verb < FAR && !names_other(&before.join(" ")) {
             true => Strength::Said,
             false => Strength::Beside,
         }
@@ -252,9 +272,9 @@ const PASSIVE: [&str; 9] = [
     "is", "are", "was", "were", "been", "be", "gets", "got", "now",
 ];
 
-/// Whether the heading above an entry, or the line that its list begins with, says that this was done to all of them.
-fn is_under(lines: &Lines, first: u32, deed: Deed) -> bool {
-    let known = (1..first).rev().take_while(|at| lines.contains_key(at));
+/// Whether the heading above an entry of a version, or the line that its list begins with, says that this was done to all of them.
+fn is_under(lines: &Lines, above: Range<u32>, deed: Deed) -> bool {
+    let known = above.rev().take_while(|at| lines.contains_key(at));
     let mut titles =
         known.filter(|at| is_sub_heading(lines, *at) && lines[at].contains(char::is_alphabetic));
     titles.next().is_some_and(|at| {

@@ -6,7 +6,10 @@ use super::{
     HEADINGS, Heading, Named, Section, Version, depth, is_change_log, newer_pattern, sections,
     version_of_file,
 };
-use crate::llm::offline::{evidence::Evidence, source::Lines};
+use crate::llm::offline::{
+    evidence::{Evidence, Searched},
+    source::Lines,
+};
 
 /// The change logs with any version in them, those nearest to the top of the project first.
 pub(in super::super) fn logs(evidence: &Evidence) -> Vec<(&str, &Lines)> {
@@ -57,9 +60,29 @@ pub(in super::super) fn may_be_newer(evidence: &Evidence) -> bool {
 
 /// Whether the last search for versions did not show all.
 pub(in super::super) fn is_cut(evidence: &Evidence) -> bool {
+    for_versions(evidence).is_some_and(|search| search.unshown > 0 || search.is_stopped)
+}
+
+/// The last search for versions.
+fn for_versions(evidence: &Evidence) -> Option<&Searched> {
     let mut searched = evidence.searched.iter().rev();
-    let last = searched.find(|search| search.query.starts_with(HEADINGS));
-    last.is_some_and(|search| search.unshown > 0 || search.is_stopped)
+    searched.find(|search| search.query.starts_with(HEADINGS))
+}
+
+/// Whether all versions behind one are known: no search left out any, or those that it showed of a log that begins
+/// with the newest reach down to this one.
+pub(in super::super) fn are_all_behind(evidence: &Evidence, after: &Version) -> bool {
+    if !is_cut(evidence) {
+        return true;
+    }
+    let last = for_versions(evidence).filter(|search| !search.is_stopped);
+    let Some((main, last)) = main_log(evidence).zip(last.and_then(|search| search.reaches)) else {
+        return false;
+    };
+    let of_main = of_file(evidence, main);
+    let mut shown = of_main.iter().filter(|section| section.heading.at <= last);
+    let is_reached = shown.any(|one| one.heading.version().is_some_and(|one| one <= after));
+    version_of_file(main).is_none() && !is_oldest_first(&of_main) && is_reached
 }
 
 fn of_file<'a>(evidence: &'a Evidence, path: &str) -> Vec<Section<'a>> {

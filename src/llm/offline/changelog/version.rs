@@ -37,14 +37,6 @@ impl Version {
         .filter(|_| is_known && is_short)
     }
 
-    /// One that all others are behind.
-    pub(in super::super) const fn first() -> Self {
-        Self {
-            numbers: Vec::new(),
-            before: String::new(),
-        }
-    }
-
     /// One that no other is behind.
     pub(super) fn newest() -> Self {
         Self {

@@ -5,6 +5,10 @@
 use super::Version;
 use crate::llm::offline::interest::Interest;
 
+mod other;
+
+pub(in super::super) use other::{names_only_versions, of_other_version};
+
 /// What was done to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Deed {

@@ -6,10 +6,12 @@ use serde_json::Value;
 use super::{super::toolbox::HISTORY_SEARCH, told::notes};
 use crate::model::ToolCall;
 
+mod authors;
 mod one;
 
-use one::asks_for_one;
+pub(in super::super) use authors::Authors;
 pub(in super::super) use one::{Detail, One};
+use one::{asks_for_one, tells_no_commit};
 
 /// Shortest hash that is taken for one.
 const SHORTEST_HASH: usize = 7;
@@ -31,6 +33,8 @@ pub(in super::super) struct History {
     pub(in super::super) is_shallow: bool,
     /// Whether older ones may be hidden behind one with an earlier date.
     pub(in super::super) may_hide: bool,
+    /// Whether the commit behind which they come is on another branch.
+    pub(in super::super) is_beside: bool,
     /// What was asked for that all of them have: words of their messages, a text or a path that they
     /// changed.
     pub(in super::super) sought: String,
@@ -42,6 +46,8 @@ pub(in super::super) struct History {
     pub(in super::super) is_over: bool,
     /// Whether nobody of the name that was asked for made any commit.
     pub(in super::super) lacks_author: bool,
+    /// Who made them, if that was asked for and there are any.
+    pub(in super::super) by_author: Option<Authors>,
     /// What was told of a single one that was asked for by its hash.
     pub(in super::super) one: Option<One>,
 }
@@ -64,11 +70,11 @@ impl History {
     /// the narrowest on.
     pub(super) fn take(&mut self, call: &ToolCall, content: &str) {
         let is_own = call.name == HISTORY_SEARCH;
-        if is_own && asks_for_one(call) {
+        if is_own && (asks_for_one(call) || tells_no_commit(content)) {
             self.take_one(content);
             return;
         }
-        if !self.commits.is_empty() || self.is_over {
+        if !self.commits.is_empty() || self.is_over || self.by_author.is_some() {
             return;
         }
         let notes = notes(content);
@@ -78,6 +84,11 @@ impl History {
         self.is_stopped |= is_own && says("stopped at the deadline");
         self.is_shallow |= is_own && says("the clone is shallow");
         self.may_hide |= is_own && says("this git stops");
+        self.by_author = Authors::read(content, &notes).filter(|_| is_own);
+        if self.by_author.is_some() {
+            self.take_sought(call);
+        }
+        self.is_beside |= is_own && notes.iter().any(|note| note.contains(BESIDE));
         let mut taken = commits(content);
         let is_none = taken.is_empty() && says("no commit") && !says("stopped");
         self.lacks_author |= is_own && is_none && asks_for_author(call);
@@ -101,16 +112,23 @@ impl History {
         self.total = notes.first().and_then(|note| total(note));
         self.total = self.total.filter(|_| is_whole && !says("stopped"));
         self.commits = taken;
-        self.sought = sought(call, &["query", "text", "path"]);
-        self.changed = sought(call, &["text", "path"]);
+        self.take_sought(call);
+    }
+
+    fn take_sought(&mut self, call: &ToolCall) {
+        self.sought = sought(call, &["query", "text", "line", "path"]);
+        self.changed = sought(call, &["text", "line", "path"]);
     }
 }
+
+/// What is said of a commit behind which others were asked for.
+const BESIDE: &str = "is not among those before them";
 
 /// Whether it asks for an author and for nothing else of a commit.
 fn asks_for_author(call: &ToolCall) -> bool {
     let arguments = call.parsed().unwrap_or_default();
     let has = |name: &str| arguments.get(name).is_some();
-    let others = ["query", "path", "text", "since", "until", "skip"];
+    let others = ["query", "path", "text", "line", "since", "until", "skip"];
     has("author") && !others.into_iter().any(has)
 }
 
@@ -165,12 +183,16 @@ fn commits(content: &str) -> Vec<Commit> {
     taken
 }
 
+/// Whether it can be the hash of a commit as it is told.
+pub(in super::super) fn is_short_hash(text: &str) -> bool {
+    text.len() >= SHORTEST_HASH && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn commit(line: &str) -> Option<Commit> {
     let (hash, rest) = line.strip_prefix("commit ")?.split_once(' ')?;
-    let is_hash = hash.len() >= SHORTEST_HASH && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (date, author) = rest.split_once(' ')?;
     let is_date = date.len() >= 10 && date.starts_with(|c: char| c.is_ascii_digit());
-    (is_hash && is_date).then(|| Commit {
+    (is_short_hash(hash) && is_date).then(|| Commit {
         hash: hash.to_owned(),
         date: date.to_owned(),
         author: author.to_owned(),

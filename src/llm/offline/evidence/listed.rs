@@ -20,6 +20,8 @@ pub(in super::super) struct Listed {
     pub(in super::super) of_all: Option<String>,
     /// What was not shown or not looked at.
     pub(in super::super) lacking: Option<String>,
+    /// That more sections fit than were shown, of a search for sections.
+    pub(in super::super) unshown: Option<String>,
     /// Whether a list was asked for and made, however short.
     pub(in super::super) is_told: bool,
 }
@@ -48,11 +50,14 @@ fn has_any(call: &ToolCall, names: &[&str]) -> bool {
 impl Listed {
     pub(super) fn take(&mut self, call: &ToolCall, content: &str) {
         self.is_told |= has_any(call, OF_SECTIONS);
+        let last = content.lines().last().unwrap_or_default();
         if !is_list(call) {
+            let more = last.split("; ").next().unwrap_or_default();
+            let is_more = call.name == LISTING && more.contains(" more section");
+            self.unshown = is_more.then(|| more.to_owned());
             return;
         }
         self.is_told = true;
-        let last = content.lines().last().unwrap_or_default();
         let (count, rest) = last.split_once("; ").unwrap_or((last, ""));
         let (count, unshown) = count.split_once(", of which ").unwrap_or((count, ""));
         let (count, of_all) = match count

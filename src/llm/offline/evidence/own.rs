@@ -85,6 +85,13 @@ fn header(line: &str) -> Option<(&str, (u32, u32), &str)> {
     })
 }
 
+/// How many lines a file has that was shown, if a result says it.
+pub(in super::super) fn total(content: &str, path: &str) -> Option<u32> {
+    let mut shown = content.lines().filter_map(|line| line.strip_prefix(path));
+    let (_, behind) = shown.find_map(|line| line.strip_prefix(" (lines ")?.split_once(" of "))?;
+    behind.split_once(')')?.0.parse().ok()
+}
+
 /// The place that a header names.
 pub(super) fn place(line: &str) -> Option<Place> {
     let (path, lines, names) = header(line)?;

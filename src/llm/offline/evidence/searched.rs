@@ -15,6 +15,8 @@ pub(in super::super) struct Searched {
     pub(in super::super) found: u64,
     /// How many of those were not shown.
     pub(in super::super) unshown: u64,
+    /// The last line that was shown of one file alone.
+    pub(in super::super) reaches: Option<u32>,
     /// Whether it ended before it had looked everywhere.
     pub(in super::super) is_stopped: bool,
 }
@@ -37,6 +39,7 @@ impl Searched {
             query: query.to_owned(),
             found: shown(content).saturating_add(unshown),
             unshown,
+            reaches: reaches(content),
             is_stopped: last.contains("; stopped at the deadline"),
         })
     }
@@ -51,6 +54,25 @@ fn shown(content: &str) -> u64 {
         Some(lines.filter(|(mark, ..)| *mark == ':').count() as u64)
     });
     found.sum()
+}
+
+/// The last line that was found, if all of them are of one file.
+fn reaches(content: &str) -> Option<u32> {
+    let blocks = own::blocks(content);
+    let mut of_files = blocks.iter().filter_map(|block| {
+        let path = own::path_of(block)?;
+        let lines = block.iter().filter_map(|line| own::line_of(line, path));
+        let found = lines.filter(|(mark, ..)| *mark == ':');
+        Some((path, found.map(|(_, at, _)| at).max()?))
+    });
+    let (first, mut last) = of_files.next()?;
+    for (path, at) in of_files {
+        if path != first {
+            return None;
+        }
+        last = last.max(at);
+    }
+    Some(last)
 }
 
 #[cfg(test)]

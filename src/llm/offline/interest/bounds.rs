@@ -9,6 +9,7 @@ use super::{
 };
 use crate::words::{Asked, Language};
 
+mod authors;
 mod commits;
 mod happened;
 mod hash;
@@ -17,10 +18,12 @@ mod period;
 
 pub(super) use happened::{is_opener, says_it_happened};
 
+use authors::taken_authors;
 use commits::{
     asks_what_it_changed, is_sample, one_of_them, taken_author, taken_count, taken_number,
 };
-use hash::taken_hash;
+use hash::{Hashes, between, is_commit, taken_hashes};
+pub(in super::super) use hash::{is_of_lines, says_no_more_of_commits};
 pub(in super::super) use near::is_countable;
 use near::{day_after, day_before, is_later};
 use period::{YEARS, days_of, digits, is_named, period_at};
@@ -28,14 +31,16 @@ use period::{YEARS, days_of, digits, is_named, period_at};
 /// What is left out of the history, and what of it is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct Bounds {
-    /// The first day: `2026-11-20`, `yesterday`, `3 days ago`.
+    /// The first day, `2026-11-20`, `yesterday`, `3 days ago`; or the commit behind which they come: `1a9e23a`.
     pub(in super::super) since: Option<String>,
-    /// The last one.
+    /// The last one, or the last commit: `1a9e23a`, `the commit before 1a9e23a`.
     pub(in super::super) until: Option<String>,
     /// How many commits were asked for.
     pub(in super::super) most: Option<u64>,
     /// Whether it was asked how many there are.
     pub(in super::super) is_counted: bool,
+    /// Whether it was asked who made them, and how many each.
+    pub(in super::super) is_by_author: bool,
     /// Whether the newest `most` are to be looked through, and not so many found that say something.
     pub(in super::super) is_sample: bool,
     /// Whose commits.
@@ -48,6 +53,8 @@ pub(in super::super) struct Bounds {
     pub(in super::super) is_detailed: bool,
     /// The hash of the only one.
     pub(in super::super) commit: Option<String>,
+    /// Whether that may be something else that is written so: a color, a checksum.
+    pub(in super::super) may_be_no_commit: bool,
     /// How many were told before, behind which it goes on.
     pub(in super::super) told_before: u64,
 }
@@ -62,15 +69,21 @@ impl Bounds {
     /// What a question says of it, and the question without that.
     pub(in super::super) fn taken_from(question: &str) -> (Self, String) {
         let mut tokens = tokens(question);
-        let commit = taken_hash(&mut tokens);
+        let (commit, is_called, (after, up_to)) = match taken_hashes(&mut tokens) {
+            Some(Hashes::One { hash, is_called }) => (Some(hash), is_called, (None, None)),
+            Some(Hashes::Between(after, up_to)) => (None, true, (after, up_to)),
+            None => (None, true, (None, None)),
+        };
         let (since, until) = taken_days(&mut tokens).unwrap_or_default();
+        let (since, until) = (after.or(since), up_to.or(until));
         // Without days: "may" is a month there.
         let is_counted = taken_count(&mut tokens);
         let has_days = since.is_some() || until.is_some();
+        let authors = taken_authors(&mut tokens);
         let author = taken_author(&mut tokens, has_days);
         let may_be_no_author = author.as_ref().is_some_and(|(_, certain)| !certain);
         let is_sample = is_sample(&bare(&tokens));
-        let most = taken_number(&mut tokens);
+        let most = taken_number(&mut tokens).or(authors.flatten());
         let words = bare(&tokens);
         let one = one_of_them(&words).filter(|_| most.is_none() && commit.is_none());
         let is_detailed = one.is_some() && asks_what_it_changed(&words);
@@ -80,12 +93,14 @@ impl Bounds {
             until,
             most,
             is_counted,
+            is_by_author: authors.is_some(),
             is_sample: is_sample && most.is_some(),
             author: author.map(|(name, _)| name),
             may_be_no_author,
             one,
             is_detailed,
             commit,
+            may_be_no_commit: !is_called,
             told_before: 0,
         };
         let rest: Vec<&str> = tokens.iter().map(|token| token.word).collect();
@@ -100,13 +115,26 @@ impl Bounds {
     }
 
     /// Whether those of these bounds are wanted, and not one that says something.
-    pub(in super::super) const fn lists(&self) -> bool {
+    pub(in super::super) fn lists(&self) -> bool {
         self.has_days() || self.most.is_some() || self.are_of_commits()
     }
 
+    /// Whether they may be several, of certain days or counted.
+    pub(in super::super) const fn tells_several(&self) -> bool {
+        let is_single = self.one.is_some() || self.commit.is_some() || self.is_sample;
+        (self.has_days() || self.is_counted) && !is_single
+    }
+
     /// Whether it asks for commits, in whatever words besides.
-    pub(super) const fn are_of_commits(&self) -> bool {
-        self.is_counted || self.author.is_some() || self.commit.is_some()
+    pub(super) fn are_of_commits(&self) -> bool {
+        let is_of_people = self.is_by_author || self.author.is_some();
+        self.is_counted || is_of_people || self.commit.is_some() || self.has_commits()
+    }
+
+    /// Whether commits bound it, and not days alone.
+    pub(in super::super) fn has_commits(&self) -> bool {
+        let mut bounds = self.since.iter().chain(&self.until);
+        bounds.any(|bound| is_commit(bound))
     }
 
     /// These days, of what was asked for before: "and last week?".
@@ -116,6 +144,7 @@ impl Bounds {
             until: self.until,
             most: self.most,
             is_counted: self.is_counted || before.is_counted,
+            is_by_author: self.is_by_author || before.is_by_author,
             is_sample: false,
             may_be_no_author: match self.author {
                 Some(_) => self.may_be_no_author,
@@ -125,17 +154,23 @@ impl Bounds {
             one: self.one.or(before.one),
             is_detailed: self.is_detailed || before.is_detailed,
             commit: None,
+            may_be_no_commit: false,
             told_before: 0,
         }
     }
 
-    /// Those behind so many that were told, whatever days began those.
-    pub(in super::super) fn behind(&mut self, told: u64, is_before: bool) {
+    /// Those behind so many that were told.
+    pub(in super::super) const fn behind(&mut self, told: u64) {
         self.told_before = told;
         self.is_counted = false;
-        if is_before {
-            self.since = None;
-        }
+    }
+
+    /// Ends before what it begins with, and tells whether it begins with anything.
+    pub(in super::super) fn end_before(&mut self) -> bool {
+        let until = self.since.take().map(before);
+        let has_begin = until.is_some();
+        self.until = until.or(self.until.take());
+        has_begin
     }
 
     /// Whose and of which days, as it stands in a sentence behind what it is said of.
@@ -149,6 +184,9 @@ impl Bounds {
     pub(in super::super) fn days_told(&self) -> String {
         match (&self.since, &self.until) {
             (Some(first), None) if first == THIS_YEAR => format!(" of {first}"),
+            (Some(first), Some(last)) if is_commit(first) || is_commit(last) => {
+                between(first, last)
+            }
             (Some(first), Some(last)) if first == last => format!(" of {first}"),
             (Some(first), Some(last)) => format!(" from {first} to {last}"),
             (Some(first), None) => format!(" since {first}"),
@@ -177,6 +215,23 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     }
     tokens
 }
+
+/// What ends just before some days or commits begin.
+fn before(since: String) -> String {
+    if is_commit(&since) || !is_countable(&since) {
+        // Those behind a commit begin without it.
+        return since;
+    }
+    let named = || format!("{DAY_BEFORE}{since}");
+    match since.strip_prefix(DAY_AFTER) {
+        Some(day) => day.to_owned(),
+        None => day_before(&since).unwrap_or_else(named),
+    }
+}
+
+/// What the search knows for a day beside a named one.
+const DAY_BEFORE: &str = "the day before ";
+const DAY_AFTER: &str = "the day after ";
 
 /// What is not over, so that nothing is told to be since it.
 const THIS_YEAR: &str = "this year";
@@ -232,12 +287,11 @@ fn taken_days(tokens: &mut Vec<Token<'_>>) -> Option<Days> {
             )
         }
         // Who has no clock does not know the day before them; whoever is asked so says what is no day.
-        None if is_named(&period) && is_led_by(BEFORE) => (
-            (None, Some(format!("the day before {}", period.first))),
-            end,
-        ),
+        None if is_named(&period) && is_led_by(BEFORE) => {
+            ((None, Some(format!("{DAY_BEFORE}{}", period.first))), end)
+        }
         None if is_named(&period) && is_led_by(AFTER) => {
-            ((Some(format!("the day after {}", period.first)), None), end)
+            ((Some(format!("{DAY_AFTER}{}", period.first)), None), end)
         }
         None if is_led_by(BEFORE) => {
             let until = day_before(&period.first).unwrap_or(period.first);

@@ -10,13 +10,70 @@ pub(in super::super) enum Fact {
     License,
     People,
     Dependencies,
+    /// The versions that it needs of a language, or of whichever it is written in.
+    Needs(Option<Tongue>),
+    /// The parts of it that are built by default.
+    Features,
     Size,
+}
+
+/// A language whose version manifests ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Tongue {
+    Rust,
+    Python,
+    Node,
+    Go,
+    Java,
+    Ruby,
+    Elixir,
+}
+
+impl Tongue {
+    const ALL: [(Self, &'static str); 7] = [
+        (Self::Rust, "rust rustc cargo msrv"),
+        (Self::Python, "python"),
+        (Self::Node, "node nodejs js npm"),
+        (Self::Go, "go golang"),
+        (Self::Java, "java jdk jvm"),
+        (Self::Ruby, "ruby"),
+        (Self::Elixir, "elixir"),
+    ];
+
+    /// The one whose version these words ask for: "which Python version", "version of Go".
+    fn asked(said: &str) -> Option<Self> {
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let of = |word: &str| {
+            let mut all = Self::ALL.iter();
+            all.find(|(_, names)| holds(names, word)).map(|(of, _)| *of)
+        };
+        let beside = words.windows(2).find_map(|two| match *two {
+            [name, version] if holds(VERSIONS, version) => of(name),
+            _ => None,
+        });
+        let behind = words.windows(3).find_map(|three| match *three {
+            [version, "of" | "von" | "de", name] if holds(VERSIONS, version) => of(name),
+            // "Node.js version" are three words.
+            ["node", "js", version] if holds(VERSIONS, version) => Some(Self::Node),
+            _ => None,
+        });
+        beside.or(behind).or_else(|| {
+            let mut words = words.iter();
+            words.any(|word| *word == "msrv").then_some(Self::Rust)
+        })
+    }
 }
 
 impl Fact {
     /// By the words of a question, in small letters with one blank around each.
     pub(super) fn asked(said: &str) -> Option<Self> {
         let first = said.split_whitespace().next().unwrap_or_default();
+        if let Some(tongue) = Tongue::asked(said) {
+            let needs = Self::Needs(Some(tongue));
+            let has = |list: &str| said.split_whitespace().any(|word| holds(list, word));
+            let is_asked = (holds(WHICH, first) || has(NEEDED)) && !has(OTHERWISE);
+            return Some(needs).filter(|needs| is_asked && needs.is_asked_by(first, said));
+        }
         let mut facts = ASKED.iter();
         let is_alone = |word: &str| word == said.trim();
         facts
@@ -37,7 +94,7 @@ impl Fact {
                 let is_stated = !is_explained || has("licensed licenced lizenziert");
                 is_stated && !has(IN_CODE)
             }
-            Self::Version | Self::People | Self::Dependencies => {
+            Self::Version | Self::People | Self::Dependencies | Self::Needs(_) | Self::Features => {
                 !is_explained && !holds(PLACED, first)
             }
         }
@@ -50,6 +107,7 @@ impl Fact {
             Self::License => &["license", "licence", "lizenz"],
             Self::People => &["authors", "author", "maintainers", "maintainer"],
             Self::Dependencies => &["dependencies", "abhängigkeiten"],
+            Self::Needs(_) | Self::Features => &[],
             Self::Size => &["size", "languages"],
         }
     }
@@ -61,6 +119,8 @@ impl Fact {
             Self::License => "the license of the project",
             Self::People => "who is behind the project",
             Self::Dependencies => "what the project depends on",
+            Self::Needs(_) => "which version of its language the project needs",
+            Self::Features => "which features the project has by default",
             Self::Size => "how large the project is",
         }
     }
@@ -106,6 +166,16 @@ const ASKED: &[(Fact, &str)] = &[
          abhängigkeiten hat | quelles dépendances | les dépendances | qué dependencias | las dependencias",
     ),
     (
+        Fact::Needs(None),
+        "language version | version of its language | minimum supported version | sprachversion",
+    ),
+    (
+        Fact::Features,
+        "default features | features are default | features are enabled by default | features are on by default | features enabled by default | cargo \
+         features | feature flags does this | feature flags are there | standard features | fonctionnalités par défaut | características por \
+         defecto",
+    ),
+    (
         Fact::Size,
         "how big is this | how big is the project | how big is the repo | how big is the repository | how big is the codebase | how large is \
          this | how large is the project | how large is the repo | how large is the repository | how large is the codebase | how many files \
@@ -120,6 +190,15 @@ const ASKED: &[(Fact, &str)] = &[
     ),
 ];
 
+/// What asks for a version that is needed, and what for something else of it.
+const WHICH: &str = "\
+    which what whats minimum minimal msrv welche welcher quelle quel qué cuál rust rustc python node go golang java ruby elixir";
+const NEEDED: &str = "\
+    need needs needed require requires required support supported supports minimum msrv braucht benötigt nötig requiert nécessaire \
+    necesita requiere";
+const OTHERWISE: &str = "mean means meaning there called differ difference";
+/// What a version of a language is asked for as.
+const VERSIONS: &str = "version versions versión versiones";
 /// What asks how something works, and not what a project states.
 const EXPLAINED: &str = "how why wie warum wieso comment pourquoi cómo";
 const PLACED: &str = "where wo où dónde";
@@ -132,6 +211,8 @@ const SAID: &str = "\
     develop owns owner dependencies dependency depends depend libraries packages crates crate third party external direct runtime dev \
     language languages programming programmed files file lines line loc big large size many much on use uses used using \
     have does need needs require requires required software app application \
+    rust rustc cargo msrv python node nodejs js npm go golang java jdk jvm ruby elixir minimum minimal minimale minimal lowest oldest \
+    supported feature features flags default enabled \
     aktuelle lizenz lizenziert autor autoren pflegt geschrieben abhängigkeiten groß viele dateien zeilen sprache sprachen \
     programmiersprache programmiersprachen hat dieses diesem das actuelle licence auteur auteurs maintient dépendances fichiers lignes langue \
     langage langages écrit versión actual licencia mantiene dependencias archivos líneas lenguaje lenguajes escrito";
@@ -162,6 +243,23 @@ mod tests {
             ("how many files are there?", Fact::Size),
             ("In welcher Sprache ist das geschrieben?", Fact::Size),
             ("What is this written in?", Fact::Size),
+            (
+                "which Rust version does this need?",
+                Fact::Needs(Some(Tongue::Rust)),
+            ),
+            ("which language version does it need?", Fact::Needs(None)),
+            ("what is the MSRV?", Fact::Needs(Some(Tongue::Rust))),
+            (
+                "what version of Python does it require?",
+                Fact::Needs(Some(Tongue::Python)),
+            ),
+            ("minimum Node.js version?", Fact::Needs(Some(Tongue::Node))),
+            (
+                "Welche Go-Version braucht das Projekt?",
+                Fact::Needs(Some(Tongue::Go)),
+            ),
+            ("what are the default features?", Fact::Features),
+            ("which features are enabled by default?", Fact::Features),
         ] {
             assert_eq!(Interest::of(question), Interest::Facts(fact), "{question}");
         }
@@ -182,6 +280,10 @@ mod tests {
             "how many files does it open?",
             "how big is the file?",
             "which languages are supported?",
+            "where is the python version checked?",
+            "what does node version mean?",
+            "is there a rust version of this?",
+            "how does it find the version of node?",
         ] {
             let is_fact = matches!(Interest::of(question), Interest::Facts(_));
             assert!(!is_fact, "{question}");

@@ -10,10 +10,12 @@ use super::{
 };
 
 mod known;
+mod mentions;
 mod tasks;
 
 pub(super) use known::{asks_for_use, decides};
 pub(in super::super) use known::{asks_what_it_is, is_of_decision};
+pub(in super::super) use mentions::is_of_mention;
 
 /// What is to be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(in super::super) enum Listing {
     /// Links that lead nowhere.
     Broken,
     Tagged,
+    /// Notes that mention something.
+    Mentioning,
     /// Decisions that stand so, in the word that records have for it.
     Standing(&'static str),
     /// The newest note of a kind.
@@ -84,7 +88,9 @@ impl Listing {
         if said.first().is_none_or(|first| first.is(EXPLAINED)) {
             return None;
         }
-        tasks::of(&said).or_else(|| known::of(question, &said))
+        tasks::of(&said)
+            .or_else(|| known::of(question, &said))
+            .or_else(|| mentions::of(question, &said))
     }
 }
 

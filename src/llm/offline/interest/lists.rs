@@ -53,6 +53,12 @@ pub(super) const TO_BEGIN: &str = "add introduce create write";
 pub(super) const TO_CHANGE: &str =
     "change remove delete rename fix modify move revert replace merge";
 
+/// What is done to what is no longer where it was.
+pub(super) const GONE: &str = "\
+    removed remove deleted delete dropped drop renamed rename moved move replaced replace entfernt entfernte gelöscht \
+    löschte umbenannt verschoben ersetzt supprimé retiré renommé déplacé remplacé eliminó borró quitó renombró eliminado \
+    borrado quitado renombrado movido reemplazado";
+
 pub(super) const OF_HISTORY: &str = "\
     commit commits git log blame history last latest recent recently lately newest changes \
     author zuletzt änderungen cambios changements";
@@ -83,7 +89,11 @@ pub(super) const POINTING: &str = "it is was ce est es lo";
 
 /// What asks about the whole.
 pub(super) const OVERVIEW: &str = "\
-    overview | architecture of | project structure | repository structure | repo structure | \
+    overview | architecture of | folder structure | directory structure | file structure | folder layout | directory layout | \
+    folder tree | directory tree | file tree | which files are in the project | which files are in the repo | which files are in the \
+    repository | what files are in the project | what files are in the repo | what files are in the repository | list all files | \
+    list the files of the project | ordnerstruktur | verzeichnisstruktur | projektstruktur | estructura del proyecto | structure du \
+    projet | arborescence | project structure | repository structure | repo structure | \
     code structure | code layout | repository layout | repo layout | project layout | what is \
     this project | what is this repo | what is this repository | what is this code | what is \
     this codebase | what is this about | what is the project about | what s this project | what \
@@ -110,6 +120,10 @@ pub(super) const WHOLE: &str = "\
     layout organised organized laid modules components parts main program library tool package \
     start begin explain describe summarise summarize projekt projekts überblick aufgebaut projet \
     proyecto estructura ensemble vue short brief quick";
+
+/// What says, of the whole, that its folders are meant.
+pub(super) const TREE: &str = "\
+    folder folders directory directories file files tree list show ordnerstruktur verzeichnisstruktur projektstruktur arborescence";
 
 /// What asks who uses something.
 pub(super) const USERS: &str = "\
@@ -162,3 +176,8 @@ pub(super) const ENGLISH_NOUNS: &str = "\
 pub(super) const SETTLED: &str = "\
     decision decisions decided meeting meetings agreed entscheidung entscheidungen entschieden \
     beschlossen besprechung décision décisions décidé réunion decisión decisiones decidió reunión";
+
+/// What else only says that something was decided, where that is asked for.
+pub(super) const CHOSEN: &str = "\
+    choose chose chosen choice pick picked select selected adopt adopted wählen gewählt gewählte choisir choisi choisie elegir elegido \
+    elegimos";

@@ -70,6 +70,7 @@ fn what_other_searches_did_not_show_is_no_relative() {
         query: query.to_owned(),
         found: 90,
         unshown,
+        reaches: None,
         is_stopped: false,
     };
     let kin = |of_all, of_kin| {

@@ -37,9 +37,28 @@ pub(in super::super) fn more_in(text: &str) -> Option<More> {
     } else if is_one_of(FURTHER) {
         Some(More::Further)
     } else {
-        is_whole().then_some(More::Whole)
+        (is_whole() || asks_how(text)).then_some(More::Whole)
     }
 }
+
+/// Whether a text only asks how that works, of which all of it is the answer of who explains nothing.
+pub(in super::super) fn asks_how(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let (asked, _) = without_politeness(lower.trim());
+    let said: Vec<&str> = words(asked).filter(|word| !word.is_empty()).collect();
+    let said = match &*said {
+        ["and" | "und" | "et" | "y", said @ ..] => said,
+        said => said,
+    };
+    let phrase = said.join(" ");
+    WORKS.split(" | ").any(|known| known == phrase)
+}
+
+const WORKS: &str = "\
+    how does it work | how does that work | how does this work | how is it done | how does it do that | what does it do | \
+    what does that do | wie funktioniert das | wie funktioniert es | wie geht das | was macht es | was macht das | \
+    comment ça marche | comment cela fonctionne | comment ça fonctionne | que fait il | qu est ce que ça fait | \
+    cómo funciona | cómo funciona eso | qué hace | qué hace eso";
 
 const FURTHER: &str = "\
     go on | continue | next | keep going | go ahead | and next | more please | show more | weiter | mach weiter | weiter so | \
@@ -57,7 +76,7 @@ const SHOW: &str = "\
     show see print display give open view quote zeig zeige sehen montre montrez voir muestra muéstrame muestrame ver";
 
 const THING: &str = "\
-    code source function method class struct definition implementation body snippet quelltext quellcode funktion methode \
+    code source file function method class struct definition implementation body snippet datei fichier archivo quelltext quellcode funktion methode \
     klasse fonction méthode función método clase código codigo";
 
 const ALL: &str = "\
@@ -99,6 +118,10 @@ mod tests {
             ("show me more of the journal", None),
             ("where is the code?", None),
             ("show me the code of the journal", None),
+            ("how does it work?", Some(More::Whole)),
+            ("Und wie funktioniert das?", Some(More::Whole)),
+            ("comment ça marche ?", Some(More::Whole)),
+            ("how does the journal work?", None),
             ("show me the session", None),
             ("the function", None),
             ("show me", None),

@@ -172,6 +172,8 @@ impl Entry<'_> {
                 let number = plain.trim_start_matches(['v', 'V']);
                 number.starts_with(|c: char| c.is_ascii_digit()) && self.key != "project"
             }
+            // Said for all of a workspace in another place.
+            Fact::Needs(_) => !self.value.contains("workspace"),
             // Said in another file, or of the workspace.
             Fact::License if self.value.trim().starts_with('{') => self.value.contains("text"),
             _ if self.form == Form::Code && self.key != "gem" => {

@@ -38,7 +38,7 @@ pub(super) fn is_told_by(fact: Fact, file: &str) -> bool {
         Fact::People => is_of(PEOPLE),
         Fact::Version => is_change_log(file) || matches!(file, "version" | "version.txt"),
         Fact::Dependencies => file.starts_with("requirements") && file.ends_with(".txt"),
-        Fact::Size => false,
+        Fact::Needs(_) | Fact::Features | Fact::Size => false,
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn stated(fact: Fact, lines: &Lines) -> Option<Statement> {
                 is_cut: false,
             })
         }),
-        Fact::Size => None,
+        Fact::Needs(_) | Fact::Features | Fact::Size => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What manifests and the other files at the top state, and what they do not.
 
 use super::*;
+use crate::llm::offline::interest::Tongue;
 
 fn lines(text: &str) -> Lines {
     (1..).zip(text.lines().map(str::to_owned)).collect()
@@ -59,6 +60,66 @@ fn manifests_state_what_is_about_the_project_itself() {
             Some((8, 8, "MIT OR Apache-2.0")),
         ),
         (Fact::People, "Cargo.toml", CARGO, Some((4, 7, ""))),
+        (
+            Fact::Needs(None),
+            "Cargo.toml",
+            "[package]\nrust-version = { workspace = true }\n[workspace.package]\nrust-version = \"1.80\"\n",
+            Some((4, 4, "1.80")),
+        ),
+        (
+            Fact::Needs(Some(Tongue::Python)),
+            "Cargo.toml",
+            "[package]\nrust-version = \"1.80\"\n",
+            None,
+        ),
+        (
+            Fact::Needs(Some(Tongue::Node)),
+            "package.json",
+            "{\n  \"engines\": {\n    \"npm\": \">=9\",\n    \"node\": \">=20\"\n  }\n}\n",
+            Some((4, 4, ">=20")),
+        ),
+        (
+            Fact::Needs(Some(Tongue::Node)),
+            "package.json",
+            "{\n  \"engines\": { \"node\": \">=18\" }\n}\n",
+            Some((2, 2, ">=18")),
+        ),
+        (
+            Fact::Needs(Some(Tongue::Node)),
+            "package.json",
+            "{\n  \"engines\": {\n    \"vscode\": \"^1.80.0\"\n  }\n}\n",
+            None,
+        ),
+        (
+            Fact::Needs(Some(Tongue::Python)),
+            "pyproject.toml",
+            "[tool.poetry.dependencies]\npython = \"^3.11\"\n",
+            Some((2, 2, "^3.11")),
+        ),
+        (
+            Fact::Needs(Some(Tongue::Python)),
+            "setup.py",
+            "setup(\n    name=\"shop\",\n    python_requires=\">=3.9\",\n)\n",
+            Some((3, 3, ">=3.9")),
+        ),
+        (
+            Fact::Needs(None),
+            "go.mod",
+            "module shop\n\ngo 1.22\n",
+            Some((3, 3, "1.22")),
+        ),
+        (
+            Fact::Needs(Some(Tongue::Java)),
+            "pom.xml",
+            "<project>\n  <properties>\n    <java.version>21</java.version>\n  </properties>\n</project>\n",
+            Some((3, 3, "21")),
+        ),
+        (
+            Fact::Features,
+            "Cargo.toml",
+            "[package]\n[features]\ndefault = [\"net\"]\nnet = []\n\n[lib]\n",
+            Some((2, 4, "")),
+        ),
         (Fact::Dependencies, "Cargo.toml", CARGO, Some((13, 14, ""))),
         (
             Fact::Version,

@@ -14,7 +14,7 @@ const LINES: u32 = 400;
 /// As much as is read of one.
 const MOST_LINES: u32 = 1_200;
 /// What is tried where the files at the top are not known by name.
-const USUAL: [&str; 4] = ["Cargo.toml", "package.json", "pyproject.toml", "LICENSE"];
+pub(super) const USUAL: [&str; 4] = ["Cargo.toml", "package.json", "pyproject.toml", "LICENSE"];
 /// What gives a version in code, and where: projects whose manifest takes it from there.
 const IN_CODE: &str = r#"(?i)(?:^|\s)_*version_*\b\s*(?::\s*\w+\s*)?(?:=|\s)\s*["']v?\d+\.\d+"#;
 const CODE: &str = "{*version*,__init__.py}";

@@ -53,6 +53,7 @@ pub(in super::super) fn is_told(listing: Listing, evidence: &Evidence) -> bool {
         Listing::Linking | Listing::Broken | Listing::Tagged | Listing::Standing(_) => {
             listed.is_told
         }
+        Listing::Mentioning => evidence.places.iter().any(|one| !one.has.is_empty()),
         Listing::Newest(_) => {
             listed.is_told && evidence.places.iter().any(|one| one.record.is_some())
         }
@@ -75,6 +76,7 @@ fn first(question: &Question, listing: Listing, tools: &Toolbox<'_>) -> Vec<Plan
         }
         Listing::Linking => notes("", &[("links_to", subject)]).into_iter().collect(),
         Listing::Broken => notes("", &[("links_to", "broken")]).into_iter().collect(),
+        Listing::Mentioning => notes(subject, &[]).into_iter().collect(),
         Listing::Tagged => notes("", &[("tag", subject)]).into_iter().collect(),
         Listing::Standing(status) => {
             let with = [("kind", "decision"), ("status", status)];

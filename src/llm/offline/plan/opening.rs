@@ -3,15 +3,13 @@
 use super::{
     super::{
         evidence::Evidence,
-        interest::{Change, Interest},
-        kin::Kin,
+        interest::{Change, Interest, comes_or_goes},
         lexicon::holds,
         question::{Question, of_characters},
         term::{Term, TermKind, TermSet},
         toolbox::{How, Naming, Past, Planned, Toolbox},
-        uses::Uses,
     },
-    changes, distinct, facts, howto, literal, most_telling,
+    changes, distinct, facts, howto, literal, most_telling, uses,
 };
 
 /// Longest question that is put to a search, in characters.
@@ -29,10 +27,12 @@ pub(super) fn calls(question: &Question, tools: &Toolbox<'_>) -> Vec<Planned> {
                 true => Naming::Kin,
                 false => Naming::Any,
             };
-            let uses = question
-                .used_name()
-                .and_then(|name| tools.search_name(name, naming));
-            return uses.into_iter().collect();
+            let name = question.used_name();
+            let uses = name.and_then(|name| tools.search_name(name, naming));
+            return uses
+                .into_iter()
+                .chain(uses::said(question, tools))
+                .collect();
         }
         // What lies outside of the project, no other search sees.
         Interest::Places if terms.is_empty() || !tools.notes_are_elsewhere() => None,
@@ -108,7 +108,7 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
                 .take(2)
                 .collect()
         }
-        Interest::Uses => uses(question, evidence, tools),
+        Interest::Uses => uses::again(question, evidence, tools),
         Interest::Facts(fact) => facts::again(fact, evidence, tools),
         Interest::HowTo(chore) => howto::again(chore, question, evidence, tools),
         Interest::Places
@@ -117,44 +117,6 @@ pub(super) fn again(question: &Question, evidence: &Evidence, tools: &Toolbox<'_
         | Interest::Settled
         | Interest::History(_) => Vec::new(),
     }
-}
-
-/// Its calls and what code has it, if not all lines that have a name were shown and few that were use it;
-/// what the whole question has, if none has it but what defines it.
-fn uses(question: &Question, evidence: &Evidence, tools: &Toolbox<'_>) -> Vec<Planned> {
-    let Some(name) = question.used_name() else {
-        return Vec::new();
-    };
-    if question.is_of_kin {
-        return match Kin::of(evidence, name).is_empty() {
-            true => places(question, tools),
-            false => Vec::new(),
-        };
-    }
-    let uses = Uses::of(evidence, name);
-    let narrower: Vec<Planned> = match uses.is_cut() && uses.are_few() {
-        true => {
-            let code = uses
-                .language()
-                .and_then(|ending| tools.search_name(name, Naming::In(ending)));
-            let calls = tools.search_name(name, Naming::Calls);
-            calls.into_iter().chain(code).collect()
-        }
-        false => Vec::new(),
-    };
-    match narrower.is_empty() && uses.is_empty() {
-        true => places(question, tools),
-        false => narrower,
-    }
-}
-
-/// Whether something has the name whose uses are asked for, besides what defines it.
-pub(super) fn has_uses(question: &Question, evidence: &Evidence) -> bool {
-    let has_any = |name| match question.is_of_kin {
-        true => !Kin::of(evidence, name).is_empty(),
-        false => !Uses::of(evidence, name).is_empty(),
-    };
-    question.used_name().is_some_and(has_any)
 }
 
 /// Files at the top that say what the project is.
@@ -187,7 +149,7 @@ pub(super) fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> 
         return tools.history(&Past::Path(folder), change, bounds);
     }
     if let Some(text) = first(&[TermKind::Name, TermKind::Phrase]) {
-        return tools.history(&Past::Text(&text.shown), change, bounds);
+        return tools.history(&done_to(&text.shown, question, change), change, bounds);
     }
     let words: Vec<&Term> = most_telling(needed, terms).take(2).collect();
     match words.is_empty() {
@@ -196,12 +158,22 @@ pub(super) fn past(question: &Question, tools: &Toolbox<'_>, change: Change) -> 
     }
 }
 
-/// The commits that added or removed the most telling word, where no message has it.
+/// What was added or is gone is there more or less often since; what was changed in any other way may be so by the rest
+/// of its line.
+fn done_to<'a>(text: &'a str, question: &Question, change: Change) -> Past<'a> {
+    match change == Change::First || comes_or_goes(&question.plain) {
+        true => Past::Text(text),
+        false => Past::Line(text),
+    }
+}
+
+/// The commits that changed what has the most telling word, where no message has it.
 pub(super) fn changed(question: &Question, tools: &Toolbox<'_>, change: Change) -> Option<Planned> {
     let needed = TermSet::needed(&question.terms);
     let mut words = most_telling(needed, &question.terms);
     let word = words.find(|term| term.kind == TermKind::Word)?;
-    tools.history(&Past::Text(&word.shown), change, &question.bounds)
+    let done = done_to(&word.shown, question, change);
+    tools.history(&done, change, &question.bounds)
 }
 
 /// What folders at the top are called.

@@ -1,12 +1,12 @@
-//! What is asked of the history once its first answer is read: what one commit changed, and whether there is an
-//! author of that name.
+//! What is asked of the history once its first answer is read: what one commit changed, whether there is an
+//! author of that name, and of the files, where there is no commit.
 
 use super::{
     super::{
         evidence::Evidence,
         interest::{Change, Interest},
         question::Question,
-        toolbox::{Planned, Toolbox},
+        toolbox::{How, Planned, Toolbox},
     },
     distinct, opening,
 };
@@ -17,11 +17,16 @@ pub(super) fn next(
     evidence: &Evidence,
     tools: &Toolbox<'_>,
 ) -> Option<Vec<Planned>> {
+    if let Some(hash) = &question.not_commit {
+        let literal = tools.search(hash, How::Literal);
+        let calls = distinct(literal.into_iter().chain(opening::places(question, tools)));
+        return (!calls.is_empty()).then_some(calls);
+    }
     let Interest::History(change) = question.interest else {
         return None;
     };
     let (history, bounds) = (&evidence.history, &question.bounds);
-    if history.one.is_some() {
+    if history.one.is_some() || history.by_author.is_some() {
         return Some(Vec::new());
     }
     if !history.commits.is_empty() {

@@ -6,6 +6,7 @@ use super::super::{
     question::Question,
     toolbox::{Planned, Toolbox},
 };
+use super::facts::USUAL;
 
 /// None if that is not asked, or nothing can tell it.
 pub(super) fn calls(
@@ -14,10 +15,13 @@ pub(super) fn calls(
     tools: &Toolbox<'_>,
 ) -> Option<Vec<Planned>> {
     let wanted = question.presence.as_ref()?;
-    if let Some(seen) = presence::seen(wanted, &conversation.asked) {
+    if let Some(seen) = presence::seen(&wanted.places, &conversation.asked) {
         let first = seen.paths.first();
         let read = first.and_then(|path| tools.read(path, 0));
-        return Some(read.into_iter().collect());
+        // Whether the project is called so, its manifest says.
+        let manifests = USUAL.iter().filter(|_| wanted.of.is_some());
+        let manifests = manifests.filter_map(|path| tools.read(path, 0));
+        return Some(read.into_iter().chain(manifests).collect());
     }
     let places = wanted.places.iter();
     let maps: Vec<Planned> = places.filter_map(|place| tools.map_of(place)).collect();

@@ -1,8 +1,8 @@
 //! Questions that ask where a name is defined.
 
-use super::{super::lexicon::holds, Interest, Question, TermKind, TermSet, words_of};
+use super::{super::lexicon::holds, Interest, Question, named::asks_what_is, words_of};
 
-/// The name whose definition is asked for, and what it is to lie in.
+/// The name that is asked for, and what it is to lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Sought<'a> {
     pub(in super::super) name: &'a str,
@@ -16,7 +16,7 @@ impl Question {
             name: &one.name,
             owner: Some(&one.owner),
         });
-        let alone = || self.sought_definition();
+        let alone = || self.sought_name();
         of_path.or_else(|| alone().map(|name| Sought { name, owner: None }))
     }
 
@@ -25,14 +25,16 @@ impl Question {
         asks(&self.plain, WHERE) && asks(&self.plain, DEFINED)
     }
 
-    /// The name whose definition is asked for, if that is all that is asked for.
+    /// The name whose definition is asked for, or what it is, if that is all that is asked for.
     pub(in super::super) fn sought_definition(&self) -> Option<&str> {
-        let needed = TermSet::needed(&self.terms);
-        let term = needed.of(&self.terms).next()?;
-        let is_name = term.kind == TermKind::Name
-            || (term.kind == TermKind::Word && term.shown.starts_with(char::is_uppercase));
-        let is_sought = self.interest == Interest::Places && self.asks_for_definition();
-        (is_sought && needed.len() == 1 && is_name).then_some(&*term.shown)
+        let is_asked = self.asks_for_definition() || asks_what_is(&self.plain);
+        self.sought_name().filter(|_| is_asked)
+    }
+
+    /// The one name that is looked for, where that says nothing of what it lies in.
+    fn sought_name(&self) -> Option<&str> {
+        self.very_name()
+            .filter(|_| self.interest == Interest::Places)
     }
 }
 
@@ -64,6 +66,19 @@ mod tests {
             ("where is the cache defined?", None),
             ("where is HashMap defined in src/a.rs?", None),
             ("how is HashMap defined?", None),
+            ("where is Router defined?", Some("Router")),
+            ("where is the Router defined?", Some("Router")),
+            ("Wo ist der Zwischenspeicher definiert?", None),
+            ("where is total defined?", Some("total")),
+            ("where is the function total defined?", Some("total")),
+            ("where is the total defined?", None),
+            ("where is retrying implemented?", None),
+            ("what is Chunk?", Some("Chunk")),
+            ("what is a Chunk?", Some("Chunk")),
+            ("what is `chunk`?", Some("chunk")),
+            ("what does max_jobs do?", Some("max_jobs")),
+            ("Was ist Wiederholung?", None),
+            ("what is caching?", None),
         ] {
             let question = Question::read(text, &[], None);
             assert_eq!(question.sought_definition(), name, "{text}");

@@ -19,7 +19,8 @@ const COMMON: &str = "\
     ini ipynb java jl js json json5 jsonl jsx kt kts less lhs lisp lock log lua m map markdown md mdx mjs mk ml mli \
     mm mod mts nim nix nu org patch pem php pl plist pm po prisma proto ps1 pug py pyi pyx r rb rego rkt rs rst s \
     sass sbt scala scm scss sh snap sol sql stan sty sum sv svelte svg swift tcl tex tf thrift tmpl toml ts tsv tsx \
-    txt v vb vhdl vim vue wasm wat wit x xhtml xml xsd xsl yaml yml zig zsh";
+    txt v vb vhdl vim vue wasm wat wit x xhtml xml xsd xsl yaml yml zig zsh \
+    bin bmp dll docx exe gif gz ico jar jpeg jpg mp3 mp4 odt pdf png pyc sqlite tar tgz ttf webp woff woff2 xlsx xz zip";
 
 /// `"a.py", line 12`, `a.py lines 12 to 20`, and `lines 12-20 of a.py`, in four languages.
 static SPELT_OUT: LazyLock<Option<[Regex; 2]>> = LazyLock::new(|| {

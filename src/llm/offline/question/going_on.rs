@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        changelog::{Wanted, names_only_versions},
         interest::{Bounds, Change, Interest, is_use},
         lexicon::{is_pronoun, more_in, says_it},
         term::{Term, TermKind},
@@ -72,7 +73,12 @@ pub(in super::super) fn stands_alone(text: &str) -> bool {
     let asked = asked_in(text);
     let pointing = Pointing::of(asked);
     let terms = terms_of([asked]);
-    let is_bare = (pointing.perhaps && only_weak([asked])) || only_days(asked).is_some();
+    let is_bare = (pointing.perhaps && only_weak([asked]))
+        || only_days(asked).is_some()
+        || names_only_versions(asked);
+    if Wanted::of(asked) == Some(Wanted::Latest) {
+        return true;
+    }
     !kind_of(text).is_of_talk()
         && more_in(asked).is_none()
         && !is_bare

@@ -17,7 +17,7 @@ impl Question {
     pub(in super::super) fn unknown_days(&self) -> Option<String> {
         let ends = [&self.bounds.since, &self.bounds.until];
         let mut unknown = ends.into_iter().flatten().filter(|day| !is_date(day));
-        let unknown = unknown.next()?;
+        let unknown = unknown.next().filter(|_| !self.bounds.has_commits())?;
         Some(format!(
             "only those of the days asked for (“{unknown}”): I have no clock, so name days by their dates"
         ))

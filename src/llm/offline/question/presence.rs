@@ -3,11 +3,17 @@
 
 use super::{super::lexicon::holds, files};
 
+mod known;
+
+use known::{KNOWN, Known};
+
 /// A file that may be there, or one of several that serve the same end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Presence {
     /// In words for people.
     pub(in super::super) named: String,
+    /// What it is asked of, if that is not said to be the project: "does axum have a README?".
+    pub(in super::super) of: Option<String>,
     /// Places in which it may lie: globs for all folders, and hidden ones, which are only shown by their names.
     pub(in super::super) places: Vec<String>,
 }
@@ -22,30 +28,44 @@ impl Presence {
             .iter()
             .map(|token| token.to_lowercase().replace('’', "'"))
             .collect();
-        let begun = opening(&lower)?;
+        let (begun, subject) = opening(&lower)?;
+        let of = subject.map(|at| tokens[at].to_owned());
+        let presence = Self::named(&tokens[begun..], &lower[begun..])?;
+        Some(Self { of, ..presence })
+    }
+
+    /// Of another one, if nothing else is said: "and a Jenkinsfile?".
+    pub(super) fn asked_too(plain: &str) -> Option<Self> {
+        let behind = super::also(plain)?;
+        Self::asked(&format!("is there {behind}"))
+    }
+
+    /// By the words that name it.
+    fn named(tokens: &[&str], lower: &[String]) -> Option<Self> {
         let is_wanted = |at: &usize| !holds(BESIDE, &lower[*at]);
-        let said: Vec<usize> = (begun..tokens.len()).filter(is_wanted).collect();
-        let is_file = |at: usize| is_file(tokens[at]);
-        match *said.as_slice() {
-            [at] if is_file(at) => Some(Self::of_file(tokens[at])),
-            _ => {
-                let said: Vec<&str> = said.iter().map(|at| lower[*at].as_str()).collect();
-                Self::called(&said.join(" "))
-            }
-        }
+        let said: Vec<usize> = (0..tokens.len()).filter(is_wanted).collect();
+        let said_lower: Vec<&str> = said.iter().map(|at| lower[*at].as_str()).collect();
+        let of_file = || match *said.as_slice() {
+            [at] if is_file(tokens[at]) => Some(Self::of_file(tokens[at])),
+            _ => None,
+        };
+        Self::called(&said_lower.join(" ")).or_else(of_file)
     }
 
     fn of_file(path: &str) -> Self {
         let path = path.trim_start_matches("./").trim_end_matches('/');
         let is_hidden = path.split('/').any(|part| part.starts_with('.'));
         // What is hidden or ignored is shown by its whole path alone.
-        let glob = match path.contains('/') {
-            true => format!("{{**/{path}}}"),
-            false => format!("{{{path}}}"),
+        let (folder, name) = match path.rsplit_once('/') {
+            Some((folder, name)) => (format!("**/{folder}/"), name),
+            None => (String::new(), path),
         };
-        let globs = (!is_hidden).then_some(glob);
+        let names = spellings(name).into_iter();
+        let names: Vec<String> = names.map(|name| format!("{folder}{name}")).collect();
+        let globs = (!is_hidden).then(|| format!("{{{}}}", names.join(",")));
         Self {
             named: format!("`{path}`"),
+            of: None,
             places: globs.into_iter().chain([path.to_owned()]).collect(),
         }
     }
@@ -61,9 +81,29 @@ impl Presence {
         let places = globs.into_iter().chain(known.hidden.iter().copied());
         Some(Self {
             named: known.named.to_owned(),
+            of: None,
             places: places.map(str::to_owned).collect(),
         })
     }
+}
+
+/// A name as it may be spelt in a file system that tells small letters from capitals, as people do not: `readme.md` is
+/// `README.md`, `cargo.toml` is `Cargo.toml`.
+fn spellings(name: &str) -> Vec<String> {
+    let mut all = vec![name.to_owned()];
+    if !name.contains(char::is_uppercase) {
+        let (stem, ending) = match name.find('.') {
+            Some(dot) => name.split_at(dot),
+            None => (name, ""),
+        };
+        let mut letters = stem.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        let capitalised: String = first.chain(letters).collect();
+        all.push(format!("{}{ending}", stem.to_uppercase()));
+        all.push(format!("{capitalised}{ending}"));
+        all.dedup();
+    }
+    all
 }
 
 /// Without what stands around a word, but with the dot that hides a file.
@@ -80,27 +120,38 @@ fn is_file(token: &str) -> bool {
         hidden.any(|part| part[1..].starts_with(|c: char| c.is_ascii_alphabetic()))
     };
     let is_named = || files::in_word(token).is_some_and(|file| file.lines().is_none());
-    token.chars().all(is_part) && !token.contains("..") && (is_hidden() || is_named())
+    let is_known = || holds(WITHOUT_ENDING, token);
+    token.chars().all(is_part) && !token.contains("..") && (is_hidden() || is_named() || is_known())
 }
 
-/// How many words of a question only ask whether something is there.
-fn opening(lower: &[String]) -> Option<usize> {
+/// How many words of a question only ask whether something is there, and which of them names whose it is, if that is
+/// not the project.
+fn opening(lower: &[String]) -> Option<(usize, Option<usize>)> {
     let word = |at: usize| lower.get(at).map_or("", |word| word.as_str());
     let begins = |phrase: &&&str| {
         let mut words = phrase.split(' ').enumerate();
         words.all(|(at, wanted)| word(at) == wanted)
     };
     if let Some(phrase) = OPENINGS.iter().find(begins) {
-        return Some(phrase.split(' ').count());
+        return Some((phrase.split(' ').count(), None));
     }
     // "Does this project have", "hat das Projekt", "le projet a-t-il", "tiene el proyecto".
     let (_, ends) = ASKING.iter().find(|(asks, _)| *asks == word(0))?;
     let project = (1..4).find(|at| !holds(BEFORE_PROJECT, word(*at)))?;
+    let is_project = holds(PROJECT, word(project));
     match ends.is_empty() {
-        true => holds(PROJECT, word(project)).then_some(project + 1),
-        false => holds(ends, word(project + 1)).then_some(project + 2),
+        true => is_project.then_some((project + 1, None)),
+        false => {
+            let subject = (!is_project).then_some(project);
+            holds(ends, word(project + 1)).then_some((project + 2, subject))
+        }
     }
 }
+
+/// Files without an ending, by their very names.
+const WITHOUT_ENDING: &str = "\
+    Berksfile Brewfile Caddyfile Capfile Cartfile Earthfile Fastfile Gemfile Guardfile Jenkinsfile Pipfile Podfile Procfile \
+    Puppetfile Rakefile Snakefile Thorfile Tiltfile Vagrantfile";
 
 const OPENINGS: &[&str] = &[
     "is there",
@@ -149,119 +200,6 @@ const BESIDE: &str = "\
     ein eine einen der die das datei hier im diesem projekt namens \
     un une le la les des fichier ici dans ce projet dépôt appelé nommé de du pour \
     una el archivo fichero aquí este proyecto repositorio llamado en para";
-
-/// Files that most projects have, as people call them.
-struct Known {
-    /// In small letters, without hyphens.
-    called: &'static str,
-    named: &'static str,
-    /// None if it is always hidden.
-    glob: &'static str,
-    hidden: &'static [&'static str],
-}
-
-const KNOWN: &[Known] = &[
-    Known {
-        called: "dockerfile | dockerfiles | docker image | containerfile",
-        named: "Dockerfile",
-        glob: "{Dockerfile,Dockerfile.*,dockerfile,*.Dockerfile,*.dockerfile,Containerfile}",
-        hidden: &[],
-    },
-    Known {
-        called: "docker compose | docker compose configuration | docker compose config | compose | docker compose setup",
-        named: "Compose file",
-        glob: "{docker-compose*.yml,docker-compose*.yaml,compose.yml,compose.yaml}",
-        hidden: &[],
-    },
-    Known {
-        called: "makefile | makefiles",
-        named: "Makefile",
-        glob: "{Makefile,makefile,GNUmakefile}",
-        hidden: &[],
-    },
-    Known {
-        called: "justfile | just",
-        named: "justfile",
-        glob: "{justfile,Justfile}",
-        hidden: &[".justfile"],
-    },
-    Known {
-        called: "readme | read me | liesmich | léeme | lisez moi",
-        named: "README",
-        glob: "{README,README.*,Readme.*,readme.*}",
-        hidden: &[".github/README.md"],
-    },
-    Known {
-        called: "contributing | contributing guide | contribution guide | contributing guidelines | contribution guidelines | \
-                 contributor guide | contributors guide | beitragsleitfaden | anleitung zum mitmachen | guide contribution | guía \
-                 contribución | guía contribuir | guide contributeurs",
-        named: "CONTRIBUTING guide",
-        glob: "{CONTRIBUTING,CONTRIBUTING.*,Contributing.*,contributing.*}",
-        hidden: &[".github/CONTRIBUTING.md"],
-    },
-    Known {
-        called: "license | licence | lizenz | lizenzdatei | licencia | license text | licence text",
-        named: "license",
-        glob: "{LICENSE,LICENSE[.-]*,LICENCE,LICENCE[.-]*,License,License.*,license,license.txt,license.md,COPYING,COPYING.*,UNLICENSE}",
-        hidden: &[],
-    },
-    Known {
-        called: "changelog | change log | changelogs | release notes | änderungsprotokoll | journal modifications | registro cambios",
-        named: "change log",
-        glob: "{CHANGELOG,CHANGELOG.*,Changelog,Changelog.*,changelog.*,ChangeLog,CHANGES,CHANGES.*,HISTORY,HISTORY.*,NEWS,NEWS.*,RELEASES.md}",
-        hidden: &[],
-    },
-    Known {
-        called: "code conduct | conduct | verhaltenskodex | code conduite | código conducta",
-        named: "code of conduct",
-        glob: "{CODE_OF_CONDUCT,CODE_OF_CONDUCT.*,code_of_conduct.*,code-of-conduct.*,CODE-OF-CONDUCT.*}",
-        hidden: &[".github/CODE_OF_CONDUCT.md"],
-    },
-    Known {
-        called: "security policy | security.md | sicherheitsrichtlinie | politique sécurité | política seguridad",
-        named: "security policy",
-        glob: "{SECURITY,SECURITY.*,security.md}",
-        hidden: &[".github/SECURITY.md"],
-    },
-    Known {
-        called: "codeowners | code owners",
-        named: "CODEOWNERS",
-        glob: "{CODEOWNERS}",
-        hidden: &[".github/CODEOWNERS"],
-    },
-    Known {
-        called: "gitignore",
-        named: "`.gitignore`",
-        glob: "",
-        hidden: &[".gitignore"],
-    },
-    Known {
-        called: "editorconfig | editor config",
-        named: "`.editorconfig`",
-        glob: "",
-        hidden: &[".editorconfig"],
-    },
-    Known {
-        called: "ci | ci configuration | ci config | ci pipeline | ci pipelines | ci setup | ci workflow | ci workflows | continuous \
-                 integration | ci konfiguration | configuration ci | configuration intégration continue | intégration continue | \
-                 configuración ci | integración continua | configuración integración continua",
-        named: "CI configuration",
-        glob: "{Jenkinsfile,azure-pipelines.yml,azure-pipelines.yaml,appveyor.yml,bitbucket-pipelines.yml,cloudbuild.yaml}",
-        hidden: &[
-            ".github/workflows",
-            ".gitlab-ci.yml",
-            ".circleci",
-            ".travis.yml",
-            ".cirrus.yml",
-        ],
-    },
-    Known {
-        called: "github actions | github workflow | github workflows | github action",
-        named: "GitHub workflow",
-        glob: "",
-        hidden: &[".github/workflows"],
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -314,6 +252,9 @@ mod tests {
             ),
             ("¿hay un Makefile?", Some("Makefile")),
             ("¿tiene este proyecto un archivo README?", Some("README")),
+            ("is there a Jenkinsfile?", Some("`Jenkinsfile`")),
+            ("is there a compose?", None),
+            ("is there a profile?", None),
             ("is there security here?", None),
             ("is there a way to read the license?", None),
             ("is there a Dockerfile parser?", None),
@@ -331,13 +272,55 @@ mod tests {
     }
 
     #[test]
+    fn whose_file_is_asked_for_is_kept_unless_it_is_the_project() {
+        for (text, previous, named, of) in [
+            ("does the repo have a README?", None, Some("README"), None),
+            (
+                "does axum have a README?",
+                None,
+                Some("README"),
+                Some("axum"),
+            ),
+            ("is there a README?", None, Some("README"), None),
+            (
+                "and a Jenkinsfile?",
+                Some("is there a README?"),
+                Some("`Jenkinsfile`"),
+                None,
+            ),
+            ("and a Jenkinsfile?", Some("who calls it?"), None, None),
+            (
+                "show me the whole file",
+                Some("is there a README?"),
+                Some("README"),
+                None,
+            ),
+            ("and a cache?", Some("is there a README?"), None, None),
+        ] {
+            let presence = Question::read(text, &[], previous).presence;
+            let got = presence.as_ref().map(|one| &*one.named);
+            assert_eq!(got, named, "{text}");
+            let got = presence.as_ref().and_then(|one| one.of.as_deref());
+            assert_eq!(got, of, "{text}");
+        }
+    }
+
+    #[test]
     fn a_file_is_looked_for_in_all_folders_and_a_hidden_one_by_its_path() {
         for (text, places) in [
             (
                 "is there a tsconfig.json?",
-                &["{tsconfig.json}", "tsconfig.json"][..],
+                &[
+                    "{tsconfig.json,TSCONFIG.json,Tsconfig.json}",
+                    "tsconfig.json",
+                ][..],
             ),
-            ("is there a src/a.rs?", &["{**/src/a.rs}", "src/a.rs"]),
+            ("is there a Cargo.toml?", &["{Cargo.toml}", "Cargo.toml"]),
+            (
+                "is there a src/a.rs?",
+                &["{**/src/a.rs,**/src/A.rs}", "src/a.rs"],
+            ),
+            ("is there a Jenkinsfile?", &["{Jenkinsfile}", "Jenkinsfile"]),
             (
                 "is there a .github/dependabot.yml?",
                 &[".github/dependabot.yml"],

@@ -26,7 +26,7 @@ impl Qualified {
         // `reply` in `reply.send` may be a variable, and `linger.ms` the name of a setting.
         let is_certain = token.contains("::") || owner.starts_with(char::is_uppercase);
         let is_sought = is_certain || (asks(plain, WHERE) && asks(plain, DEFINED));
-        let is_of_self = holds("self this cls super", owner);
+        let is_of_self = holds(OF_SELF, owner);
         let is_of_prose = asks(plain, IN_PROSE);
         (interest == Interest::Places && is_alone && is_sought && !is_of_self && !is_of_prose).then(
             || Self {
@@ -35,6 +35,17 @@ impl Qualified {
                 shown: format!("{owner}{}{name}", joint(token, name)),
             },
         )
+    }
+
+    /// The first of a question for uses.
+    pub(super) fn used(plain: &str) -> Option<Self> {
+        let (token, mut parts) = paths(plain).next()?;
+        let (name, owner) = (parts.pop()?, parts.pop()?);
+        (!holds(OF_SELF, owner)).then(|| Self {
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+            shown: format!("{owner}{}{name}", joint(token, name)),
+        })
     }
 
     /// Both as names: "nest" is no word of the language there, and "get" not one that says nothing.
@@ -49,6 +60,9 @@ impl Qualified {
         *terms = super::terms::most_telling(std::mem::take(terms));
     }
 }
+
+/// What a value calls itself says nothing of what it is.
+const OF_SELF: &str = "self this cls super crate";
 
 /// Who asks for what is written about a name, does not ask for what defines it.
 const IN_PROSE: &str = "\

@@ -2,18 +2,22 @@
 
 use super::{
     super::{
-        changelog::Wanted,
-        interest::{Bounds, Interest, Listing, asks_what_it_is},
+        changelog::{Wanted, of_other_version},
+        interest::{Bounds, Fact, Interest, Listing, asks_what_it_is, says_no_more_of_commits},
         kin,
-        lexicon::{More, more_in},
-        term::Term,
+        lexicon::{More, asks_how, more_in},
+        term::{Term, TermKind},
     },
-    Asked, Kind, Question, asked_in, beginning,
+    Asked, Kind, Question, asked_in,
+    aspect::{Aspect, subject},
+    beginning,
     going_on::{Pointing, only_days, only_weak},
     is_said, kind_of,
+    named::as_names,
     of_project::interest_of,
     presence::Presence,
     qualified::Qualified,
+    shown::Shown,
     terms::{most_telling, terms_of, weak_terms},
 };
 
@@ -57,8 +61,14 @@ impl Question {
     /// term of its own ("and the second one?") is about the one before.
     pub(in super::super) fn read(text: &str, added: &[&str], previous: Option<&str>) -> Self {
         let previous = previous.map(asked_in);
+        let of_other = previous.and_then(|previous| of_other_version(asked_in(text), previous));
+        let text = of_other
+            .as_deref()
+            .filter(|_| added.is_empty())
+            .unwrap_or(text);
         let own = Own::of(text, added, previous);
-        let presence = Presence::asked(&own.plain).filter(|_| own.kind == Kind::Lookup);
+        let presence = own.presence(previous);
+        let shown = own.shown(previous);
         let of_log = Wanted::of(&own.plain)
             .filter(|wanted| own.kind == Kind::Lookup && wanted.fits(own.interest))
             .filter(|_| presence.is_none());
@@ -66,10 +76,14 @@ impl Question {
             Interest::Listed(_) => Listing::of(&own.unbound).map(|(_, subject)| subject),
             _ => None,
         };
-        let sought = own.sought(previous);
-        let interest = match presence {
-            Some(_) => Interest::Places,
-            None => sought.interest,
+        let aspect = own.aspect(previous);
+        let sought = match &aspect {
+            Some((aspect, name)) => own.of_name(*aspect, name),
+            None => own.sought(previous),
+        };
+        let interest = match presence.is_some() || shown.is_some() {
+            true => Interest::Places,
+            false => sought.interest,
         };
         let own_interest = own.interest;
         let is_of_kin = own.asks_kin
@@ -84,11 +98,14 @@ impl Question {
             false => term,
         };
         let mut terms: Vec<Term> = terms.map(as_meant).collect();
+        as_names(&sought.plain, interest, &mut terms);
         let is_plain = own.kind == Kind::Lookup && of_log.is_none() && !is_of_changes;
         let qualified = Qualified::of(&sought.plain, interest, &terms).filter(|_| is_plain);
         if let Some(qualified) = &qualified {
             qualified.put_among(&mut terms);
         }
+        // All of a definition shows them.
+        let is_of_fields = matches!(aspect, Some((Aspect::Fields, _)));
         let question = Self {
             kind: own.kind,
             terms,
@@ -97,13 +114,18 @@ impl Question {
             bounds: sought.bounds,
             subject: subject.unwrap_or_default(),
             is_of_changes,
-            is_whole: own.more == Some(More::Whole),
+            is_further: own.more == Some(More::Further),
+            is_whole: own.more == Some(More::Whole) || is_of_fields,
+            is_explained: own.more == Some(More::Whole) && asks_how(text),
+            aspect: aspect.map(|(aspect, _)| aspect),
             is_of_kin,
             not_author: None,
+            not_commit: None,
             told_before: Vec::new(),
             of_log,
             qualified,
             presence,
+            shown,
         };
         question.of_uses_only_with_a_name()
     }
@@ -176,9 +198,43 @@ impl<'a> Own<'a> {
             let is_of_kin = self.asks_kin && kin::is_said(term);
             let is_use = self.pointing.is_use(self.interest, term);
             let is_of_commit = self.bounds.is_detailed && is_commit(term);
-            !(is_said(interest, term) || is_use || is_of_kin || is_of_commit)
+            let is_of_commits =
+                self.bounds.has_commits() && says_no_more_of_commits(&term.shown.to_lowercase());
+            !(is_said(interest, term) || is_use || is_of_kin || is_of_commit || is_of_commits)
         });
         terms
+    }
+
+    /// Which file is asked for, if it is whether that is there; or another one after such a question, or all of it.
+    fn presence(&self, previous: Option<&str>) -> Option<Presence> {
+        let before = || previous.and_then(Presence::asked);
+        let again = || match self.more {
+            Some(More::Whole) => before(),
+            Some(More::Further | More::Before) => None,
+            None => before().and_then(|_| Presence::asked_too(&self.plain)),
+        };
+        let is_lookup = self.kind == Kind::Lookup;
+        is_lookup
+            .then(|| Presence::asked(&self.plain).or_else(again))
+            .flatten()
+    }
+
+    /// Which file or folder is to be shown; or another one after such a question, or more of it.
+    fn shown(&self, previous: Option<&str>) -> Option<Shown> {
+        let before = || previous.and_then(Shown::asked);
+        let again = || match self.more {
+            Some(More::Whole | More::Further) => before(),
+            Some(More::Before) => None,
+            None => before().and_then(|_| Shown::asked_too(&self.plain)),
+        };
+        let is_free = matches!(
+            self.interest,
+            Interest::Places | Interest::Facts(Fact::Size)
+        );
+        let is_lookup = self.kind == Kind::Lookup && is_free;
+        is_lookup
+            .then(|| Shown::asked(&self.plain).or_else(again))
+            .flatten()
     }
 
     fn goes_on<'b>(&self, previous: Option<&'b str>) -> GoesOn<'b> {
@@ -244,11 +300,42 @@ impl<'a> Own<'a> {
         }
     }
 
+    /// What of a name it asks for, where that is no place of its own.
+    fn aspect(&self, previous: Option<&str>) -> Option<(Aspect, String)> {
+        let is_plain = self.kind == Kind::Lookup
+            && matches!(self.interest, Interest::Places | Interest::Uses)
+            && self.more.is_none()
+            && !self.asks_kin;
+        Aspect::of(&self.plain, previous).filter(|_| is_plain)
+    }
+
+    /// A name as that is looked for: tests use it, and what it has stands where it is defined.
+    fn of_name(&self, aspect: Aspect, name: &str) -> Sought {
+        let (interest, plain) = match aspect {
+            Aspect::Tests => (Interest::Uses, format!("tests of {name}")),
+            Aspect::Methods | Aspect::Members | Aspect::Fields => {
+                (Interest::Places, format!("where is {name} defined?"))
+            }
+        };
+        let parts = name.split([':', '.']).filter(|part| !part.is_empty());
+        Sought {
+            terms: parts.map(|part| Term::new(TermKind::Name, part)).collect(),
+            plain,
+            interest,
+            bounds: Bounds::default(),
+        }
+    }
+
     fn of_the_same(&self, previous: &str, other_days: Option<Bounds>) -> Sought {
         let interest = match self.interest {
             Interest::Places => interest_of(self.kind, previous),
             of_its_own => of_its_own,
         };
+        // All of what is used is asked for, and not all of its uses.
+        let is_whole = self.more == Some(More::Whole) && interest == Interest::Uses;
+        if let Some(name) = is_whole.then(|| subject(previous)).flatten() {
+            return self.of_name(Aspect::Members, &name);
+        }
         let has_other_days = other_days.is_some();
         // "Show me more" asks for those of the same days.
         let (bounds, unbound) = match interest.is_of_history() && !self.interest.is_of_history() {

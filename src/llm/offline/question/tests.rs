@@ -289,9 +289,9 @@ fn what_goes_on_about_it_is_about_what_was_asked_before() {
         (
             before,
             "and where is it tested?",
-            Places,
-            vec!["request_seen", "defined", "tested"],
-            "where is request_seen defined? and where is it tested?",
+            Uses,
+            vec!["request_seen"],
+            "tests of request_seen",
         ),
         (
             before,
@@ -337,18 +337,14 @@ fn what_goes_on_about_it_is_about_what_was_asked_before() {
         (
             "Wo ist request_seen definiert?",
             "und wo wird es getestet?",
-            Places,
+            Uses,
         ),
         (
             "Wo ist request_seen definiert?",
             "und wer ruft es auf?",
             Uses,
         ),
-        (
-            "Où est défini request_seen ?",
-            "et où est-ce testé ?",
-            Places,
-        ),
+        ("Où est défini request_seen ?", "et où est-ce testé ?", Uses),
         ("Où est défini request_seen ?", "et qui l'appelle ?", Uses),
         ("Où est défini request_seen ?", "et qui l’utilise ?", Uses),
         (
@@ -359,7 +355,7 @@ fn what_goes_on_about_it_is_about_what_was_asked_before() {
         (
             "¿Dónde está definido request_seen?",
             "¿y dónde se prueba?",
-            Places,
+            Uses,
         ),
     ] {
         let question = Question::read(text, &[], Some(previous));

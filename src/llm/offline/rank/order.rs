@@ -4,7 +4,7 @@
 use super::{
     super::{
         evidence::Evidence,
-        question::Sought,
+        question::{Sought, is_that_name},
         source::{Introduces, introduces},
         term::{Term, TermKind, TermSet},
         words::Line,
@@ -57,8 +57,8 @@ impl Found<'_> {
         });
     }
 
-    /// What defines the name comes first whose definition is asked for: of a common word the places are too many
-    /// for a search to rank that one best. Of several, the one in what it is said to lie in.
+    /// What defines the name comes first that is asked for: of a common word the places are too many for a search to
+    /// rank that one best. Of several, the one in what it is said to lie in. Then what has that very name.
     pub(super) fn definition_first(
         passages: &mut [Passage],
         sought: Option<Sought<'_>>,
@@ -66,13 +66,17 @@ impl Found<'_> {
     ) {
         let Some(sought) = sought else { return };
         let defines = |passage: &Passage| match &passage.about {
-            Some(About::Definition(name)) => passage.exact && name == sought.name,
+            Some(About::Definition(name)) => passage.exact && is_that_name(name, sought.name),
             _ => false,
+        };
+        let has = |passage: &Passage| {
+            sought.owner.is_none() && owned::has(passage, evidence, sought.name)
         };
         let lies = |passage: &Passage| owned::lies(passage, evidence, sought);
         passages.sort_by_cached_key(|passage| match defines(passage) {
-            true => (false, Some(lies(passage))),
-            false => (true, None),
+            true => (0, Some(lies(passage))),
+            false if has(passage) => (1, None),
+            false => (2, None),
         });
     }
 

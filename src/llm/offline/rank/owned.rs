@@ -4,7 +4,7 @@
 use super::{
     super::{
         evidence::Evidence,
-        question::Sought,
+        question::{Sought, has_name, is_that_name},
         source::{Introduces, Lines, implements, indent, introduces},
         uses::has_word,
         words::subwords,
@@ -42,22 +42,44 @@ pub(in super::super) fn lies(passage: &Passage, evidence: &Evidence, sought: Sou
     if is_said_in(&lines[&at], owner, sought.name) {
         return Lies::Within;
     }
-    let mut around: Vec<String> = names_above(path, lines, at);
-    let places = evidence.places.iter().filter(|place| place.path == path);
-    let places = places.filter(|place| (place.lines.0..=place.lines.1).contains(&at));
-    for place in places {
-        let names = match place.within.split_last() {
-            Some((last, names)) if last == sought.name => names,
-            _ => &place.within,
-        };
-        around.extend(names.iter().cloned());
-    }
+    let mut around = around(evidence, path, at);
+    around.retain(|name| name != sought.name);
     let best = around.iter().map(|name| names(name, owner)).min();
     match best.unwrap_or(Lies::Elsewhere) {
         // What lies in another type lies in its file by chance.
         Lies::Elsewhere if !is_type(owner) || around.is_empty() => in_file(path, owner),
         best => best,
     }
+}
+
+/// What a line lies in, as far as a search told it or the heads above it are known.
+pub(in super::super) fn around(evidence: &Evidence, path: &str, at: u32) -> Vec<String> {
+    let lines = evidence
+        .files
+        .get(path)
+        .filter(|lines| lines.contains_key(&at));
+    let above = lines.map(|lines| names_above(path, lines, at));
+    let places = evidence.places.iter().filter(|place| place.path == path);
+    let places = places.filter(|place| (place.lines.0..=place.lines.1).contains(&at));
+    let told = places.flat_map(|place| place.within.iter().cloned());
+    above.unwrap_or_default().into_iter().chain(told).collect()
+}
+
+/// Whether a passage has this very name: in a line, or as what its file is called.
+pub(in super::super) fn has(passage: &Passage, evidence: &Evidence, name: &str) -> bool {
+    let (first, last) = passage.lines;
+    let lines = evidence.files.get(&passage.path).into_iter();
+    let mut lines = lines.flat_map(|lines| lines.range(first..=last));
+    is_in_path(&passage.path, name) || lines.any(|(_, line)| has_name(line, name))
+}
+
+/// Whether a file or a folder is called so.
+pub(in super::super) fn is_in_path(path: &str, name: &str) -> bool {
+    let mut parts = path.split('/');
+    parts.any(|part| {
+        let stem = part.split_once('.').map_or(part, |(stem, _)| stem);
+        is_that_name(stem, name)
+    })
 }
 
 /// How what encloses a place, as outlines call it, is what the question names: `Router`, `Clone for Router`.
@@ -71,7 +93,7 @@ pub(in super::super) fn names(enclosing: &str, owner: &str) -> Lies {
 }
 
 /// Whether a line itself says what it lies in: `Status DBImpl::Get(`, `Router.prototype.nest =`.
-fn is_said_in(line: &str, owner: &str, name: &str) -> bool {
+pub(in super::super) fn is_said_in(line: &str, owner: &str, name: &str) -> bool {
     ["::", ".", ".prototype."]
         .iter()
         .any(|joint| has_word(line, &format!("{owner}{joint}{name}")))
@@ -105,7 +127,7 @@ fn names_above(path: &str, lines: &Lines, at: u32) -> Vec<String> {
 }
 
 /// `impl<S> Clone for Router<S> {` as outlines call it: `Clone for Router`.
-fn implementing(line: &str) -> Option<String> {
+pub(in super::super) fn implementing(line: &str) -> Option<String> {
     let mut depth = 0_i32;
     let mut previous = ' ';
     let mut bare = String::new();

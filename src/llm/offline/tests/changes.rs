@@ -226,3 +226,48 @@ fn without_a_change_log_others_are_asked() {
     let text = run.finish(|call| project.answer(call));
     assert_eq!(ends_with(&text), "stuck", "{text}");
 }
+
+#[test]
+fn the_same_is_asked_of_other_versions() {
+    let project = Project(BTreeMap::from([("CHANGELOG.md", LOG)]));
+    for (questions, begins) in [
+        (
+            &["what changed in 2.0.0?", "and in 1.9.1?"][..],
+            "1.9.1 (2024-02-01) is in CHANGELOG.md:15-17.",
+        ),
+        (
+            &[
+                "what changed in 2.0.0?",
+                "and in 1.9.1?",
+                "what about 1.8.0?",
+            ],
+            "1.8.0 (2023-01-01) is in",
+        ),
+        (
+            &["what's new?", "and since 1.9.0?"],
+            "There are 2 versions behind 1.9.0, the newest first:",
+        ),
+    ] {
+        let mut run = Run::new(tools_of_logs());
+        let mut text = String::new();
+        for question in questions {
+            run.say(Role::User, question);
+            text = run.finish(|call| answer(&project, call));
+        }
+        assert!(text.starts_with(begins), "{questions:?}: {text}");
+        assert_eq!(ends_with(&text), "context_sufficient", "{text}");
+    }
+}
+
+#[test]
+fn what_was_there_before_a_heading_of_additions_names_it_is_not_told_to_be_added() {
+    let log = "# Changelog\n\n## 1.5.0\n\n### New features\n\n- CrawlerProcess got an option to stop early.\n\n\
+               ## 1.0.0\n\n- `CrawlerProcess` starts faster.\n";
+    let project = Project(BTreeMap::from([("CHANGELOG.md", log)]));
+    let mut run = Run::new(tools_of_logs());
+    run.say(Role::User, "when was CrawlerProcess added?");
+    let text = run.finish(|call| answer(&project, call));
+    assert_eq!(ends_with(&text), "partial_answer", "{text}");
+    let says = "I found no entry that says that `CrawlerProcess` was added; the oldest that names it is in 1.0.0";
+    assert!(text.contains(says), "{text}");
+}

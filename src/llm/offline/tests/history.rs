@@ -3,7 +3,7 @@
 
 use super::{interests::all_tools, *};
 
-const LOG: &str = "\
+pub(super) const LOG: &str = "\
 commit 1a2b3c4 2024-03-01T10:00:00+01:00 Ann Lee
     Evict by age
   changed: src/cache.rs
@@ -18,7 +18,7 @@ commit 5c5c5c5 2024-02-01T09:00:00+01:00 Bo
 
 ";
 
-fn with_all_arguments() -> Vec<ToolSpec> {
+pub(super) fn with_all_arguments() -> Vec<ToolSpec> {
     let mut tools = all_tools();
     for tool in &mut tools {
         if tool.name == "history_search" {
@@ -27,13 +27,15 @@ fn with_all_arguments() -> Vec<ToolSpec> {
             properties["oldest_first"] = json!({"type": "boolean"});
             properties["commit"] = json!({"type": "string"});
             properties["skip"] = json!({"type": "integer"});
+            properties["line"] = json!({"type": "string"});
+            properties["by_author"] = json!({"type": "boolean"});
         }
     }
     tools
 }
 
 /// What is said to the last question, the calls for it first.
-fn told(questions: &[&str], answer: impl Fn(&str) -> String) -> (Vec<String>, String) {
+pub(super) fn told(questions: &[&str], answer: impl Fn(&str) -> String) -> (Vec<String>, String) {
     let mut run = Run::new(with_all_arguments());
     let mut last = String::new();
     for question in questions {
@@ -151,6 +153,34 @@ fn the_history_is_asked_for_what_a_question_says_of_it() {
             "There are 3 commits since 500 years ago",
         ),
         (
+            "what was changed in any way",
+            &["who changed open_session?"],
+            r#"{"line":"open_session"}"#,
+            "The latest commit about “open_session” is `1a2b3c4`",
+        ),
+        (
+            "what came",
+            &["who added open_session?"],
+            r#"{"max_results":50,"text":"open_session"}"#,
+            "The first commit about “open_session” is `5c5c5c5`",
+        ),
+        (
+            "what went",
+            &["when was open_session removed?"],
+            r#"{"text":"open_session"}"#,
+            "",
+        ),
+        (
+            "by whom, of the latest days",
+            &[
+                "what changed in February 2024?",
+                "and in March 2024?",
+                "by whom?",
+            ],
+            r#"{"by_author":true,"max_results":20,"since":"2024-03-01","until":"2024-03-31"}"#,
+            "",
+        ),
+        (
             "no more than was told",
             &["what changed last week?", "show me more"],
             r#"{"max_results":20,"since":"1 week ago","skip":3}"#,
@@ -161,6 +191,122 @@ fn the_history_is_asked_for_what_a_question_says_of_it() {
         let first = calls.first().map_or("none", String::as_str);
         assert_eq!(first, format!("history_search {call}"), "{name}: {text}");
         assert!(text.starts_with(begins), "{name}: {text}");
+    }
+}
+
+#[test]
+fn who_made_commits_is_told_by_their_numbers() {
+    const OF_ALL: &str = "40 commits by Ann Lee\n2 commits by Bo\n\nall 2 authors of 42 commits";
+    for (name, questions, call, answer, says, signal) in [
+        (
+            "of all",
+            &["who committed most?"][..],
+            r#"{"by_author":true,"max_results":20}"#,
+            OF_ALL,
+            "Ann Lee made the most commits: 40 of 42. All 2 authors:\n\n- Ann Lee: 40\n- Bo: 2\n",
+            "context_sufficient",
+        ),
+        (
+            "contributors",
+            &["who are the contributors?"],
+            r#"{"by_author":true,"max_results":20}"#,
+            OF_ALL,
+            "- Bo: 2",
+            "context_sufficient",
+        ),
+        (
+            "no more than were told",
+            &["who committed most?", "show me more"],
+            r#"{"by_author":true,"max_results":20}"#,
+            OF_ALL,
+            "There are no more authors of commits than those that I told of before.",
+            "context_sufficient",
+        ),
+        (
+            "of other days",
+            &["who committed most in 2024?", "and in 2025?"],
+            r#"{"by_author":true,"max_results":20,"since":"2025-01-01","until":"2025-12-31"}"#,
+            "3 commits by Bo\n\nall 1 author of 3 commits since `2025-01-01` until `2025-12-31`",
+            "All 3 commits from 2025-01-01 to 2025-12-31 are by Bo.",
+            "context_sufficient",
+        ),
+        (
+            "of a file",
+            &["who changed src/cache.rs most often?"],
+            r#"{"by_author":true,"max_results":20,"path":"src/cache.rs"}"#,
+            "1 commit by Ann\n1 commit by Bo\n\nall 2 authors of 2 commits that changed `src/cache.rs`",
+            "2 authors made the most commits about “src/cache.rs”, 1 each of 2.",
+            "context_sufficient",
+        ),
+        (
+            "the first of many",
+            &["top 2 contributors"],
+            r#"{"by_author":true,"max_results":2}"#,
+            "9 commits by Ann\n8 commits by Bo\n\nthe first 2 of 5 authors of 20 commits",
+            "- Bo: 8\n- … and 3 more",
+            "context_sufficient",
+        ),
+        (
+            "the first of some who made as many",
+            &["top 2 contributors"],
+            r#"{"by_author":true,"max_results":2}"#,
+            "2 commits by Ann\n2 commits by Bo\n\nthe first 2 of 3 authors of 6 commits",
+            "At least 2 authors made the most commits, 2 each of 6. The first 2 of 3 authors:",
+            "context_sufficient",
+        ),
+        (
+            "the first of some who cannot have made as many",
+            &["top 2 contributors"],
+            r#"{"by_author":true,"max_results":2}"#,
+            "2 commits by Ann\n2 commits by Bo\n\nthe first 2 of 3 authors of 5 commits",
+            "2 authors made the most commits, 2 each of 5. The first 2 of 3 authors:",
+            "context_sufficient",
+        ),
+        (
+            "one who may have equals",
+            &["top 1 contributor"],
+            r#"{"by_author":true,"max_results":1}"#,
+            "2 commits by Ann\n\nthe first 1 of 3 authors of 6 commits",
+            "Nobody made more commits than Ann: 2 of 6.",
+            "context_sufficient",
+        ),
+        (
+            "somebody without a name",
+            &["who committed most?"],
+            r#"{"by_author":true,"max_results":20}"#,
+            "2 commits by Ann\n1 commit by \n\nall 2 authors of 3 commits",
+            "- Ann: 2\n- (no name): 1",
+            "context_sufficient",
+        ),
+        (
+            "more names than are read",
+            &["who committed most?"],
+            r#"{"by_author":true,"max_results":20}"#,
+            "9 commits by Ann\n\nall 1 author of 9 commits; too many names to read: older commits were not looked at",
+            "Missing: older commits, which were not looked at.",
+            "partial_answer",
+        ),
+        (
+            "as far as they were looked at",
+            &["who committed most?"],
+            r#"{"by_author":true,"max_results":20}"#,
+            "9 commits by Ann\n\nall 1 author of 9 commits; stopped at the deadline: older commits were not looked at",
+            "Missing: older commits, which were not looked at.",
+            "partial_answer",
+        ),
+        (
+            "none",
+            &["who committed most in 2031?"],
+            r#"{"by_author":true,"max_results":20,"since":"2031-01-01","until":"2031-12-31"}"#,
+            "no commit since `2031-01-01` until `2031-12-31`",
+            "There is no commit from 2031-01-01 to 2031-12-31.",
+            "context_sufficient",
+        ),
+    ] {
+        let (calls, text) = told(questions, |_| answer.to_owned());
+        assert_eq!(calls, [format!("history_search {call}")], "{name}: {text}");
+        assert!(text.contains(says), "{name}: {text}");
+        assert_eq!(ends_with(&text), signal, "{name}: {text}");
     }
 }
 
@@ -235,7 +381,7 @@ fn what_no_message_says_is_looked_for_in_what_was_changed() {
     );
 }
 
-const ONE: &str = "\
+pub(super) const ONE: &str = "\
 commit 1a2b3c4 2024-03-01T10:00:00+01:00 Ann Lee
     Evict by age
     It was full.
@@ -368,11 +514,6 @@ commit 4b4b4b4 2024-01-31T09:00:00+01:00 Bo
             "The next commit since 1 week ago, which is the last one:\n\n- `4b4b4b4`",
         ),
         (
-            &["what changed last week?", "and before that?"],
-            r#"{"max_results":20,"skip":3}"#,
-            "The next commit, which is the last one:",
-        ),
-        (
             &["show me the last 3 commits", "show me more"],
             r#"{"max_results":3,"skip":3}"#,
             "The next commit, which is the last one:",
@@ -430,7 +571,7 @@ fn a_word_with_a_capital_is_an_author_only_if_there_is_one() {
             &[
                 r#"{"author":"Session"}"#,
                 r#"{"query":"session"}"#,
-                r#"{"text":"Session"}"#,
+                r#"{"line":"Session"}"#,
             ][..],
             "No commit is by anybody called “Session”, so I looked for the word. The latest commit about “Session”",
         ),
@@ -442,7 +583,7 @@ fn a_word_with_a_capital_is_an_author_only_if_there_is_one() {
                 r#"{"author":"Session","max_results":20,"since":"1 week ago"}"#,
                 r#"{"author":"Session","max_results":1}"#,
                 r#"{"max_results":20,"query":"session","since":"1 week ago"}"#,
-                r#"{"max_results":20,"since":"1 week ago","text":"Session"}"#,
+                r#"{"line":"Session","max_results":20,"since":"1 week ago"}"#,
             ],
             "No commit is by anybody called “Session”, so I looked for the word. There are 3 commits about “Session”",
         ),

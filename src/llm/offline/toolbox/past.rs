@@ -16,6 +16,9 @@ const OF_DAYS: u64 = 20;
 /// So many are shown of those that are counted.
 const OF_COUNTED: u64 = 3;
 
+/// So many authors are told.
+const OF_AUTHORS: u64 = 20;
+
 /// As far back as is counted.
 const FARTHEST: &str = "50 years ago";
 /// The argument that turns the order.
@@ -24,6 +27,9 @@ const OLDEST_FIRST: &str = "oldest_first";
 const SKIP: &str = "skip";
 const COMMIT: &str = "commit";
 const AUTHOR: &str = "author";
+const BY_AUTHOR: &str = "by_author";
+const TEXT: &str = "text";
+const LINE: &str = "line";
 
 /// Which commits.
 #[derive(Debug)]
@@ -34,6 +40,8 @@ pub(in super::super) enum Past<'a> {
     Path(&'a str),
     /// That added or removed a text.
     Text(&'a str),
+    /// That did anything to a line that has a text.
+    Line(&'a str),
     Any,
 }
 
@@ -51,7 +59,8 @@ impl Toolbox<'_> {
         let (argument, text) = match wanted {
             Past::Saying(words) => ("query", words.join(" ")),
             Past::Path(path) => ("path", (*path).to_owned()),
-            Past::Text(text) => ("text", (*text).to_owned()),
+            Past::Line(text) if property(tool, LINE).is_some() => (LINE, (*text).to_owned()),
+            Past::Text(text) | Past::Line(text) => (TEXT, (*text).to_owned()),
             Past::Any => ("", String::new()),
         };
         let argument = (!argument.is_empty()).then_some((argument, &text));
@@ -75,6 +84,11 @@ impl Toolbox<'_> {
         }
         if bounds.is_counted && property(tool, "count").is_some() {
             arguments.insert("count".to_owned(), Value::Bool(bounds.is_counted));
+        }
+        if bounds.is_by_author && property(tool, BY_AUTHOR).is_some() {
+            arguments.insert(BY_AUTHOR.to_owned(), Value::Bool(true));
+            arguments.extend(max_results(tool, bounds.most.unwrap_or(OF_AUTHORS)));
+            return self.planned(tool, arguments, Aim::History(text));
         }
         let is_oldest_first = change == Change::First
             && (bounds.one.is_some() || matches!(wanted, Past::Any))

@@ -22,6 +22,8 @@ pub(in super::super) enum Naming<'a> {
     Kin,
     /// Those that have it behind a word that defines.
     Definition,
+    /// Those that begin a type of that name, or what is implemented of it.
+    Heads,
     /// Those that say what it lies in: `Session::decide`, `func (s *Session) decide`.
     Of(&'a str),
 }
@@ -35,7 +37,7 @@ impl Toolbox<'_> {
         if mode.is_none() || self.failed(tool) {
             return match naming {
                 Naming::Any | Naming::Kin | Naming::Definition => self.search(name, How::Literal),
-                Naming::In(_) | Naming::Of(_) => None,
+                Naming::In(_) | Naming::Of(_) | Naming::Heads => None,
                 Naming::Calls => self.search(&format!("{name}("), How::Literal),
             };
         }
@@ -87,16 +89,14 @@ impl Toolbox<'_> {
     }
 }
 
-/// Whether a query is one of ours for this name.
-pub(in super::super) fn is_for(query: &str, name: &str) -> bool {
-    let others = [Naming::Calls, Naming::Kin, Naming::Definition];
-    let is_other = |naming| query == pattern(name, naming);
-    is_for_all(query, name) || others.into_iter().any(is_other)
-}
-
 /// Whether a query is ours for all lines that have this name.
 pub(in super::super) fn is_for_all(query: &str, name: &str) -> bool {
     query == pattern(name, Naming::Any)
+}
+
+/// Whether a query is ours for the heads of what has members of it.
+pub(in super::super) fn is_for_heads(query: &str, name: &str) -> bool {
+    query == pattern(name, Naming::Heads)
 }
 
 /// Whether a query is ours for those that implement or extend it.
@@ -109,6 +109,10 @@ const HEAD: &str = "[^;{]*";
 const TYPES: &str =
     "class|interface|struct|object|enum|record|trait|protocol|extension|extends|implements";
 
+/// What stands before the name of what has members.
+const HEADING: &str =
+    "class|interface|struct|object|enum|record|trait|protocol|union|type|mod|module|namespace";
+
 /// What stands before a name where it is defined.
 const DEFINING: &str = "class|interface|struct|object|enum|record|trait|protocol|union|type|fn|def|func|function|fun|const|\
     static|mut|ref|mod|module|namespace|macro_rules!|define";
@@ -119,7 +123,12 @@ pub(in super::super) fn pattern(name: &str, naming: Naming<'_>) -> String {
     match naming {
         Naming::Any | Naming::In(_) => format!(r"(?-i)\b{name}\b"),
         Naming::Calls => format!(r"(?-i)\b{name}\s*\("),
-        Naming::Definition => format!(r"(?-i)\b(?:{DEFINING})[\s*&]+{name}\b"),
+        Naming::Definition => format!(
+            r"(?-i)\b(?:{DEFINING})[\s*&]+{name}\b|\b(?:const|constexpr|final|readonly)\b[\w\s*&<>:,]*\b{name}\b[\s\[\]\w]*="
+        ),
+        Naming::Heads => format!(
+            r"(?-i)\bimpl\b{HEAD}\b{name}\b|\b(?:{HEADING})\s+{name}\b|\bfunc\s*\([^()]*\b{name}\b"
+        ),
         Naming::Of(owner) => {
             let owner = regex::escape(owner);
             format!(

@@ -4,7 +4,7 @@ use super::{
     super::{
         super::{
             evidence::Commit,
-            interest::Bounds,
+            interest::{Bounds, is_of_lines},
             lexicon::holds,
             protocol::{Percent, Stand},
             term::{Term, TermSet},
@@ -43,8 +43,23 @@ pub(super) fn compose(case: &Case<'_>) -> Said {
     } else if history.is_shallow && history.commits.is_empty() {
         missing.push("older commits: the clone is shallow".to_owned());
     }
+    if bounds.is_by_author && !history.commits.is_empty() {
+        missing
+            .push("how many commits each author made: the search does not count them".to_owned());
+    }
     if history.may_hide {
         missing.push(HIDDEN.to_owned());
+    }
+    let plain = case.question.plain.to_lowercase();
+    if bounds.has_commits() && words(&plain).any(is_of_lines) {
+        missing.push("the lines that differ: of commits I know the files alone".to_owned());
+    }
+    if history.is_beside {
+        missing.push(
+            "what changed on the way to the commits: the one that you named first is on another branch, and these are \
+             the ones that it does not have"
+                .to_owned(),
+        );
     }
     if !lacking.is_empty() {
         body.push_str(&format!("No commit that I found has {lacking}. "));

@@ -24,10 +24,11 @@ pub(super) fn compose(case: &Case<'_>) -> Said {
         .iter()
         .map(|commit| format!("- {}", told(commit)))
         .collect();
-    let rest = match (history.is_cut, history.is_shallow) {
-        (_, true) => ", as far as this shallow clone has them",
-        (true, false) => ", and there are older ones",
-        (false, false) => ", which are the last ones",
+    let rest = match (history.is_cut, history.is_shallow, history.may_hide) {
+        (_, true, _) => ", as far as this shallow clone has them",
+        (_, false, true) => ", as far as this git finds them",
+        (true, false, false) => ", and there are older ones",
+        (false, false, false) => ", which are the last ones",
     };
     let body = match new.len() {
         0 => format!("There are no more commits{of} than those that I told of before."),

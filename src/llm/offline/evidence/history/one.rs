@@ -8,9 +8,10 @@ use crate::model::ToolCall;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super::super) enum One {
     Told(Detail),
-    /// The first of those whose hashes begin so.
-    Alike(Vec<Commit>),
-    Missing,
+    /// What several hashes begin with, and the first of those.
+    Alike(String, Vec<Commit>),
+    /// What no hash begins with.
+    Missing(String),
     /// It changed nothing in the project.
     Elsewhere,
 }
@@ -25,6 +26,18 @@ pub(in super::super::super) struct Detail {
     pub(in super::super::super) files: Vec<(String, String)>,
     /// Those that are not named: `3 more files`.
     pub(in super::super::super) more: String,
+    /// Whether there are more than were looked at.
+    pub(in super::super::super) is_cut: bool,
+    /// Whether a shallow clone begins with it, so that nobody knows what it changed.
+    pub(in super::super::super) is_boundary: bool,
+    /// Whether it is in the history of what is checked out, if that is known.
+    pub(in super::super::super) is_in_head: Option<bool>,
+}
+
+impl One {
+    pub(in super::super::super) const fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing(_))
+    }
 }
 
 /// Whether a call names a commit.
@@ -32,6 +45,16 @@ pub(super) fn asks_for_one(call: &ToolCall) -> bool {
     let arguments = call.parsed().unwrap_or_default();
     arguments.get("commit").is_some()
 }
+
+/// Whether a search was bounded by the hash of no commit, or of several.
+pub(super) fn tells_no_commit(content: &str) -> bool {
+    let notes = notes(content);
+    let first = notes.first().copied().unwrap_or_default();
+    first.starts_with(NONE) || first.starts_with("many hashes begin with `")
+}
+
+/// Begins what is said of a hash that names no commit.
+const NONE: &str = "no commit has a hash that begins with `";
 
 impl History {
     pub(super) fn take_one(&mut self, content: &str) {
@@ -41,15 +64,27 @@ impl History {
         let mut commits = commits(content);
         self.is_told = true;
         self.is_shallow |= says("the clone is shallow");
-        self.one = if says("no commit has") {
-            Some(One::Missing)
+        let hash = first.split('`').nth(1).unwrap_or_default().to_owned();
+        self.one = if says(NONE) {
+            Some(One::Missing(hash))
         } else if first.ends_with("changed nothing in this folder") {
             Some(One::Elsewhere)
         } else if first.ends_with("give more digits") {
-            Some(One::Alike(commits))
+            Some(One::Alike(hash, commits))
         } else {
             let commit = (!commits.is_empty()).then(|| commits.swap_remove(0));
-            commit.map(|commit| One::Told(detail(commit, content)))
+            let is_in_head = match says("it is not in the history of HEAD") {
+                true => Some(false),
+                false => (!says("whether it is in the history of HEAD")).then_some(true),
+            };
+            commit.map(|commit| {
+                One::Told(Detail {
+                    is_cut: says("not all of its files"),
+                    is_boundary: says("the shallow clone begins with it"),
+                    is_in_head,
+                    ..detail(commit, content)
+                })
+            })
         };
     }
 }
@@ -68,6 +103,9 @@ fn detail(mut commit: Commit, content: &str) -> Detail {
         in_all: in_all.unwrap_or_default().to_owned(),
         files,
         more: more.unwrap_or_default().to_owned(),
+        is_cut: false,
+        is_boundary: false,
+        is_in_head: None,
     }
 }
 

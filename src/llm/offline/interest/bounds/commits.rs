@@ -91,8 +91,11 @@ pub(super) fn taken_author(tokens: &mut Vec<Token<'_>>, has_days: bool) -> Optio
     let of_commits = tokens.iter().any(|token| holds(COMMITS, &token.bare));
     let certain = |at: usize| behind_by(tokens, at).or_else(|| owner(tokens, at));
     let is_of_changes = of_commits || has_days;
+    // What changed in a version, logs of changes tell, and the name is rather that of the project.
+    let is_of_version = tokens.iter().any(|token| is_version(&token.bare));
     let asked = |at: usize| match is_of_changes {
         true => doer(tokens, at),
+        false if is_of_version => None,
         false => changer(tokens, at),
     };
     let found = (0..tokens.len()).find_map(|at| {
@@ -103,6 +106,13 @@ pub(super) fn taken_author(tokens: &mut Vec<Token<'_>>, has_days: bool) -> Optio
     let ((taken, name), is_certain) = found?;
     tokens.drain(taken);
     Some((name, is_certain))
+}
+
+/// `1.1`, `v2.0.3`.
+fn is_version(word: &str) -> bool {
+    let numbers = word.strip_prefix('v').unwrap_or(word);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.contains('.') && numbers.split('.').all(is_number)
 }
 
 /// "What did Ann change?", and nothing else that people do.
@@ -117,9 +127,17 @@ type Named = (std::ops::Range<usize>, String);
 
 /// "commits by Ann", "changed by Ann Lee".
 fn behind_by(tokens: &[Token<'_>], at: usize) -> Option<Named> {
-    let [before, by, first, ..] = tokens.get(at..)? else {
+    let [before, by, ..] = tokens.get(at..)? else {
         return None;
     };
+    // "By the person Ann" is by Ann.
+    let word = |at: usize| tokens.get(at).map_or("", |token| &*token.bare);
+    let noun = at + 2 + usize::from(holds("the der dem le la el", word(at + 2)));
+    let begin = match holds(CALLED, word(noun)) {
+        true => noun + 1,
+        false => at + 2,
+    };
+    let first = tokens.get(begin)?;
     let is_made = |token: &Token<'_>| holds(COMMITS, &token.bare) || holds(MADE, &token.bare);
     let is_by = holds("by par por", &by.bare);
     let is_known = is_by && !is_stop(&first.bare) && !holds(NO_AUTHORS, &first.bare);
@@ -132,8 +150,8 @@ fn behind_by(tokens: &[Token<'_>], at: usize) -> Option<Named> {
     if !is_author {
         return None;
     }
-    let words = names_at(tokens, at + 2).max(1);
-    Some((at + 1..at + 2 + words, named(&tokens[at + 2..][..words])))
+    let words = names_at(tokens, begin).max(1);
+    Some((at + 1..begin + words, named(&tokens[begin..][..words])))
 }
 
 /// "Ann's last commits".
@@ -249,9 +267,10 @@ const BESIDE_IT: &str = "\
 /// What is no name, and what commits are told apart by besides their authors.
 const PRONOUNS: &str =
     "i you he she it we they who ich du er sie es wir ihr je tu il elle nous vous ils yo tú";
+const CALLED: &str = "author person user developer contributor committer autor auteur";
 const NO_AUTHORS: &str = "\
     day days week weeks month months year years date author authors file files folder path hash name type version size \
-    default hand mistake accident tag branch user users default which whom what";
+    person people count number email id default hand mistake accident tag branch user users default which whom what";
 
 /// Most words of a name.
 const MOST_NAMES: usize = 3;

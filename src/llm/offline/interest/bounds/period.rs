@@ -45,18 +45,35 @@ fn by_date(words: &[String]) -> Option<Period> {
 /// A month with its year, or a day of one that has the year of the day that follows: "between December 20 and
 /// January 5 2026".
 fn by_month(words: &[String]) -> Option<Period> {
+    if let Some(before) = month_before(words) {
+        return Some(before);
+    }
     match in_month(words)? {
         (period, None) => Some(period),
         (Period { words: own, .. }, Some((month, day))) => {
             let to = words.get(own..).filter(|rest| holds(TO, &rest[0]))?;
             // Its own year alone: what follows that is of no concern here.
             let second = in_month(to.get(1..)?).filter(|(_, open)| open.is_none())?;
-            let (year, rest) = second.0.first.split_once('-')?;
-            let is_before = digits(rest.split('-').next()?)? < month;
-            let year = digits(year)?.saturating_sub(u32::from(is_before));
-            days_in(year, month, Some(day), own)
+            days_in(year_before(month, &second.0)?, month, Some(day), own)
         }
     }
+}
+
+/// A month that has the year of the one that follows: "between February and April 2024".
+fn month_before(words: &[String]) -> Option<Period> {
+    let [first, to, rest @ ..] = words else {
+        return None;
+    };
+    let month = month_of(first).filter(|_| holds(TO, to))?;
+    let (second, _) = in_month(rest).filter(|(_, open)| open.is_none())?;
+    days_in(year_before(month, &second)?, month, None, 1)
+}
+
+/// The year of a month that stands before these days: that of their first, unless the month is later in a year.
+fn year_before(month: u32, second: &Period) -> Option<u32> {
+    let (year, rest) = second.first.split_once('-')?;
+    let is_before = digits(rest.split('-').next()?)? < month;
+    Some(digits(year)?.saturating_sub(u32::from(is_before)))
 }
 
 /// "November 2026", "21 November 2026", "November 21, 2026", "21 de noviembre de 2026"; or a month and a day of it

@@ -258,6 +258,20 @@ fn days_and_numbers_are_taken_from_questions() {
             "what changed",
         ),
         (
+            "what changed between february and april 2024?",
+            "2024-02-01",
+            "2024-04-30",
+            0,
+            "what changed",
+        ),
+        (
+            "what changed between december and january 2026?",
+            "2025-12-01",
+            "2026-01-31",
+            0,
+            "what changed",
+        ),
+        (
             "what changed between 2026-11-22 and 2026-11-20?",
             "2026-11-20",
             "2026-11-22",
@@ -405,6 +419,11 @@ fn which_commits_are_meant_is_taken() {
         ("how many commits did we make?", "", false, None),
         ("how many commits by bob?", "bob", false, None),
         ("how many commits by day?", "", false, None),
+        ("commits by person X", "X", false, None),
+        ("show commits by the author Ann Lee", "Ann Lee", false, None),
+        ("how many commits by user ann?", "ann", false, None),
+        ("commits by person", "", false, None),
+        ("commits by user and day", "", false, None),
         ("show me commits by Ann Lee, please", "Ann Lee", false, None),
         ("show me Ann's last 3 commits", "Ann", false, None),
         ("what was changed by Bob in 2024?", "Bob", false, None),
@@ -481,6 +500,35 @@ fn hashes_and_what_a_commit_changed_are_taken_from_questions() {
             false,
             "what did commit change?",
         ),
+        (
+            "which files were touched by 1a9e23a?",
+            "1a9e23a",
+            false,
+            "which files were touched by",
+        ),
+        (
+            "why was 1a9e23a reverted?",
+            "1a9e23a",
+            false,
+            "why was reverted?",
+        ),
+        ("1a9e23a", "1a9e23a", false, ""),
+        (
+            "where was commit 1a9e23a made?",
+            "1a9e23a",
+            false,
+            "where was commit made?",
+        ),
+        (
+            "where is the hash d41d8cd98f00b204e9800998ecf8427e used?",
+            "",
+            false,
+            "",
+        ),
+        ("where is the color 1e90ffcc changed?", "", false, ""),
+        ("where is sha1 da39a3ee5e6b used?", "", false, ""),
+        ("which test changes 1a2b3c4?", "", false, ""),
+        ("what changed between v0.2 and 1a2b3c4?", "", false, ""),
         ("what did commit 1234 change?", "", false, ""),
         ("what did the commit added yesterday change?", "", false, ""),
         ("where is the color ff00aa1 used?", "", false, ""),
@@ -506,6 +554,70 @@ fn hashes_and_what_a_commit_changed_are_taken_from_questions() {
 }
 
 #[test]
+fn hashes_bound_a_question_as_days_do() {
+    let between = |first, last| (Some(first), Some(last));
+    let before = Some("the commit before 3477bff");
+    for (question, bounds) in [
+        ("what changed since 1a9e23a?", (Some("1a9e23a"), None)),
+        (
+            "what changed after commit 1a9e23a?",
+            (Some("1a9e23a"), None),
+        ),
+        ("how many commits since 1a9e23a?", (Some("1a9e23a"), None)),
+        ("what is new since the commit 1a9e?", (Some("1a9e"), None)),
+        ("was wurde seit 1a9e23a geändert?", (Some("1a9e23a"), None)),
+        ("what changed before 3477bff?", (None, before)),
+        ("what changed up to 3477bff?", (None, Some("3477bff"))),
+        (
+            "what changed between 1a9e23a and 3477bff?",
+            between("1a9e23a", "3477bff"),
+        ),
+        (
+            "commits from commit 1a9e23a to commit 3477bff",
+            between("1a9e23a", "3477bff"),
+        ),
+        (
+            "what changed in 1a9e23a..3477bff?",
+            between("1a9e23a", "3477bff"),
+        ),
+        (
+            "what changed since 2024-02-01 before 3477bff?",
+            (Some("2024-02-01"), before),
+        ),
+        ("what did commit 1a9e23a change?", (None, None)),
+        ("where is it changed after 1e90ffcc?", (None, None)),
+    ] {
+        let (read, _) = Bounds::taken_from(question);
+        assert_eq!(
+            (read.since.as_deref(), read.until.as_deref()),
+            bounds,
+            "{question}"
+        );
+    }
+}
+
+#[test]
+fn commits_bound_in_words_that_are_true_whichever_is_older() {
+    for (question, told) in [
+        (
+            "what changed between 1a9e23a and 3477bff?",
+            " between 1a9e23a and 3477bff, the newer one included",
+        ),
+        (
+            "what changed between 5d2d329 and 5d2d329?",
+            " between 5d2d329 and itself",
+        ),
+        (
+            "what changed since 2024-02-01 before 3477bff?",
+            " since 2024-02-01, up to the commit before 3477bff",
+        ),
+        ("what changed since 1a9e23a?", " since 1a9e23a"),
+    ] {
+        assert_eq!(Bounds::taken_from(question).0.told(), told, "{question}");
+    }
+}
+
+#[test]
 fn what_is_spelt_as_a_name_may_be_no_author() {
     for (question, author, is_open) in [
         ("what did Session change?", "Session", true),
@@ -514,6 +626,8 @@ fn what_is_spelt_as_a_name_may_be_no_author() {
         ("commits by Ann", "Ann", false),
         ("how many commits did Ann make?", "Ann", false),
         ("what did Session::open change?", "", false),
+        ("what did Session change in 1.1.0?", "", false),
+        ("what did Session change in v2.0?", "", false),
         ("what did Anna write?", "", false),
         ("how did Session change?", "", false),
         ("what did the session change?", "", false),

@@ -72,6 +72,59 @@ fn lists_are_told_by_the_form_of_a_question() {
             Some(Listing::Tagged),
             "incident",
         ),
+        (
+            "which notes mention the journal?",
+            Some(Listing::Mentioning),
+            "journal",
+        ),
+        (
+            "list all notes that mention API keys",
+            Some(Listing::Mentioning),
+            "API keys",
+        ),
+        (
+            "In which notes is Ben Lee mentioned?",
+            Some(Listing::Mentioning),
+            "Ben Lee",
+        ),
+        (
+            "Welche Notizen erwähnen das Journal?",
+            Some(Listing::Mentioning),
+            "Journal",
+        ),
+        (
+            "which documents contain the word actor?",
+            Some(Listing::Mentioning),
+            "actor",
+        ),
+        (
+            "which documents contain the phrase \"light house\"?",
+            Some(Listing::Mentioning),
+            "light house",
+        ),
+        (
+            "In which notes is the name Ben Lee mentioned?",
+            Some(Listing::Mentioning),
+            "Ben Lee",
+        ),
+        (
+            "Welche Notizen enthalten das Wort Akteur?",
+            Some(Listing::Mentioning),
+            "Akteur",
+        ),
+        (
+            "which notes mention the text editor?",
+            Some(Listing::Mentioning),
+            "text editor",
+        ),
+        (
+            "which notes mention the word?",
+            Some(Listing::Mentioning),
+            "word",
+        ),
+        ("which functions mention the journal?", None, ""),
+        ("which commits mention notes?", None, ""),
+        ("do not mention notes", None, ""),
         ("notes with tag #how-to", Some(Listing::Tagged), "how-to"),
         ("Notizen mit dem Tag daily", Some(Listing::Tagged), "daily"),
         (
