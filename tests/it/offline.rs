@@ -15,6 +15,8 @@ mod commits;
 mod names;
 mod notes;
 mod of_project;
+mod shown;
+mod spelt;
 
 /// The last answer of each conversation, and how it ended.
 async fn answers(folder: &TempDir, conversations: &[&[&str]]) -> Vec<(String, &'static str)> {

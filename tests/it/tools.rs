@@ -1,6 +1,6 @@
 //! The tools as a session meets them: by name, out of a registry, over a project (spec 11).
 
-use std::{fs, path::Path, process::Command, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use oracle_agent::{
     model::{CallId, QueryId, SessionKey, SessionName, ToolSpec},
@@ -14,7 +14,7 @@ use oracle_agent::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::project;
+use crate::files::{git, project};
 
 fn tools(folder: &Path) -> Registry {
     let root = ProjectRoot::open(folder).unwrap();
@@ -107,24 +107,7 @@ async fn every_built_in_tool_conforms() {
 /// Makes a repository of a folder, with a few large commits.
 fn repository(folder: &Path) {
     let message = format!("About sessions\n\n{}", "A line of reasons.\n".repeat(500));
-    let git = |arguments: &[&str]| {
-        let done = Command::new("git")
-            .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"])
-            .args([
-                "-c",
-                "commit.gpgsign=false",
-                "-c",
-                "init.defaultBranch=main",
-            ])
-            .args(arguments)
-            .current_dir(folder)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_AUTHOR_DATE", "2024-03-01T12:00:00Z")
-            .env("GIT_COMMITTER_DATE", "2024-03-01T12:00:00Z")
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{arguments:?}: {done:?}");
-    };
+    let git = |arguments: &[&str]| git(folder, "Ada", arguments);
     git(&["init", "-q"]);
     git(&["add", "."]);
     git(&["commit", "-q", "-m", &message]);

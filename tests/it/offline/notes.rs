@@ -50,6 +50,11 @@ async fn a_log_of_changes_tells_what_changed_and_when() {
             ),
             (&["what changed in 3.1?"], "partial", &["2.0.0"]),
             (
+                &["what changed in 2.0.0?", "and in 1.9.0?"],
+                "answered",
+                &["1.9.0 (2025-01-10) is in CHANGELOG.md:15-19."],
+            ),
+            (
                 &["what changed since 1.9.0?"],
                 "answered",
                 &["2.0.0", "CHANGELOG.md:5"],
@@ -126,6 +131,49 @@ async fn notes_tell_what_is_to_be_done_and_what_holds() {
                 &["what was decided about where orders are stored?"],
                 "answered",
                 &["adr/0002-cockroach.md"],
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn notes_that_mention_something_are_listed() {
+    says(
+        &[
+            (
+                "docs/a.md",
+                "# Tills\n\nThe cash drawer opens by hand.\n\n## Keys\n\nEach cash drawer has a key.\n",
+            ),
+            ("docs/b.md", "# Coins\n\nCoins go into the drawer.\n"),
+            ("docs/c.md", "# Café\n\nEl caché dura un día.\n"),
+            ("src/till.rs", "pub fn drawer() {} // the cache\n"),
+        ],
+        &[
+            (
+                &["which notes mention the drawer?"],
+                "answered",
+                &[
+                    "2 notes mention “drawer”:",
+                    "- docs/a.md:3: The cash drawer opens by hand.\n- docs/a.md:7: Each cash drawer has a key.",
+                    "- docs/b.md:3: Coins go into the drawer.",
+                ],
+            ),
+            (
+                &["which notes mention cash drawer?"],
+                "answered",
+                &["1 note mentions “cash drawer”:\n\n- docs/a.md:3"],
+            ),
+            (
+                &["which notes mention cache?"],
+                "answered",
+                &["1 note mentions “cache”:\n\n- docs/c.md:3: El caché dura un día."],
+            ),
+            (&["where is caché?"], "answered", &["src/till.rs:1"]),
+            (
+                &["which notes mention tenrecs?"],
+                "stuck",
+                &["I found nothing about “tenrecs”"],
             ),
         ],
     )

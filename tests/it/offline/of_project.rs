@@ -167,7 +167,7 @@ async fn what_is_said_elsewhere_is_found_there() {
             ),
             (
                 &["how do I run the tests?"],
-                "answered",
+                "partial",
                 &[
                     "`npm test`, by package.json:4.",
                     "`tox` is usual where there is tox.ini.",
@@ -201,6 +201,16 @@ async fn what_is_said_elsewhere_is_found_there() {
             &["what version is this?"],
             "stuck",
             &["none of the files at the top is known to say it"],
+        )],
+    )
+    .await;
+    // What stands in the way is what was looked for, not how it was asked.
+    says(
+        &[("a.rs", "// It calls what it has.\nfn a() {}\n")],
+        &[(
+            &["who calls zygote?"],
+            "stuck",
+            &["no file that was searched has “zygote”."],
         )],
     )
     .await;
