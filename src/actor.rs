@@ -26,6 +26,7 @@ mod deletion;
 mod depths;
 mod flight;
 mod gateway;
+mod habits;
 mod handle;
 mod ledger;
 mod letters;
@@ -52,9 +53,7 @@ pub use bus::{Filter, Frame, Frames, Notice, Subscription};
 pub use clock::Clock;
 pub use deletion::{DeleteError, Deletion, delete};
 pub use depths::Depths;
-pub use gateway::{
-    BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState, RetryShare,
-};
+pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
     Answer, AskError, Detail, EventPage, Follow, GoesOn, Listed, Listing, Oracle, Progress,
     QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted,

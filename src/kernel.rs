@@ -51,7 +51,7 @@ mod verdict;
 pub use budget::BasisPoints;
 pub use conversation::{Conversation, Said};
 pub use doubt::{Opinion, named};
-pub use effect::{CallToken, Decision, Effect, Reply, Trial};
+pub use effect::{CallToken, Decision, Effect, Reply};
 pub use fallback::{FallbackClassifier, FallbackView, Heuristic, Judgement};
 pub use history::Transcript;
 pub use input::{Command, InFlight, Moment, Order, Refusal, Report};

@@ -105,6 +105,7 @@ impl Clock {
             at: self.now(),
             entropy: mixed ^ (mixed >> 31),
             call: InFlight::Unsent,
+            unsignalled: false,
         }
     }
 }

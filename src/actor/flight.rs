@@ -14,6 +14,8 @@ use crate::{
 /// One call. Shared by those two.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
+    /// Whose call it is cannot be known any more: its process ended.
+    unknown: bool,
     sent: AtomicBool,
     tokens: AtomicU64,
     received: AtomicU64,
@@ -25,6 +27,14 @@ pub(super) struct Flight {
 }
 
 impl Flight {
+    /// A call that an earlier process may have made.
+    pub(super) fn unknown() -> Self {
+        Self {
+            unknown: true,
+            ..Self::default()
+        }
+    }
+
     /// It leaves, with about so many tokens.
     pub(super) fn leaves(&self, tokens: u64) {
         self.tokens.store(tokens, Ordering::Relaxed);
@@ -55,6 +65,9 @@ impl Flight {
 
     /// As it stands.
     pub(super) fn read(&self) -> InFlight {
+        if self.unknown {
+            return InFlight::Unknown;
+        }
         if !self.sent.load(Ordering::Acquire) {
             return InFlight::Unsent;
         }

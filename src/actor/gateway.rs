@@ -2,12 +2,15 @@
 //!
 //! Supervised by the supervisor. A session's call comes through its shard, which keeps the books; the
 //! gateway refuses a call whose query has no live entry there. What it does with the others ([`desk`], [`waiting`]):
-//! - It admits as many at a time as the provider may have, at the pace that the configuration allows and
-//!   the provider's own word ([`pace`], [`bucket`]). A refusal for the rate holds a model back for all.
+//! - It admits as many at a time as the provider may have, within the limits that are configured or that
+//!   the provider states ([`pace`], [`bucket`]). A 429 holds the model for all sessions, and then bounds
+//!   how many of its calls run at a time ([`aimd`]).
 //! - It lets a bounded number wait their turn, fairly over tenants and sessions ([`queue`]), and refuses
 //!   the rest with a hint when to come again.
-//! - It leaves alone a model that keeps failing, and a provider that cannot be connected to
-//!   ([`breaker`]), and makes only so many calls that repeat failed ones ([`retries`]).
+//! - It opens the circuit of a model that keeps failing, and of a provider that cannot be reached
+//!   ([`breaker`]). Calls wait while a circuit is open, unless their session has another model to ask, and
+//!   one at a time probes whether the server is back.
+//! - It tells the session of a call that waits for longer than a second, so that the wait is recorded.
 //! - A call's work is done in a task of its own ([`pump`]), which keeps the deadlines and ends with whoever
 //!   waited for it.
 //!
@@ -28,6 +31,7 @@ use super::{
 };
 use crate::llm::{Backend, RateLimits};
 
+mod aimd;
 mod board;
 mod breaker;
 mod bucket;
@@ -38,9 +42,7 @@ mod pace;
 mod publish;
 mod pump;
 mod queue;
-mod retries;
 mod settings;
-mod slices;
 mod ticket;
 mod waiting;
 
@@ -48,9 +50,9 @@ pub(super) use board::{Board, Boards};
 pub use board::{CircuitState, ModelState, ProviderState};
 use desk::GatewayState;
 use pump::End;
-pub use settings::{BreakerSettings, GatewaySettings, RetryShare};
-pub(super) use ticket::Ticket;
-use waiting::Left;
+pub use settings::{BreakerSettings, GatewaySettings};
+pub(super) use ticket::{NextModel, Ticket};
+use waiting::WaiterNews;
 
 /// Pieces of a reply that may wait for the session.
 pub(super) const DELTA_BUFFER: usize = 64;
@@ -58,11 +60,11 @@ pub(super) const DELTA_BUFFER: usize = 64;
 pub(super) enum GatewayMsg {
     /// A call.
     Call(Box<Ticket>),
-    /// A waiting call has gone, or has to.
-    Left {
+    /// Something about a waiting call.
+    Waiter {
         model: Arc<str>,
         call: u64,
-        why: Left,
+        news: WaiterNews,
     },
     /// The provider tells its limits.
     Told { call: u64, limits: RateLimits },
@@ -107,7 +109,7 @@ impl Actor for GatewayActor {
     ) -> Result<(), ActorProcessingErr> {
         match message.taken() {
             GatewayMsg::Call(ticket) => state.admit(ticket),
-            GatewayMsg::Left { model, call, why } => state.left(&model, call, why),
+            GatewayMsg::Waiter { model, call, news } => state.heard_of(&model, call, news),
             GatewayMsg::Told { call, limits } => state.told(call, &limits),
             GatewayMsg::Ended { call, end } => state.ended(call, &end),
             GatewayMsg::Due => state.dispatch(),

@@ -78,7 +78,7 @@ struct Counts {
     loops: AtomicU64,
     restarts: Tally<3>,
     tools: Tally<4>,
-    calls: Tally<6>,
+    calls: Tally<7>,
     repeated: Tally<2>,
     tokens: Tally<3>,
     turn: Histogram,
@@ -142,6 +142,7 @@ impl Default for Counts {
                 "permanent",
                 "cancelled",
                 "bug",
+                "unavailable",
             ]),
             repeated: Tally::new(["retried", "failed_over"]),
             tokens: Tally::new(["input", "cached", "output"]),
@@ -273,6 +274,7 @@ impl Meter {
             Some(FaultClass::Permanent) => 3,
             Some(FaultClass::Cancelled) => 4,
             Some(FaultClass::Bug) => 5,
+            Some(FaultClass::Unavailable { .. }) => 6,
         };
         self.0.calls.add(at, 1);
     }

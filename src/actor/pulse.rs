@@ -1,10 +1,14 @@
 //! The sign of life of a session: when it last got on, and whether it has to (spec 10).
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use super::flight::Flight;
 use crate::model::Seq;
 
 /// Whether the session is expected to get on.
@@ -38,8 +42,8 @@ pub(super) enum Stage {
     Busy,
 }
 
-/// Shared by a session, its tasks and its shard. Written by the first two, read by the third; no lock.
-#[derive(Debug, Default)]
+/// Shared by a session, its tasks and its shard. Written by the first two, read by the third.
+#[derive(Debug)]
 pub(super) struct Pulse {
     /// Monotonic milliseconds of the last progress.
     mark: AtomicU64,
@@ -57,9 +61,39 @@ pub(super) struct Pulse {
     /// Microseconds that its last call waited for the gateway, and that its model then took.
     waited: AtomicU64,
     asked: AtomicU64,
+    /// Its last model call; of the actor before it, until it makes one.
+    flight: Mutex<Arc<Flight>>,
 }
 
 impl Pulse {
+    /// Of a session that is about to come to life; `flight` is the last call of the actor before it.
+    pub(super) fn new(flight: Arc<Flight>) -> Self {
+        Self {
+            mark: AtomicU64::default(),
+            patient: AtomicU8::default(),
+            queued: AtomicBool::default(),
+            stage: AtomicU8::default(),
+            claimed: AtomicU64::default(),
+            handed: AtomicUsize::default(),
+            sent: AtomicU64::default(),
+            waited: AtomicU64::default(),
+            asked: AtomicU64::default(),
+            flight: Mutex::new(flight),
+        }
+    }
+
+    /// Its last model call.
+    pub(super) fn flight(&self) -> Arc<Flight> {
+        Arc::clone(&self.flight.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It is about to make another model call.
+    pub(super) fn take_off(&self) -> Arc<Flight> {
+        let flight = Arc::<Flight>::default();
+        *self.flight.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&flight);
+        flight
+    }
+
     /// It got on.
     pub(super) fn beat(&self, now: u64) {
         self.mark.store(now, Ordering::Relaxed);
@@ -185,7 +219,7 @@ mod tests {
 
     #[test]
     fn so_many_may_wait() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(Arc::default());
         let handed = [pulse.hand(2), pulse.hand(2), pulse.hand(2)];
         assert_eq!(handed, [true, true, false]);
         pulse.take();
@@ -194,7 +228,7 @@ mod tests {
 
     #[test]
     fn who_goes_on_with_the_same_has_not_got_on() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(Arc::default());
         pulse.expect(Expected::Patience, 50);
         pulse.expect(Expected::Progress, 100);
         pulse.expect(Expected::Progress, 600);
@@ -207,7 +241,7 @@ mod tests {
 
     #[test]
     fn only_who_should_get_on_is_silent() {
-        let pulse = Pulse::default();
+        let pulse = Pulse::new(Arc::default());
         pulse.beat(100);
         pulse.expect(Expected::Progress, 100);
         assert_eq!(pulse.silent_for(700), 600);

@@ -4,7 +4,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
-    gateway::Boards, handle::Router, meter::Meter, profile::Shelf,
+    gateway::Boards, habits::Habits, handle::Router, meter::Meter, profile::Shelf,
 };
 use crate::{access::Tenants, journal::Journal};
 
@@ -68,6 +68,8 @@ pub(super) struct All {
     /// Where sessions count what they do.
     pub meter: Meter,
     pub timeouts: Timeouts,
+    /// Which models give no signals.
+    pub habits: Habits,
     /// What tenants have, and may have.
     pub tenants: Tenants,
 }

@@ -17,7 +17,7 @@ use crate::{
 
 /// Keys, and beginnings of keys, whose values may change while the system runs; the others count after the
 /// next start.
-const LIVE: [&str; 15] = [
+const LIVE: [&str; 16] = [
     "oracle.",
     "budget.",
     "fallback.",
@@ -30,6 +30,7 @@ const LIVE: [&str; 15] = [
     "tools.only",
     "tools.attachable",
     "model.attempts",
+    "model.patience",
     "session.inbox_capacity",
     "tenants.",
     "profiles",

@@ -93,10 +93,14 @@ pub(super) fn apply(config: &Config, policy: &mut Policy) {
         low_confidence: share(config.fallback.low_confidence),
     };
     policy.on_missing_signal = match config.turn.on_missing_signal {
+        OnMissingSignal::Auto => kernel::OnMissingSignal::Auto,
         OnMissingSignal::Remind => kernel::OnMissingSignal::Remind,
         OnMissingSignal::Finish => kernel::OnMissingSignal::Finish,
     };
     policy.retry.attempts = config.model.attempts.get();
+    if let Some(patience) = config.model.patience {
+        policy.retry.outage = patience.get();
+    }
     policy.restarts.crashes = config.supervisor.max_crashes.get();
     policy.restarts.process_deaths = config.supervisor.max_process_deaths.get();
     policy.delegation = DelegationPolicy {

@@ -57,6 +57,8 @@ impl By {
 /// What was used of something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Sum {
+    /// Model calls that were counted, those that failed or were cut off included.
+    calls: u64,
     turns: u64,
     compactions: u64,
     usage: Usage,
@@ -64,6 +66,7 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, other: Self) {
+        self.calls += other.calls;
         self.turns += other.turns;
         self.compactions += other.compactions;
         self.usage += other.usage;
@@ -95,7 +98,7 @@ pub async fn usage(
     let by = args.by;
     let (mut sums, mut rows, mut all) = (Sums::new(), 0_u64, Sum::default());
     if !json && terminal.out_is_terminal() {
-        let names = ["TURNS", "SENT", "OF IT CACHED", "RECEIVED", "COST"];
+        let names = ["TURNS", "SENT", "OF IT CACHED", "RECEIVED", "COST", "CALLS"];
         written(by.head(), names.map(str::to_owned), terminal)?;
     }
     let mut tenants = Tenants::of(by);
@@ -214,12 +217,14 @@ async fn of_session(
 /// What a record says was used, and of which model. `asked` is the model that was asked last.
 fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
     let of = |model: &str, turns, compactions, usage| {
+        let counted = turns + compactions > 0 || !Usage::is_none(&usage);
         let sum = Sum {
+            calls: 1,
             turns,
             compactions,
             usage,
         };
-        (sum != Sum::default()).then(|| (model.to_owned(), sum))
+        counted.then(|| (model.to_owned(), sum))
     };
     match &record.fact {
         Fact::Turn(TurnFact::Started(started)) => asked.clone_from(&started.model),
@@ -247,7 +252,7 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
         | Fact::Tool(_)
         | Fact::Approval(_)
         | Fact::Budget(_)
-        | Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
+        | Fact::Llm(_)
         | Fact::Supervisor(_)
         | Fact::Control(_) => {}
     }
@@ -265,22 +270,28 @@ fn row(by: By, of: &str, sum: Sum, json: bool, terminal: &mut Terminal) -> Resul
         cost,
         ..
     } = sum.usage;
-    let figures = [sum.turns, input_tokens, cached_tokens, output_tokens];
-    let [turns, sent, cached, received] = figures.map(|figure| figure.to_string());
+    let figures = [
+        sum.turns,
+        input_tokens,
+        cached_tokens,
+        output_tokens,
+        sum.calls,
+    ];
+    let [turns, sent, cached, received, calls] = figures.map(|figure| figure.to_string());
     written(
         of,
-        [turns, sent, cached, received, cost.to_string()],
+        [turns, sent, cached, received, cost.to_string(), calls],
         terminal,
     )
 }
 
 /// Columns for a person, and tabs for a program.
-fn written(of: &str, figures: [String; 5], terminal: &mut Terminal) -> Result<(), Stop> {
+fn written(of: &str, figures: [String; 6], terminal: &mut Terminal) -> Result<(), Stop> {
     if terminal.out_is_terminal() {
-        let [turns, sent, cached, received, cost] = figures;
+        let [turns, sent, cached, received, cost, calls] = figures;
         writeln!(
             terminal.out,
-            "{of:<28}  {turns:>7}  {sent:>13}  {cached:>13}  {received:>13}  {cost:>14}"
+            "{of:<28}  {turns:>7}  {sent:>13}  {cached:>13}  {received:>13}  {cost:>14}  {calls:>7}"
         )?;
     } else {
         writeln!(terminal.out, "{of}\t{}", figures.join("\t"))?;

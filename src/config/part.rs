@@ -134,6 +134,9 @@ pub struct Model {
     pub chain: Option<ModelChain>,
     /// Most tries of a turn with one model before the next of the chain.
     pub attempts: Count<1, 10>,
+    /// How long a query waits for a server that is away, where no other model can be asked; five minutes, if
+    /// it is not set, and ten seconds for `ask` at a terminal.
+    pub patience: Option<Span<100, { 3_600 * SECOND }>>,
     /// How long a try may take to a connection.
     pub connect_deadline: Span<100, { 300 * SECOND }>,
     /// How long a try may take from there to the headers of the answer.
@@ -151,6 +154,7 @@ impl Default for Model {
         Self {
             chain: None,
             attempts: Count::of::<3>(),
+            patience: None,
             connect_deadline: Span::of::<{ 10 * SECOND }>(),
             headers_deadline: Span::of::<{ 60 * SECOND }>(),
             first_token_deadline: Span::of::<{ 60 * SECOND }>(),

@@ -76,7 +76,7 @@ pub struct Turn {
 impl Default for Turn {
     fn default() -> Self {
         Self {
-            on_missing_signal: OnMissingSignal::Remind,
+            on_missing_signal: OnMissingSignal::Auto,
         }
     }
 }
@@ -85,6 +85,8 @@ impl Default for Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMissingSignal {
+    /// The reply is kept, and a short turn asks for the signal alone.
+    Auto,
     /// The next turn, with a reminder of the protocol.
     Remind,
     /// The end: the reply is the answer.
@@ -97,10 +99,11 @@ impl<'de> Deserialize<'de> for OnMissingSignal {
             .unwrap_or_default()
             .as_str()
         {
+            "auto" => Ok(Self::Auto),
             "remind" => Ok(Self::Remind),
             "finish" => Ok(Self::Finish),
             _ => Err(de::Error::custom(NotAllowed(
-                "\"remind\" or \"finish\"".to_owned(),
+                "\"auto\", \"remind\" or \"finish\"".to_owned(),
             ))),
         }
     }

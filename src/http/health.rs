@@ -10,7 +10,10 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
-use crate::actor::CircuitState;
+use crate::{
+    actor::{CircuitState, ModelState, ProviderState},
+    model::Timestamp,
+};
 
 mod journal;
 
@@ -39,8 +42,73 @@ struct Readiness {
     journal: &'static str,
     /// Whether the server ends, or drains because somebody has told it to.
     draining: bool,
-    /// The circuit of each provider: `closed`, `open` or `half_open`.
-    providers: BTreeMap<String, &'static str>,
+    /// Each provider: `available`, `rate_limited` or `unavailable`, with the models that are not available.
+    providers: BTreeMap<String, Provider>,
+}
+
+/// A provider, as `/readyz` shows it.
+#[derive(Debug, Serialize, ToSchema)]
+struct Provider {
+    /// `available`, `rate_limited` or `unavailable`.
+    state: &'static str,
+    /// Calls that wait.
+    waiting: usize,
+    /// The models that are limited or not available.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    models: Vec<Model>,
+}
+
+/// A model of a provider that is limited or not available.
+#[derive(Debug, Serialize, ToSchema)]
+struct Model {
+    /// As `provider/model`.
+    model: String,
+    /// `rate_limited` or `unavailable`.
+    state: &'static str,
+    /// No call starts before this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    until: Option<Timestamp>,
+    /// How many calls may run at a time, where 429s have shown a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    concurrency: Option<usize>,
+}
+
+const AVAILABLE: &str = "available";
+const UNAVAILABLE: &str = "unavailable";
+const RATE_LIMITED: &str = "rate_limited";
+
+impl Provider {
+    fn of(state: &ProviderState) -> Self {
+        let limited = |model: &ModelState| {
+            let (state, until) = match model.circuit {
+                CircuitState::Open { until } => (UNAVAILABLE, Some(until)),
+                CircuitState::HalfOpen => (UNAVAILABLE, None),
+                CircuitState::Closed => (RATE_LIMITED, model.held_until),
+            };
+            let concurrency = model.concurrency;
+            let shown = state == UNAVAILABLE || until.is_some() || concurrency.is_some();
+            shown.then(|| Model {
+                model: model.model.clone(),
+                state,
+                until,
+                concurrency,
+            })
+        };
+        let models: Vec<Model> = state.models.iter().filter_map(limited).collect();
+        let worst = match state.circuit {
+            CircuitState::Open { .. } | CircuitState::HalfOpen => UNAVAILABLE,
+            CircuitState::Closed => [UNAVAILABLE, RATE_LIMITED]
+                .into_iter()
+                .find(|state| models.iter().any(|model| model.state == *state))
+                .unwrap_or(AVAILABLE),
+        };
+        Self {
+            state: worst,
+            waiting: state.waiting,
+            models,
+        }
+    }
 }
 
 /// Whether the server takes new messages and can answer them: the journal can be written, a provider of
@@ -66,7 +134,7 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
             open(state.circuit) || state.models.iter().all(|model| open(model.circuit))
         });
     let providers = states.iter();
-    let providers = providers.map(|state| (state.provider.clone(), state.circuit.as_str()));
+    let providers = providers.map(|state| (state.provider.clone(), Provider::of(state)));
     let readiness = Readiness {
         ready: journal.is_ok() && !draining && !none_answers,
         journal: journal.err().unwrap_or("ok"),

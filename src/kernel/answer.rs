@@ -13,9 +13,10 @@ pub(super) fn accumulated(query: &Query) -> String {
     texts.map(|text| &**text).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The text of the last reply where it has any, else the accumulated text.
+/// The text that is kept while its signal is asked for, else that of the last reply where it has any, else
+/// the accumulated text.
 pub(super) fn answer(query: &Query) -> String {
-    match &query.current.text {
+    match query.kept.as_ref().or(query.current.text.as_ref()) {
         Some(text) => text.to_string(),
         None => accumulated(query),
     }

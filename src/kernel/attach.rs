@@ -71,6 +71,7 @@ pub(super) fn take_in(session: &mut Session, tool: &Attached) {
             tools: tools.collect(),
             ..(*session.policy).clone()
         });
+        session.tool_tokens.take();
     }
     let words = words(&session.policy, std::slice::from_ref(tool));
     if let Phase::Running(query) = &mut session.phase {
@@ -83,6 +84,7 @@ impl Session {
     /// ends as it began.
     pub fn adopt(&mut self, policy: Arc<Policy>) {
         self.policy = policy;
+        self.tool_tokens.take();
         for tool in std::mem::take(&mut self.attached) {
             take_in(self, &tool);
         }

@@ -81,7 +81,7 @@ fn refusal(draft: &Draft<'_>, call: &ToolCall, doomed: Doomed) -> Option<(Refuse
         return Some((RefusedWhy::ReplyCut, guidance::CALL_CUT.into()));
     }
     match draft.query.mode {
-        TurnMode::Last | TurnMode::Final => {
+        TurnMode::Last | TurnMode::Final | TurnMode::Signal => {
             return Some((RefusedWhy::NotOffered, guidance::NOT_OFFERED.into()));
         }
         TurnMode::Normal => {}

@@ -20,7 +20,7 @@ use crate::model::{
 use super::{
     context,
     draft::Draft,
-    effect::{CallToken, Decision, Effect, Trial},
+    effect::{CallToken, Decision, Effect},
     guard,
     history::chars,
     phase::Step,
@@ -107,7 +107,7 @@ pub(super) fn before_turn(draft: Draft<'_>, plan: Plan, guidance: Vec<String>) -
         guidance,
         ..planned(&draft, plan)
     };
-    ask(draft, what, Trial::First)
+    ask(draft, what)
 }
 
 /// Asks for a summary so that the running turn's call can be made again.
@@ -116,7 +116,7 @@ pub(super) fn within_turn(draft: Draft<'_>, plan: Plan, attempt: Attempt) -> Dec
         turn_attempt: Some(attempt),
         ..planned(&draft, plan)
     };
-    ask(draft, what, Trial::First)
+    ask(draft, what)
 }
 
 fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
@@ -134,7 +134,7 @@ fn planned(draft: &Draft<'_>, plan: Plan) -> Compacting {
 }
 
 /// Records that a model is asked, and asks it.
-fn ask(mut draft: Draft<'_>, what: Compacting, trial: Trial) -> Decision {
+fn ask(mut draft: Draft<'_>, what: Compacting) -> Decision {
     let transcript = draft.transcript();
     let Sizes { window, summary } = sizes(&draft, what.before, &what.model);
     // Room for the instruction, the frame and the reply; less where the estimate has proved wrong.
@@ -149,7 +149,6 @@ fn ask(mut draft: Draft<'_>, what: Compacting, trial: Trial) -> Decision {
     draft.effect(Effect::Compact {
         token,
         model,
-        trial,
         instruction: rendering::INSTRUCTION,
         text: text.into(),
     });
@@ -163,6 +162,13 @@ pub(super) fn made(draft: &Draft<'_>) -> &'static str {
         1 => " even compacted",
         _ => " even compacted twice",
     }
+}
+
+/// About how many tokens the call for a summary sends.
+pub(super) fn tokens_sent(draft: &Draft<'_>, what: &Compacting) -> u64 {
+    let part = draft.session.transcript().range(what.messages).iter();
+    let part: usize = part.map(|message| chars(&message.parts)).sum();
+    ((part + rendering::INSTRUCTION.len()) / 4) as u64
 }
 
 /// Which try of a compaction before the next turn.
@@ -237,7 +243,7 @@ pub(super) fn replied(mut draft: Draft<'_>, reply: Reply) -> Decision {
         return draft.wait();
     }
     match what.turn_attempt {
-        Some(attempt) => retry::again(draft, attempt, too_long(), Trial::First),
+        Some(attempt) => retry::again(draft, attempt, too_long()),
         None => guard::begin_turn(draft, Vec::new()),
     }
 }
@@ -252,7 +258,7 @@ pub(super) fn try_failed(draft: Draft<'_>, fault: Fault, usage: Usage) -> Decisi
     let Some((what, _)) = current(&draft) else {
         return Decision::nothing();
     };
-    let usage = turn_end::priced(&draft, &what.model, usage);
+    let usage = retry::used(&draft, &what.model, &fault, usage);
     failed(draft, fault, usage)
 }
 
@@ -262,12 +268,12 @@ fn failed(mut draft: Draft<'_>, fault: Fault, usage: Usage) -> Decision {
         return Decision::nothing();
     };
     let attempt = what.attempt;
-    let fault = retry::as_it_was(&draft, fault);
-    if let Some(pause) = retry::pause(&draft, &what.model, fault.class, tries) {
+    if let Some(pause) = retry::pause(&draft, &what.model, &fault, tries) {
         let not_before = draft.now.at.plus(pause);
         let token = token(&draft, attempt);
         draft.emit_ahead(LlmFact::Retried(Retried {
             attempt,
+            model: what.model.clone(),
             fault,
             not_before,
             usage,
@@ -328,20 +334,15 @@ pub(super) fn retry_due(draft: Draft<'_>) -> Decision {
         return draft.wait();
     }
     let code = pause.code.to_string();
-    again(draft, &what, TurnRestartCause::Fault { code }, pause.trial)
+    again(draft, &what, TurnRestartCause::Fault { code })
 }
 
 /// The same once more, as a new try.
-pub(super) fn again(
-    draft: Draft<'_>,
-    what: &Compacting,
-    cause: TurnRestartCause,
-    trial: Trial,
-) -> Decision {
+pub(super) fn again(draft: Draft<'_>, what: &Compacting, cause: TurnRestartCause) -> Decision {
     let what = Compacting {
         attempt: what.attempt.next(),
         again: Some(cause),
         ..what.clone()
     };
-    ask(draft, what, trial)
+    ask(draft, what)
 }

@@ -4,12 +4,13 @@ use super::{
     draft::Draft,
     fallback::{FallbackView, Judgement},
     guidance,
+    policy::{OnMissingSignal, Policy},
     query::Query,
     repetition::ToolLoop,
     verdict::FallbackDone,
 };
 use crate::model::{
-    SignalFields, SignalType,
+    SignalFields, SignalType, StopReason,
     record::{
         AgentFact, EscalationRaised, FallbackAction, FallbackCause, FallbackTriggered, TurnMode,
     },
@@ -73,6 +74,7 @@ fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
             Some(FallbackCause::LowConfidence)
         }
         Some(_) => None,
+        None if is_kept(query, policy) => None,
         None => {
             let silent = query
                 .signals
@@ -81,6 +83,14 @@ fn cause(draft: &Draft<'_>) -> Option<FallbackCause> {
             (silent >= policy.fallback.silence_turns).then_some(FallbackCause::Silence)
         }
     }
+}
+
+/// A whole reply whose signal alone is missing, and where that is asked for, is no silence (row 18).
+fn is_kept(query: &Query, policy: &Policy) -> bool {
+    let current = &query.current;
+    let whole = current.calls == 0 && current.stop != Some(StopReason::MaxTokens);
+    let text = current.text.is_some() || query.kept.is_some();
+    policy.on_missing_signal == OnMissingSignal::Auto && whole && text
 }
 
 fn judge(draft: &Draft<'_>, cause: FallbackCause) -> Judgement {
@@ -126,7 +136,7 @@ fn record(
     let last = query.signals.last_signal();
     let calls = query.current.calls > 0;
     // With calls in the reply it may hint or escalate, not force: results must be read first.
-    let applied = query.mode == TurnMode::Normal
+    let applied = matches!(query.mode, TurnMode::Normal | TurnMode::Signal)
         && !ends_stuck(query)
         && !(calls && judgement.action == FallbackAction::ForceResponse);
     let again = query.escalations > 0;

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     draft::Draft,
     policy::{ModelChoice, Policy},
+    session::Session,
 };
-use crate::model::{ToolSpec, record::AmountBudget};
+use crate::model::record::AmountBudget;
 
 /// The whole, in ten-thousandths.
 const ONE: u64 = 10_000;
@@ -70,7 +71,7 @@ pub(super) fn estimate(draft: &Draft<'_>, notes: &[String]) -> u64 {
     (conversation as u64)
         .saturating_add(draft.query.prompt_tokens)
         .saturating_add(draft.session.instruction_tokens())
-        .saturating_add(tool_tokens(&draft.policy().tools))
+        .saturating_add(draft.session.tool_tokens())
 }
 
 /// The same as the provider would count it, and what the first model can take; none if that is not known.
@@ -105,13 +106,17 @@ fn named<'a>(policy: &'a Policy, name: &str) -> Option<&'a ModelChoice> {
     policy.models.iter().find(|model| *model.name == *name)
 }
 
-/// Names, descriptions and schemas, as they are sent.
-fn tool_tokens(tools: &[ToolSpec]) -> u64 {
-    let each = tools.iter().map(|tool| {
-        let words = tool.name.chars().count() + tool.description.chars().count();
-        words + tool.schema.to_string().chars().count()
-    });
-    (each.sum::<usize>() / 4) as u64
+impl Session {
+    /// Names, descriptions and schemas of the tools, as they are sent.
+    fn tool_tokens(&self) -> u64 {
+        *self.tool_tokens.get_or_init(|| {
+            let each = self.policy.tools.iter().map(|tool| {
+                let words = tool.name.chars().count() + tool.description.chars().count();
+                words + tool.schema.to_string().chars().count()
+            });
+            (each.sum::<usize>() / 4) as u64
+        })
+    }
 }
 
 #[cfg(test)]

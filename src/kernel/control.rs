@@ -55,6 +55,7 @@ pub(super) fn unwritable(draft: Draft<'_>, detail: String) -> Decision {
 /// already, it waits no longer.
 pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
     let query = draft.query.id;
+    retry::count_cut_off(&mut draft);
     match draft.query.step.clone() {
         Step::Delegating { child, .. } => {
             let cancel = ChildCancel {
@@ -74,26 +75,16 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
                 attempt,
             };
             draft.effect(Effect::AbortModel { token });
-            let model = draft.query.model.to_string();
-            if let Some(used) = retry::dropped(&draft, attempt, model) {
-                draft.emit(used);
-            }
         }
-        Step::Doubting { what } => {
+        Step::Doubting { .. } => {
             let token = doubt::token(&draft);
             draft.effect(Effect::AbortModel { token });
-            if let Some(used) = retry::dropped(&draft, token.attempt, what.model.clone()) {
-                draft.emit_ahead(used);
-            }
         }
         Step::Compacting {
             what, pause: None, ..
         } => {
             let token = compaction::token(&draft, what.attempt);
             draft.effect(Effect::AbortModel { token });
-            if let Some(used) = retry::dropped(&draft, what.attempt, what.model.clone()) {
-                draft.emit_ahead(used);
-            }
         }
         // Calls are dropped at the end of the query.
         Step::Preparing

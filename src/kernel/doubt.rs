@@ -166,6 +166,11 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
     draft.wait()
 }
 
+/// About how many tokens the call sends.
+pub(super) fn tokens_sent(draft: &Draft<'_>) -> u64 {
+    ((INSTRUCTION.len() + draft.query.text.len().min(QUESTION)) / 4) as u64
+}
+
 /// There is one try.
 pub(super) fn token(draft: &Draft<'_>) -> CallToken {
     CallToken {
@@ -204,9 +209,10 @@ pub(super) fn heard(draft: Draft<'_>, opinion: Opinion) -> Decision {
         return draft.wait();
     };
     let usage = match &opinion {
-        Opinion::Named { usage, .. }
-        | Opinion::NotUnderstood { usage, .. }
-        | Opinion::Failed { usage, .. } => turn_end::priced(&draft, &what.model, *usage),
+        Opinion::Named { usage, .. } | Opinion::NotUnderstood { usage, .. } => {
+            turn_end::priced(&draft, &what.model, *usage)
+        }
+        Opinion::Failed { fault, usage } => retry::used(&draft, &what.model, fault, *usage),
         Opinion::Late => retry::uncounted(&draft, &what.model).unwrap_or_default(),
     };
     let what = Arc::unwrap_or_clone(what);

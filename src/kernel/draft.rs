@@ -160,6 +160,15 @@ impl<'a> Draft<'a> {
         })
     }
 
+    /// Ends the query where the model cannot go on: as failed, unless a reply of its is kept and only the
+    /// signal is missing.
+    pub(super) fn give_up(self, code: &str, detail: impl Into<String>) -> Decision {
+        match self.query.kept {
+            Some(_) => self.finish(Outcome::Answered),
+            None => self.fail(code, detail),
+        }
+    }
+
     fn finish_with(mut self, outcome: Outcome, answer: String) -> Decision {
         calls::close(&mut self);
         self.requeue_steers(&outcome);

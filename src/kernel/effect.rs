@@ -6,8 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::model::{
-    Attempt, Fault, FaultClass, NanoUsd, QueryId, Record, Seq, SessionName, Timestamp, ToolCall,
-    Turn,
+    Attempt, NanoUsd, QueryId, Record, Seq, SessionName, Timestamp, ToolCall, Turn,
     record::{Fact, QueryFact, TurnMode},
 };
 
@@ -20,40 +19,6 @@ pub struct CallToken {
     pub turn: Turn,
     /// The try.
     pub attempt: Attempt,
-}
-
-/// Whether a call repeats one that was sent and failed. A gateway makes only so many of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trial {
-    /// It does not: the first try, the next model of the chain, what was refused before anything was
-    /// sent, or what a restart cut off.
-    First,
-    /// It does.
-    Retry,
-    /// It does, and that counts for nothing: it was refused for the rate, and the pace keeps it from doing
-    /// harm; or it was lost with its gateway.
-    Excused,
-}
-
-/// Code of a refusal for the rate.
-const RATE_LIMITED: &str = "rate_limited";
-/// Code of a call that was lost on its way.
-const LOST: &str = "gateway";
-
-impl Trial {
-    /// What a call of the same model is after this fault.
-    pub(super) fn after(fault: &Fault) -> Self {
-        match fault.class {
-            FaultClass::Overloaded { .. } => Self::First,
-            FaultClass::Retryable { .. }
-            | FaultClass::Permanent
-            | FaultClass::Cancelled
-            | FaultClass::Bug => match fault.code.as_str() {
-                RATE_LIMITED | LOST => Self::Excused,
-                _ => Self::Retry,
-            },
-        }
-    }
 }
 
 /// Something to do.
@@ -76,8 +41,6 @@ pub enum Effect {
         model: Arc<str>,
         /// Whether tools are offered.
         mode: TurnMode,
-        /// Whether it repeats one that failed.
-        trial: Trial,
     },
     /// Ask a model what a query is, and compose the prompt of what it names (spec 4). Nothing of it is shown.
     SecondOpinion {
@@ -98,8 +61,6 @@ pub enum Effect {
         token: CallToken,
         /// As `provider/model`.
         model: Arc<str>,
-        /// Whether the same model was asked before and failed.
-        trial: Trial,
         /// What it is told to do.
         instruction: &'static str,
         /// The messages, as text.

@@ -11,7 +11,7 @@ use crate::model::{
 use super::{
     budget, compaction, context,
     draft::Draft,
-    effect::{CallToken, Decision, Effect, Trial},
+    effect::{CallToken, Decision, Effect},
     guidance,
 };
 
@@ -47,9 +47,8 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     if notes.is_empty() && ends_with_the_assistant(&draft) {
         notes.push(guidance::CONTINUE.into());
     }
-    let measured = measured(&draft, &notes);
-    let (estimate, context) =
-        measured.map_or((None, None), |(sent, used)| (Some(sent), Some(used)));
+    let estimate = context::estimate(&draft, &notes);
+    let context = context::use_of(&draft, estimate);
     for warning in warnings(&draft, context) {
         draft.emit_ahead(warning);
     }
@@ -71,6 +70,23 @@ pub(super) fn begin_turn(mut draft: Draft<'_>, mut notes: Vec<String>) -> Decisi
     start(draft, mode, notes, estimate)
 }
 
+/// Whether a turn may follow this one in which the model is asked for its signal alone.
+pub(super) fn may_ask_for_signal(draft: &Draft<'_>) -> bool {
+    let (turns, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
+    !budget::at_limit(turns, max_turns)
+        && !budget::over_budget(turns, max_turns)
+        && spent(draft).is_none()
+}
+
+/// Starts the turn in which the model is asked for the signal of its last reply alone.
+pub(super) fn ask_for_signal(mut draft: Draft<'_>, notes: Vec<String>) -> Decision {
+    let estimate = context::estimate(&draft, &notes);
+    for warning in warnings(&draft, context::use_of(&draft, estimate)) {
+        draft.emit_ahead(warning);
+    }
+    start(draft, TurnMode::Signal, notes, estimate)
+}
+
 /// The turns are spent.
 pub(super) fn force_by_turns(mut draft: Draft<'_>) -> Decision {
     let (turn, max_turns) = (draft.query.turns, draft.query.limits.max_turns);
@@ -88,7 +104,7 @@ fn start(
     mut draft: Draft<'_>,
     mode: TurnMode,
     guidance: Vec<String>,
-    token_estimate: Option<u64>,
+    token_estimate: u64,
 ) -> Decision {
     let Some(model) = draft.policy().model(0) else {
         return draft.fail("no_model", "no model is configured: set `model.chain`");
@@ -100,7 +116,8 @@ fn start(
         mode,
         model: name,
         guidance,
-        token_estimate,
+        token_estimate: Some(token_estimate),
+        unsignalled: draft.now.unsignalled,
     }));
     let token = CallToken {
         query: draft.query.id,
@@ -111,7 +128,6 @@ fn start(
         token,
         model: model.name.clone(),
         mode,
-        trial: Trial::First,
     });
     draft.wait()
 }
@@ -210,12 +226,4 @@ fn warnings(draft: &Draft<'_>, used: Option<AmountBudget>) -> Vec<BudgetFact> {
         due.extend(used.filter(tight).map(BudgetFact::ContextWarning));
     }
     due
-}
-
-/// What the next call would send, as it is and of what the model can take; none if nobody knows what that is.
-fn measured(draft: &Draft<'_>, notes: &[String]) -> Option<(u64, AmountBudget)> {
-    // Where nothing is measured by it, it is not counted either.
-    draft.policy().model(0)?.context_window?;
-    let sent = context::estimate(draft, notes);
-    Some((sent, context::use_of(draft, sent)?))
 }

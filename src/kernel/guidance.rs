@@ -22,6 +22,9 @@ pub(super) const CONTINUE: &str = "Continue.";
 /// Row 18: the protocol in one line.
 pub(super) const REMINDER: &str = "Your last reply had no signal. End every reply with exactly one <signal type=\"…\"> block, as the Signal Emission Protocol describes.";
 
+/// Row 18: asks for the signal alone.
+pub(super) const SIGNAL_ALONE: &str = "Your last reply is kept, but it had no signal. Do not repeat it. Reply with exactly one <signal type=\"…\"> block and nothing else, as the Signal Emission Protocol describes.";
+
 /// After a reply that the output limit cut.
 pub(super) const CUT: &str = "Your last reply was cut off by the output limit. Go on from where it stopped, more briefly, and end with a signal.";
 

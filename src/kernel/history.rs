@@ -122,6 +122,18 @@ impl Transcript {
         self.share(Arc::clone(&replied.message));
     }
 
+    /// The last reply goes again, with the results of its calls.
+    pub(super) fn drop_reply(&mut self) {
+        let messages = Arc::make_mut(&mut self.messages);
+        let replied = messages
+            .iter()
+            .rposition(|message| message.role == Role::Assistant);
+        if let Some(at) = replied.filter(|at| *at > self.query_start) {
+            let gone = messages.drain(at..);
+            self.chars -= gone.map(|message| chars(&message.parts)).sum::<usize>();
+        }
+    }
+
     /// The turn's calls have results, in the order of the calls.
     pub(super) fn results(&mut self, slots: &[ToolSlot]) {
         let parts = slots.iter().filter_map(ToolSlot::result).map(|result| {

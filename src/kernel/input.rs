@@ -1,5 +1,7 @@
 //! What reaches a session: commands from outside, facts from the tasks that effects started.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{doubt::Opinion, effect::CallToken};
@@ -7,7 +9,7 @@ use crate::model::{
     By, CallId, Fault, Limits, QueryClassification, QueryId, Reply, Submission, Timestamp,
     ToolResult, Turn, Usage,
     command::{Author, MAX_IMPORT, MAX_IMPORTED},
-    record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause},
+    record::{ApprovalVerdict, ChildEnd, Opened, PromptSummary, RestartCause, Waiting},
 };
 
 /// When, and something unpredictable: what the pure kernel may not find out by itself.
@@ -19,6 +21,8 @@ pub struct Moment {
     pub entropy: u64,
     /// How far the call is that runs.
     pub call: InFlight,
+    /// The first model of the chain gives no signals, as far as this process has seen.
+    pub unsignalled: bool,
 }
 
 /// A call that runs, as far as the records do not tell it yet.
@@ -27,6 +31,8 @@ pub enum InFlight {
     /// There is none, or it was not sent.
     #[default]
     Unsent,
+    /// Its process ended: it may have been sent.
+    Unknown,
     /// It was.
     Sent {
         /// About how many tokens, before calibration.
@@ -42,7 +48,7 @@ impl InFlight {
     /// Whether the provider does not say what it uses.
     pub(super) const fn is_uncounted(self) -> bool {
         match self {
-            Self::Unsent => false,
+            Self::Unsent | Self::Unknown => false,
             Self::Sent { told, .. } => told.input_tokens == 0,
         }
     }
@@ -56,6 +62,7 @@ impl Moment {
             at,
             entropy: 0,
             call: InFlight::Unsent,
+            unsignalled: false,
         }
     }
 }
@@ -198,6 +205,20 @@ pub enum Report {
         fault: Fault,
         /// What it used all the same, as far as the provider said.
         usage: Usage,
+    },
+    /// A call has waited for its turn for a while.
+    CallWaits {
+        /// Which try.
+        token: CallToken,
+        /// For what.
+        waiting: Waiting,
+    },
+    /// A call that was recorded as waiting is sent.
+    CallAdmitted {
+        /// Which try.
+        token: CallToken,
+        /// How long it waited.
+        waited: Duration,
     },
     /// A back-off is over.
     RetryDue {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::effect::Trial;
 use crate::model::{
     Attempt, CallId, NanoUsd, SessionName, Timestamp, ToolCall, ToolResult,
     record::{Compacting, Doubted, Ending},
@@ -38,8 +37,6 @@ pub enum Step {
         until: Timestamp,
         /// The code of the fault that it waits for to pass.
         code: Arc<str>,
-        /// What the next call is.
-        trial: Trial,
     },
     /// Waits for a summary of earlier messages, before the next turn.
     Compacting {
@@ -83,8 +80,6 @@ pub struct Pause {
     pub until: Timestamp,
     /// The code of the fault that it waits for to pass.
     pub code: Arc<str>,
-    /// What the next call is.
-    pub trial: Trial,
 }
 
 /// A call and how far it is.

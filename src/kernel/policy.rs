@@ -56,8 +56,11 @@ impl Default for FallbackPolicy {
 /// What a reply without a signal means in a query that is not small talk (spec 8, row 18).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnMissingSignal {
-    /// The model is reminded of the protocol.
+    /// The reply is kept, and one short turn asks for the signal alone. Without one, the kept reply is the
+    /// answer.
     #[default]
+    Auto,
+    /// The model is reminded of the protocol.
     Remind,
     /// The reply is the answer.
     Finish,
@@ -100,12 +103,15 @@ pub struct RetryPolicy {
     pub cap: Duration,
     /// Where there is a next model, it is asked instead of waiting for longer than this.
     pub longest: Duration,
-    /// Where there is none, so long is waited at most; a model that asks for more fails.
+    /// Where there is none, so long is waited at most for a rate limit or a full queue; a model that asks for
+    /// more fails.
     pub patience: Duration,
+    /// Where there is none, so long is waited at most for a server that is away.
+    pub outage: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Three tries, half a second, half a minute; a minute, ten minutes.
+    /// Three tries, half a second, half a minute; a minute, ten minutes, five minutes.
     fn default() -> Self {
         Self {
             attempts: 3,
@@ -113,6 +119,7 @@ impl Default for RetryPolicy {
             cap: Duration::from_secs(30),
             longest: Duration::from_secs(60),
             patience: Duration::from_secs(600),
+            outage: Duration::from_secs(300),
         }
     }
 }
@@ -250,7 +257,7 @@ impl Policy {
     }
 
     /// The model of the chain that follows this one; one that stands in it twice is asked once.
-    pub(super) fn after(&self, model: &str) -> Option<&ModelChoice> {
+    pub(crate) fn after(&self, model: &str) -> Option<&ModelChoice> {
         let first = |name: &str| self.models.iter().position(|known| *known.name == *name);
         let used = first(model)?;
         let mut rest = self.models.iter().enumerate().skip(used + 1);

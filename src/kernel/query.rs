@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{effect::CallToken, phase::Step, repetition::Repetition};
 use crate::{
     model::{
-        Attempt, CallId, Fault, Limits, QueryId, QueryType, SessionName, SharedList, Signal,
-        SignalFields, StopReason, Timestamp, Turn, Usage,
+        Attempt, CallId, Limits, QueryId, QueryType, SessionName, SharedList, Signal, SignalFields,
+        StopReason, Timestamp, Turn, Usage,
         record::{Accepted, ChildEnd, Ending, Steered, TurnMode},
     },
     signal::SignalState,
@@ -79,6 +79,12 @@ pub struct Query {
     pub(super) failed_tools: Arc<Vec<Arc<str>>>,
     /// Silent turns at the last time that silence called the fallback.
     pub(super) silence_mark: u32,
+    /// The model of the running turn is not to be asked for a missing signal.
+    pub(super) unsignalled: bool,
+    /// The text of a reply without a signal, while the model is asked for that.
+    pub(super) kept: Option<Arc<str>>,
+    /// Replies in a row without text and calls.
+    pub(super) empty_replies: u32,
     /// The next turn is to be the final one.
     pub(super) final_mark: bool,
     pub(super) escalations: u32,
@@ -101,8 +107,10 @@ pub struct Query {
     pub(super) uncompacted: Option<u32>,
     /// Calls that were refused one after the other before anything was sent.
     pub(super) refusals: Refusals,
-    /// The fault of the try before, of the same model at the same.
-    pub(super) repeats: Option<Arc<Fault>>,
+    /// About how many tokens the running turn's call sends.
+    pub(super) estimate: u64,
+    /// Whether a call may be in flight of which no record says yet what it used.
+    pub(super) in_flight: bool,
     /// The estimate of what the running turn sends, where it is known.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
@@ -153,6 +161,9 @@ impl Query {
             failed: 0,
             failed_tools: Arc::default(),
             silence_mark: 0,
+            unsignalled: false,
+            kept: None,
+            empty_replies: 0,
             final_mark: false,
             escalations: 0,
             stucks: 0,
@@ -166,7 +177,8 @@ impl Query {
             compaction_attempt: Attempt(0),
             uncompacted: None,
             refusals: Refusals::default(),
-            repeats: None,
+            estimate: 0,
+            in_flight: false,
             sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),
@@ -191,6 +203,18 @@ impl Query {
     #[must_use]
     pub const fn query_type(&self) -> Option<QueryType> {
         self.query_type
+    }
+
+    /// What kind of turn runs, or ran last.
+    #[must_use]
+    pub const fn mode(&self) -> TurnMode {
+        self.mode
+    }
+
+    /// The model that is asked, as `provider/model`.
+    #[must_use]
+    pub const fn model(&self) -> &Arc<str> {
+        &self.model
     }
 
     /// Turns completed.

@@ -9,6 +9,7 @@ use super::{
     input::Moment,
     phase::Step,
     query::Query,
+    retry,
     session::{Phase, Session},
 };
 use crate::model::{
@@ -78,10 +79,17 @@ impl Session {
         }
     }
 
-    /// It leaves memory in order. What is in flight is dropped and owed when it comes back.
+    /// It leaves memory in order. What is in flight is dropped and owed when it comes back; what a call has
+    /// used until now is recorded.
     #[must_use]
     pub fn leave(&self, now: Moment) -> Decision {
-        self.note(SessionFact::Passivated(Noted {}), now)
+        let mut decision = self.draft(now).map_or_else(Decision::nothing, |mut draft| {
+            retry::count_cut_off(&mut draft);
+            draft.wait()
+        });
+        let passivated = self.note(SessionFact::Passivated(Noted {}), now);
+        decision.records.extend(passivated.records);
+        decision
     }
 
     /// It is back in memory, as `replay` has made it: what has to be recorded of that. [`Self::resume`]

@@ -3,7 +3,7 @@
 use super::{
     calls, compaction, control, doubt,
     draft::Draft,
-    effect::{CallToken, Decision, Effect, Trial},
+    effect::{CallToken, Decision, Effect},
     guard,
     phase::Step,
     retry, turn_end,
@@ -40,6 +40,7 @@ pub(super) fn restarted(mut draft: Draft<'_>, cause: RestartCause, detail: Strin
 /// What the phase still owes; asked for again after a replay.
 pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
     let query = draft.query.id;
+    retry::count_cut_off(&mut draft);
     match draft.query.step.clone() {
         Step::Preparing => {
             let (text, previous) = (draft.query.text.clone(), draft.session.last_question());
@@ -55,7 +56,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => {
             // It was not the model that failed.
-            retry::again(draft, attempt, TurnRestartCause::Recovery, Trial::First)
+            retry::again(draft, attempt, TurnRestartCause::Recovery)
         }
         Step::BackingOff { attempt, until, .. } => {
             let token = CallToken {
@@ -68,7 +69,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
         }
         Step::Compacting {
             what, pause: None, ..
-        } => compaction::again(draft, &what, TurnRestartCause::Recovery, Trial::First),
+        } => compaction::again(draft, &what, TurnRestartCause::Recovery),
         Step::Compacting {
             what,
             pause: Some(pause),

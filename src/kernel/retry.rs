@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{
-    compaction,
+    compaction, doubt,
     draft::Draft,
-    effect::{CallToken, Decision, Effect, Trial},
+    effect::{CallToken, Decision, Effect},
     input::InFlight,
     phase::Step,
     policy::RetryPolicy,
@@ -13,7 +13,10 @@ use super::{
 };
 use crate::model::{
     Attempt, Fault, FaultClass, Span, Usage,
-    record::{Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted},
+    record::{
+        Admitted, Failed, FailedOver, LlmFact, Retried, TurnFact, TurnRestartCause, TurnRestarted,
+        Waiting,
+    },
 };
 
 /// What the fault asks for.
@@ -23,24 +26,16 @@ pub(super) fn failed(
     fault: Fault,
     usage: Usage,
 ) -> Decision {
-    let usage = turn_end::priced(&draft, &draft.query.model, usage);
-    let tries = match draft.query.step {
-        Step::Calling { tries, .. } => tries,
-        Step::Preparing
-        | Step::Doubting { .. }
-        | Step::Ready
-        | Step::BackingOff { .. }
-        | Step::Compacting { .. }
-        | Step::Tools { .. }
-        | Step::Delegating { .. }
-        | Step::Ending { .. } => return Decision::nothing(),
+    let usage = used(&draft, &draft.query.model, &fault, usage);
+    let Step::Calling { tries, .. } = draft.query.step else {
+        return Decision::nothing();
     };
-    let fault = as_it_was(&draft, fault);
     match compaction::instead_of_failing(&draft, &fault) {
         // It is found too long once more when the session goes on.
         Some(_) if draft.session.is_paused() => {
             draft.emit(LlmFact::Retried(Retried {
                 attempt: token.attempt,
+                model: draft.query.model.to_string(),
                 fault,
                 not_before: draft.now.at,
                 usage,
@@ -53,10 +48,13 @@ pub(super) fn failed(
         }
         None => {}
     }
-    if let Some(pause) = pause(&draft, &draft.query.model, fault.class, tries) {
+    let pause = pause(&draft, &draft.query.model, &fault, tries);
+    // The answer is there: nobody waits for its signal.
+    if let Some(pause) = pause.filter(|_| draft.query.kept.is_none()) {
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
             attempt: token.attempt,
+            model: draft.query.model.to_string(),
             fault,
             not_before,
             usage,
@@ -84,15 +82,27 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
     }));
 }
 
-/// What a provider may have counted of a call that is dropped: as far as it said so, else by an estimate.
+/// What a failed call used: what the provider says of it, else an estimate where the model may have worked
+/// on it.
+pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, told: Usage) -> Usage {
+    let estimate = uncounted(draft, model).filter(|_| fault.may_have_cost());
+    estimate.unwrap_or_else(|| turn_end::priced(draft, model, told))
+}
+
+/// What the call in flight has used so far, if there is one: as far as the provider says, else by an
+/// estimate.
 pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
-    let InFlight::Sent {
-        tokens,
-        received,
-        told,
-    } = draft.now.call
-    else {
+    if !draft.query.in_flight {
         return None;
+    }
+    let (tokens, received, told) = match draft.now.call {
+        InFlight::Unsent => return None,
+        InFlight::Sent {
+            tokens,
+            received,
+            told,
+        } => (tokens, received, told),
+        InFlight::Unknown => (tokens_sent(draft), 0, Usage::default()),
     };
     let estimate = draft.session.calibration().applied_to(tokens);
     let usage = Usage {
@@ -106,61 +116,84 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     Some(turn_end::priced(draft, model, usage))
 }
 
-/// A call is dropped that a provider may have counted.
-pub(super) fn dropped(draft: &Draft<'_>, attempt: Attempt, model: String) -> Option<LlmFact> {
-    let usage = uncounted(draft, &model)?;
+/// About how many tokens the call in flight has sent, by the records alone.
+fn tokens_sent(draft: &Draft<'_>) -> u64 {
+    match &draft.query.step {
+        Step::Doubting { .. } => doubt::tokens_sent(draft),
+        Step::Compacting { what, .. } => compaction::tokens_sent(draft, what),
+        _ => draft.query.estimate,
+    }
+}
+
+/// Records what the call in flight has used: it ends without a reply, with its query, its session or its
+/// process.
+pub(super) fn count_cut_off(draft: &mut Draft<'_>) {
+    let (attempt, model) = match &draft.query.step {
+        Step::Calling { attempt, .. } => (*attempt, draft.query.model.to_string()),
+        Step::Doubting { what } => (doubt::token(draft).attempt, what.model.clone()),
+        Step::Compacting {
+            what, pause: None, ..
+        } => (what.attempt, what.model.clone()),
+        _ => return,
+    };
+    let Some(usage) = uncounted(draft, &model) else {
+        return;
+    };
     let fault = Fault {
         class: FaultClass::Cancelled,
         code: "cancelled".to_owned(),
-        detail: "the call was dropped with its query".to_owned(),
+        detail: "the call was cut off before its reply was whole".to_owned(),
     };
-    Some(LlmFact::Failed(Failed {
+    draft.emit(LlmFact::Failed(Failed {
         attempt,
         model,
         fault,
         usage,
-    }))
+    }));
 }
 
-/// Code of a gateway that makes no more repetitions for now.
-const RETRY_BUDGET: &str = "retry_budget";
+/// A call has waited for its turn for a while, and nothing of it was sent.
+pub(super) fn waits(mut draft: Draft<'_>, waiting: Waiting) -> Decision {
+    draft.emit(LlmFact::Waiting(waiting));
+    draft.wait()
+}
 
-/// Where a repetition is not made, what it was to repeat is what is the matter.
-pub(super) fn as_it_was(draft: &Draft<'_>, fault: Fault) -> Fault {
-    match &draft.query.repeats {
-        Some(before) if fault.code == RETRY_BUDGET => Fault {
-            code: before.code.clone(),
-            detail: format!("{}; {}", before.detail, fault.detail),
-            ..fault
-        },
-        Some(_) | None => fault,
-    }
+/// A call that was recorded as waiting is sent.
+pub(super) fn admitted(mut draft: Draft<'_>, attempt: Attempt, waited: Duration) -> Decision {
+    let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+    draft.emit(LlmFact::Admitted(Admitted { attempt, waited_ms }));
+    draft.wait()
 }
 
 /// How long to wait until the same model is asked again, after so many tries; none if it is not.
-pub(super) fn pause(
-    draft: &Draft<'_>,
-    model: &str,
-    class: FaultClass,
-    tries: u32,
-) -> Option<Duration> {
+pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -> Option<Duration> {
+    let class = fault.class;
     let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
     let asked = class.after().unwrap_or_default();
+    let refused = refusals.count.saturating_add(1);
+    let waited = refusals.lasting(now.at);
+    let alone = policy.after(model).is_none();
     let (tries, waited) = match class {
         FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
         // Nothing was sent, and why is no matter of this call: another model can be asked at once, and
         // where there is none it is no try but a matter of time.
-        FaultClass::Overloaded { .. } if policy.after(model).is_none() => {
-            let count = refusals.count.saturating_add(1);
-            (count, refusals.lasting(now.at))
-        }
+        FaultClass::Overloaded { .. } if alone => (refused, waited),
+        // The gateway holds the calls of a model that is away, and probes it: the pause here stays short.
+        FaultClass::Unavailable { .. } if alone => (1, waited),
+        FaultClass::Unavailable { .. } if refused < policy.retry.attempts => (refused, waited),
         FaultClass::Retryable { .. }
+        | FaultClass::Unavailable { .. }
         | FaultClass::Overloaded { .. }
         | FaultClass::Permanent
         | FaultClass::Cancelled
         | FaultClass::Bug => return None,
     };
-    let in_time = waited.saturating_add(asked) <= policy.longest_wait(model);
+    let away = alone && fault.is_outage();
+    let most = match away {
+        true => policy.retry.outage,
+        false => policy.longest_wait(model),
+    };
+    let in_time = waited.saturating_add(asked) <= most;
     in_time.then(|| back_off(policy.retry, tries, class.after(), now.entropy))
 }
 
@@ -172,10 +205,11 @@ pub(super) fn next_model(
     usage: Usage,
 ) -> Decision {
     let next = draft.policy().after(&draft.query.model);
+    let next = next.filter(|_| draft.query.kept.is_none());
     let Some(to) = next.map(|next| next.name.to_string()) else {
         let (code, detail) = (fault.code.clone(), given_up(&draft, &fault));
         spent(&mut draft, token.attempt, fault, usage);
-        return draft.fail(&code, detail);
+        return draft.give_up(&code, detail);
     };
     let from = draft.query.model.to_string();
     draft.emit(LlmFact::FailedOver(FailedOver {
@@ -201,7 +235,7 @@ fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
         );
     }
     match fault.class {
-        FaultClass::Overloaded { .. } => {
+        FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
             let waited = Span(waited);
             format!(
                 "{detail}; that went on for {waited}: try again later, or add a model to `model.chain`"
@@ -220,21 +254,15 @@ pub(super) fn due(draft: Draft<'_>, token: CallToken) -> Decision {
     if draft.session.is_paused() {
         return draft.wait();
     }
-    let Step::BackingOff { code, trial, .. } = &draft.query.step else {
+    let Step::BackingOff { code, .. } = &draft.query.step else {
         return draft.wait();
     };
-    let (code, trial) = (code.to_string(), *trial);
-    let cause = TurnRestartCause::Fault { code };
-    again(draft, token.attempt, cause, trial)
+    let code = code.to_string();
+    again(draft, token.attempt, TurnRestartCause::Fault { code })
 }
 
 /// A new try of the turn's call.
-pub(super) fn again(
-    mut draft: Draft<'_>,
-    before: Attempt,
-    cause: TurnRestartCause,
-    trial: Trial,
-) -> Decision {
+pub(super) fn again(mut draft: Draft<'_>, before: Attempt, cause: TurnRestartCause) -> Decision {
     let attempt = before.next();
     let model = draft.query.model.to_string();
     draft.emit(TurnFact::Restarted(TurnRestarted {
@@ -252,7 +280,6 @@ pub(super) fn again(
         token,
         model: model.into(),
         mode,
-        trial,
     });
     draft.wait()
 }

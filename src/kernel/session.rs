@@ -1,6 +1,9 @@
 //! The session: which inputs it takes in which phase.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     attach::{self, Attached},
@@ -65,6 +68,8 @@ pub struct Session {
     pub(super) usage: Usage,
     /// What the provider counts for what is estimated.
     pub(super) calibration: Calibration,
+    /// About how many tokens the tools of the policy come to, once that was asked for.
+    pub(super) tool_tokens: OnceLock<u64>,
 }
 
 impl Session {
@@ -88,6 +93,7 @@ impl Session {
             keys: Keys::default(),
             usage: Usage::default(),
             calibration: Calibration::default(),
+            tool_tokens: OnceLock::new(),
         }
     }
 
@@ -150,6 +156,9 @@ impl Session {
             Report::ModelReplied { token, .. } | Report::ModelFailed { token, .. } => {
                 query.calls_with(*token)
             }
+            Report::CallWaits { token, .. } | Report::CallAdmitted { token, .. } => {
+                query.calls_with(*token) || query.compacts_with(*token)
+            }
             Report::RetryDue { token } => {
                 query.backs_off_with(*token) || query.compacts_again_with(*token)
             }
@@ -180,6 +189,8 @@ impl Session {
                 fault,
                 usage,
             } => retry::failed(draft, token, fault, usage),
+            Report::CallWaits { waiting, .. } => retry::waits(draft, waiting),
+            Report::CallAdmitted { token, waited } => retry::admitted(draft, token.attempt, waited),
             Report::RetryDue { token } if query.compacts_again_with(token) => {
                 compaction::retry_due(draft)
             }

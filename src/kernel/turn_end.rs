@@ -10,6 +10,7 @@ use super::{
     draft::Draft,
     effect::Decision,
     guard, guidance,
+    policy::OnMissingSignal,
     repetition::ToolLoop,
     verdict::{DelegationRoom, FallbackDone, Presence, TurnEnd, Verdict},
 };
@@ -65,7 +66,10 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
     draft.emit(TurnFact::Replied(Replied {
         attempt,
         message: Arc::new(message),
-        text: reading.text.into(),
+        text: match draft.query.mode {
+            TurnMode::Signal => "".into(),
+            TurnMode::Normal | TurnMode::Last | TurnMode::Final => reading.text.into(),
+        },
         signal: presence,
         stop: reply.stop,
         usage: priced(&draft, &draft.query.model, reply.usage),
@@ -78,9 +82,9 @@ pub(super) fn replied(mut draft: Draft<'_>, attempt: Attempt, reply: Reply) -> D
         Finding::Nothing => {}
     }
     match reply.stop {
-        StopReason::Refusal => return draft.fail("refusal", "the model refused to answer"),
+        StopReason::Refusal => return draft.give_up("refusal", "the model refused to answer"),
         StopReason::ContentFilter => {
-            return draft.fail(
+            return draft.give_up(
                 "content_filter",
                 "the provider's content filter stopped the reply",
             );
@@ -180,6 +184,12 @@ fn apply(
             notes.push(guidance::NO_SUB_AGENT.into());
             guard::begin_turn(draft, notes)
         }
+        Verdict::AskForSignal => {
+            if !told_why {
+                notes.push(guidance::SIGNAL_ALONE.into());
+            }
+            guard::ask_for_signal(draft, notes)
+        }
         Verdict::Remind => {
             if !told_why && notes.is_empty() {
                 notes.push(guidance::REMINDER.into());
@@ -189,19 +199,23 @@ fn apply(
     }
 }
 
-/// Half a reply is no answer (spec 8): where a turn is left, the model goes on from there.
+/// Half a reply is no answer (spec 8): where a turn is left, the model goes on from there. Nor is it asked
+/// for a signal where words wait that it has not seen.
 fn unless_cut(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
-    if cut && verdict == Verdict::Answered && draft.query.mode == TurnMode::Normal {
-        Verdict::Next
-    } else {
-        verdict
+    let normal = draft.query.mode == TurnMode::Normal;
+    let steered = !draft.query.steers.is_empty();
+    match verdict {
+        Verdict::Answered if cut && normal => Verdict::Next,
+        Verdict::AskForSignal if cut || steered => Verdict::Next,
+        other => other,
     }
 }
 
 /// A sub-agent starts only where the table lets one start, whatever the policy says.
 fn within_bounds(turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
-    let full = turn.delegation == DelegationRoom::Full || turn.mode != TurnMode::Normal;
+    let normal = matches!(turn.mode, TurnMode::Normal | TurnMode::Signal);
+    let full = turn.delegation == DelegationRoom::Full || !normal;
     if full && verdict == Verdict::Delegate {
         Verdict::NextWithoutDelegation
     } else {
@@ -213,14 +227,21 @@ fn within_bounds(turn: &TurnEnd<'_>, verdict: Verdict) -> Verdict {
 fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> TurnEnd<'a> {
     let (query, policy) = (&draft.query, draft.policy());
     let signal = query.current.signal.as_deref();
+    let text = query.kept.as_ref().or(query.current.text.as_ref());
+    let on_missing_signal = match policy.on_missing_signal {
+        OnMissingSignal::Auto if query.unsignalled || !guard::may_ask_for_signal(draft) => {
+            OnMissingSignal::Finish
+        }
+        configured => configured,
+    };
     TurnEnd {
         query: &query.text,
-        reply: query.current.text.as_deref().unwrap_or_default(),
+        reply: text.map_or("", |text| text),
         turns: query.turns,
         max_turns: query.limits.max_turns,
         mode: query.mode,
         signal: signal.map(|signal| (signal.kind(), signal.confidence)),
-        text: Presence::of(query.current.text.is_some()),
+        text: Presence::of(text.is_some()),
         accumulated: Presence::of(!query.texts.is_empty()),
         calls: Presence::of(query.current.calls > 0),
         repeats,
@@ -229,14 +250,15 @@ fn turn_end<'a>(draft: &'a Draft<'_>, repeats: bool, fallback: FallbackDone) -> 
         low_confidence_excused: query.weak_ends > 1,
         low_confidence: policy.fallback.low_confidence.as_fraction(),
         query_type: query.query_type.unwrap_or(QueryType::Conversational),
-        on_missing_signal: policy.on_missing_signal,
+        on_missing_signal,
+        empty_replies: query.empty_replies,
         delegation: delegation::room(draft),
     }
 }
 
 /// A loop by reason, or by tools where the hint was given before. Final and last turns end anyway.
 fn found_loop(draft: &Draft<'_>) -> Option<LoopDetected> {
-    if draft.query.mode != TurnMode::Normal {
+    if !matches!(draft.query.mode, TurnMode::Normal | TurnMode::Signal) {
         return None;
     }
     if let Some((kind, detail)) = draft.query.signals.reason_loop() {

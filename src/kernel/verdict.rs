@@ -15,7 +15,7 @@ pub struct TurnEnd<'a> {
     pub turns: u32,
     /// Turns that the query may have.
     pub max_turns: u32,
-    /// Normal, last or final.
+    /// What kind of turn it is. In one that asks for a signal alone, the reply is the one that is kept.
     pub mode: TurnMode,
     /// Type and confidence of the turn's signal, if it has one.
     pub signal: Option<(SignalType, f64)>,
@@ -37,8 +37,10 @@ pub struct TurnEnd<'a> {
     pub low_confidence: f64,
     /// What the query was taken for.
     pub query_type: QueryType,
-    /// Row 18.
+    /// Row 18. `Finish` also where the model is not to be asked for its signal.
     pub on_missing_signal: OnMissingSignal,
+    /// Replies in a row, this one included, that had neither text nor calls.
+    pub empty_replies: u32,
     /// Whether a sub-agent could be started.
     pub delegation: DelegationRoom,
 }
@@ -117,6 +119,8 @@ pub enum Verdict {
     NextWithoutDelegation,
     /// Another turn, after a reminder of the protocol.
     Remind,
+    /// A short turn that asks for the signal of this reply.
+    AskForSignal,
 }
 
 impl Verdict {
@@ -135,7 +139,8 @@ impl Verdict {
             | Self::NextWithTools
             | Self::Delegate
             | Self::NextWithoutDelegation
-            | Self::Remind => false,
+            | Self::Remind
+            | Self::AskForSignal => false,
         }
     }
 }
@@ -192,6 +197,12 @@ impl DecisionTable {
             TurnMode::Final => (Row(1), final_turn(turn)),
             TurnMode::Last => last_turn(turn),
             TurnMode::Normal => normal_turn(turn),
+            TurnMode::Signal if turn.signal.is_none() => (Row(18), Verdict::Answered),
+            // The signal is that of the kept reply; calls in its place are refused, and count for nothing.
+            TurnMode::Signal => normal_turn(&TurnEnd {
+                calls: Presence::None,
+                ..*turn
+            }),
         }
     }
 }
@@ -237,6 +248,10 @@ fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     if kind == Some(SignalType::Stuck) && turn.stuck_before && !calls {
         return (Row(6), Verdict::Stuck);
     }
+    let auto = turn.on_missing_signal == OnMissingSignal::Auto;
+    if auto && turn.signal.is_none() && turn.text == Presence::Some && !calls {
+        return silent(turn);
+    }
     match turn.fallback {
         FallbackDone::EscalatedAgain => return (Row(7), Verdict::Escalated),
         FallbackDone::Forced | FallbackDone::Hinted | FallbackDone::Escalated => {
@@ -280,7 +295,14 @@ fn silent(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     }
     match turn.on_missing_signal {
         OnMissingSignal::Finish if turn.text == Presence::Some => (Row(18), Verdict::Answered),
-        OnMissingSignal::Finish | OnMissingSignal::Remind => (Row(18), Verdict::Remind),
+        OnMissingSignal::Auto if turn.text == Presence::Some => (Row(18), Verdict::AskForSignal),
+        // A model that says nothing twice has nothing more to say.
+        OnMissingSignal::Auto | OnMissingSignal::Finish if turn.empty_replies > 1 => {
+            (Row(18), final_turn(turn))
+        }
+        OnMissingSignal::Auto | OnMissingSignal::Finish | OnMissingSignal::Remind => {
+            (Row(18), Verdict::Remind)
+        }
     }
 }
 

@@ -74,7 +74,9 @@ pub(super) fn of_answer(status: u16, headers: &HeaderMap, body: &[u8]) -> Fault 
         after_ms,
     );
     match (delay::should_retry(headers), fault.class) {
-        (Some(false), FaultClass::Retryable { .. }) => fault.class = FaultClass::Permanent,
+        (Some(false), FaultClass::Retryable { .. } | FaultClass::Unavailable { .. }) => {
+            fault.class = FaultClass::Permanent;
+        }
         (Some(true), FaultClass::Permanent) if !kind.is_final(status) => {
             fault.class = FaultClass::Retryable { after_ms };
         }
@@ -111,7 +113,7 @@ impl Kind {
             409 => Self::Conflict,
             413 => Self::TooLarge,
             429 => Self::Rate,
-            503 | 529 => Self::Overload,
+            502..=504 | 529 => Self::Overload,
             500..=599 => Self::Server,
             _ => Self::Request,
         }
@@ -134,16 +136,17 @@ impl Kind {
         }
     }
 
-    const fn may_pass(self) -> bool {
+    const fn class(self, after_ms: Option<u64>) -> FaultClass {
         match self {
-            Self::Timeout | Self::Conflict | Self::Rate | Self::Server | Self::Overload => true,
+            Self::Timeout | Self::Conflict | Self::Server => FaultClass::Retryable { after_ms },
+            Self::Rate | Self::Overload => FaultClass::Unavailable { after_ms },
             Self::Request
             | Self::Key
             | Self::Forbidden
             | Self::Model
             | Self::TooLarge
             | Self::Context
-            | Self::Quota => false,
+            | Self::Quota => FaultClass::Permanent,
         }
     }
 
@@ -171,13 +174,8 @@ impl Kind {
     }
 
     fn fault(self, what: &str, message: &Message, after_ms: Option<u64>) -> Fault {
-        let class = if self.may_pass() {
-            FaultClass::Retryable { after_ms }
-        } else {
-            FaultClass::Permanent
-        };
         Fault {
-            class,
+            class: self.class(after_ms),
             code: self.code().to_owned(),
             detail: Detail { what, message }.to_string(),
         }

@@ -164,7 +164,8 @@ fn severity(fact: &Fact) -> Severity {
             LlmFact::Retried(_)
             | LlmFact::FailedOver(_)
             | LlmFact::Failed(_)
-            | LlmFact::CircuitOpened(_),
+            | LlmFact::CircuitOpened(_)
+            | LlmFact::RateLimited(_),
         )
         | Fact::Supervisor(_) => Severity::Warning,
         Fact::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
@@ -203,7 +204,12 @@ fn severity(fact: &Fact) -> Severity {
             | AgentFact::DelegationCancelled(_)
             | AgentFact::DelegationFinished(_),
         )
-        | Fact::Llm(LlmFact::CircuitClosed(_))
+        | Fact::Llm(
+            LlmFact::CircuitClosed(_)
+            | LlmFact::RateLimitCleared(_)
+            | LlmFact::Waiting(_)
+            | LlmFact::Admitted(_),
+        )
         | Fact::Budget(BudgetFact::ContextCompacting(_) | BudgetFact::ContextCompacted(_))
         | Fact::Control(_) => Severity::Info,
     }

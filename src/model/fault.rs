@@ -14,6 +14,12 @@ pub enum FaultClass {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after_ms: Option<u64>,
     },
+    /// The server is away, or refuses for the rate: it worked on nothing, and no try is used up.
+    Unavailable {
+        /// Milliseconds to wait at least.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_ms: Option<u64>,
+    },
     /// No room now; refused before anything was sent.
     Overloaded {
         /// Milliseconds to wait at least.
@@ -33,9 +39,9 @@ impl FaultClass {
     #[must_use]
     pub fn after(self) -> Option<Duration> {
         match self {
-            Self::Retryable { after_ms } | Self::Overloaded { after_ms } => {
-                after_ms.map(Duration::from_millis)
-            }
+            Self::Retryable { after_ms }
+            | Self::Unavailable { after_ms }
+            | Self::Overloaded { after_ms } => after_ms.map(Duration::from_millis),
             Self::Permanent | Self::Cancelled | Self::Bug => None,
         }
     }
@@ -62,6 +68,41 @@ impl Fault {
             code: code.into(),
             detail: detail.into(),
         }
+    }
+
+    /// A server that is away.
+    pub fn unavailable(code: impl Into<String>, detail: impl Into<String>) -> Self {
+        let class = FaultClass::Unavailable { after_ms: None };
+        Self {
+            class,
+            code: code.into(),
+            detail: detail.into(),
+        }
+    }
+
+    /// Whether the server is away, and not only busy or limiting the rate.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        matches!(self.class, FaultClass::Unavailable { .. }) && self.code != "rate_limited"
+    }
+
+    /// Whether the model may have worked on the request, so that the provider may have counted it: the reply
+    /// broke off, came too late or could not be read.
+    #[must_use]
+    pub fn may_have_cost(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "cut"
+                | "stall"
+                | "total_timeout"
+                | "headers_timeout"
+                | "hung_up"
+                | "bad_stream"
+                | "too_much"
+                | "empty_reply"
+                | "gateway"
+                | "cancelled"
+        )
     }
 
     /// A fault that may pass.

@@ -33,7 +33,10 @@ pub use control::{
     Act, ApprovalGiven, BudgetSet, Continued, ControlFact, Deleted, ForkMade, Noted, Reloaded,
     Steered, ToolAttached,
 };
-pub use llm::{CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, Retried};
+pub use llm::{
+    Admitted, CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, RateLimitCleared,
+    RateLimited, Retried, WaitReason, Waiting,
+};
 pub use query::{
     Accepted, Classified, Doubted, Finished, OpinionOutcome, Place, PromptSummary, QueryFact,
     SecondOpinion,

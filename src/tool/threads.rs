@@ -217,7 +217,9 @@ fn too_slow() -> ToolError {
 
 fn failed(fault: Fault) -> ToolError {
     match fault.class {
-        FaultClass::Retryable { .. } | FaultClass::Overloaded { .. } => ToolError::tell(
+        FaultClass::Retryable { .. }
+        | FaultClass::Unavailable { .. }
+        | FaultClass::Overloaded { .. } => ToolError::tell(
             "earlier conversations cannot be searched at the moment: try again later, or go on without them",
         ),
         FaultClass::Cancelled => withdrawn(),

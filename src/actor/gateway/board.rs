@@ -45,9 +45,12 @@ pub struct ModelState {
     pub model: String,
     /// Whether it answers.
     pub circuit: CircuitState,
-    /// Nothing is called before this, because the provider said so.
+    /// No call starts before this, because of a 429.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
+    /// How many of its calls may run at a time, where 429s have shown a limit that nobody has stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<usize>,
     /// Calls in a minute, by the provider's own word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u64>,

@@ -1,21 +1,19 @@
-//! A circuit breaker: whoever keeps failing is left alone for a while, and then asked once. Pure.
+//! A circuit breaker: a server that keeps failing gets no calls for a while, and then one. Pure.
 //!
-//! Closed until enough calls of a while fail; then open for a cool-down; then half open: one call, the
-//! probe, is let through and decides. **Invariant:** there is at most one probe, and its place is free
+//! Closed until a few calls in a row fail, however well the calls before them went; then open for a
+//! cool-down; then half open: one call, the probe, is let through and decides. **Invariant:** there is at most one probe, and its place is free
 //! again however it ends.
 
 use std::time::Duration;
 
-use super::{settings::BreakerSettings, slices::Slices};
-
-const FINE: usize = 0;
-const FAILED: usize = 1;
+use super::settings::BreakerSettings;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Breaker {
     settings: BreakerSettings,
-    ends: Slices<2>,
+    /// Failures in a row.
+    failures: u32,
     state: State,
 }
 
@@ -76,10 +74,10 @@ pub(super) enum Standing {
 }
 
 impl Breaker {
-    pub(super) fn new(settings: BreakerSettings) -> Self {
+    pub(super) const fn new(settings: BreakerSettings) -> Self {
         Self {
-            ends: Slices::over(settings.window),
             settings,
+            failures: 0,
             state: State::Closed,
         }
     }
@@ -131,21 +129,18 @@ impl Breaker {
 
     fn counted(&mut self, now: Duration, health: Health) -> Option<Change> {
         match health {
-            Health::Fine => self.ends.add(now, FINE),
-            Health::Failed => self.ends.add(now, FAILED),
+            Health::Fine => self.failures = 0,
+            Health::Failed => self.failures += 1,
             Health::Unknown => return None,
         }
-        let [fine, failed] = self.ends.totals(now);
-        // A few failures among very many calls are no outage.
-        let out = failed >= u64::from(self.settings.failures) && failed >= fine;
-        (out && health == Health::Failed).then(|| self.open(now, self.settings.cool_down))
+        let out = self.failures >= self.settings.failures;
+        out.then(|| self.open(now, self.settings.cool_down))
     }
 
     fn probed(&mut self, now: Duration, cool_down: Duration, health: Health) -> Option<Change> {
         match health {
             Health::Fine => {
-                self.state = State::Closed;
-                self.ends.clear();
+                (self.state, self.failures) = (State::Closed, 0);
                 Some(Change::Closed)
             }
             Health::Failed => {
@@ -173,7 +168,6 @@ mod tests {
 
     const SETTINGS: BreakerSettings = BreakerSettings {
         failures: 3,
-        window: Duration::from_secs(10),
         cool_down: Duration::from_secs(4),
         cool_down_cap: Duration::from_secs(10),
     };
@@ -193,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_failures_within_the_window_open_it() {
+    fn enough_failures_in_a_row_open_it() {
         use Health::{Failed, Fine, Unknown};
         for (name, ends, standing) in [
             ("nothing happened", vec![], Standing::Closed),
@@ -204,22 +198,19 @@ mod tests {
                 Standing::Open { until: at(6) },
             ),
             (
-                "others in between",
-                vec![Failed, Fine, Failed, Unknown, Failed],
+                "an answer in between",
+                vec![Failed, Failed, Fine, Failed, Failed],
+                Standing::Closed,
+            ),
+            (
+                "what says nothing in between",
+                vec![Failed, Unknown, Failed, Unknown, Failed],
                 Standing::Open { until: at(8) },
             ),
             (
-                "most are well",
+                "all went well before",
                 vec![Fine, Fine, Fine, Fine, Failed, Failed, Failed],
-                Standing::Closed,
-            ),
-            (
-                "too far apart",
-                vec![
-                    Failed, Unknown, Unknown, Unknown, Unknown, Failed, Unknown, Unknown, Unknown,
-                    Unknown, Failed,
-                ],
-                Standing::Closed,
+                Standing::Open { until: at(10) },
             ),
         ] {
             assert_eq!(after(&ends).standing(), standing, "{name}");

@@ -15,13 +15,12 @@ use tokio::time::Instant;
 
 use super::{
     GatewayArgs, GatewayMsg,
-    breaker::{Breaker, Change, Pass},
+    breaker::{Breaker, Change, Health, Pass},
     health,
     lane::{Lane, News, Running},
-    pace::Pace,
+    pace::{Pace, Refused},
     pump::{self, End, Teller},
-    retries::RetryBudget,
-    ticket::{Ticket, tokens_of},
+    ticket::{NextModel, Ticket, tokens_of},
     waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
@@ -29,7 +28,6 @@ use crate::{
         mailbox::{Counted, Mailbox},
         task::Task,
     },
-    kernel::Trial,
     llm::RateLimits,
     model::Fault,
 };
@@ -47,7 +45,6 @@ pub(in crate::actor) struct GatewayState {
     /// Of the provider as a whole, by the configuration.
     pub(super) pace: Pace,
     pub(super) breaker: Breaker,
-    retries: RetryBudget,
     /// When the next waiting call may start, if it is time alone that it waits for.
     alarm: Option<(Duration, Task)>,
 }
@@ -64,7 +61,6 @@ impl GatewayState {
             round: VecDeque::new(),
             pace: Pace::configured(settings),
             breaker: Breaker::new(settings.breaker),
-            retries: RetryBudget::new(settings.retries),
             alarm: None,
             args,
         };
@@ -85,7 +81,8 @@ impl GatewayState {
         }
         let (now, model) = (self.now(), Arc::clone(&ticket.model));
         self.know(&model);
-        if let Err(after) = self.circuit(&model, now) {
+        let closed = self.circuit(&model, now);
+        if let (Err(after), NextModel::Exists) = (closed, ticket.next) {
             return refuse_at_open_circuit(*ticket, after);
         }
         let Some(lane) = self.lanes.get(&model) else {
@@ -96,24 +93,14 @@ impl GatewayState {
             return refuse_held(*ticket, held);
         }
         let tokens = lane.weigh(&ticket.request);
-        let free = lane.queue.is_empty() && self.has_room() && self.ready_at(lane, tokens) <= now;
-        let at_once = free && !self.waits_for_the_provider(now);
+        let free = closed.is_ok() && lane.queue.is_empty() && self.has_room();
+        let free = free && lane.pace.aimd.allows(lane.running);
+        let at_once =
+            free && self.ready_at(lane, tokens) <= now && !self.waits_for_the_provider(now);
         if !at_once && self.waiting() >= self.args.settings.queue {
             let (waiting, after) = (self.waiting(), self.hint(&model, now));
             let detail = format!("{waiting} calls wait for this provider, and no more may");
             return ticket.refuse_until("queue_full", after, detail);
-        }
-        match ticket.trial {
-            Trial::First => self.retries.call(now),
-            Trial::Excused => {}
-            Trial::Retry if self.retries.retry(now) => {}
-            Trial::Retry => {
-                let detail = format!(
-                    "it was not repeated, because too many calls of `{model}` fail: try again in a minute, \
-                     or add a model to `model.chain`"
-                );
-                return ticket.refuse(Fault::permanent("retry_budget", detail));
-            }
         }
         if at_once {
             self.begin(*ticket, &model, tokens, now);
@@ -152,9 +139,11 @@ impl GatewayState {
             return;
         };
         lane.heard(&mut run);
+        let running = lane.running;
+        lane.running = running.saturating_sub(1);
         let used = match end {
             End::Answered(usage) => {
-                lane.answered(usage);
+                lane.answered(run.started, usage);
                 usage.total_tokens()
             }
             _ if health::cost_nothing(end) => 0,
@@ -168,7 +157,16 @@ impl GatewayState {
         if let End::Failed(fault) = end
             && fault.code == health::RATE_LIMITED
         {
-            lane.pace.refused(now, run.started, fault.class.after());
+            let refused = Refused {
+                started: run.started,
+                after: fault.class.after(),
+                running,
+                entropy: self.args.clock.moment().entropy,
+            };
+            if let Some(hold) = lane.pace.refused(now, refused) {
+                let most = lane.pace.aimd.limit();
+                self.args.tell_rate_limited(&run.model, hold, most);
+            }
             self.send_away_held(&run.model, now);
             self.publish();
         }
@@ -179,6 +177,7 @@ impl GatewayState {
     /// Starts all that may start now, and sets the alarm for the next.
     pub(super) fn dispatch(&mut self) {
         let now = self.now();
+        self.lift_limits(now);
         let mut next = None;
         while self.has_room() {
             match self.choose(now) {
@@ -189,8 +188,24 @@ impl GatewayState {
                 }
             }
         }
-        self.set_alarm(next, now);
+        let lanes = self.lanes.values();
+        let lifted = lanes.filter_map(|lane| lane.pace.aimd.lifted_at()).min();
+        self.set_alarm(next.into_iter().chain(lifted).min(), now);
         self.count();
+    }
+
+    /// Lifts the concurrency limits that no 429 has confirmed for a while.
+    fn lift_limits(&mut self, now: Duration) {
+        let mut lifted = Vec::new();
+        for (model, lane) in &mut self.lanes {
+            if lane.pace.aimd.lift(now) {
+                lifted.push(Arc::clone(model));
+            }
+        }
+        for model in &lifted {
+            self.args.tell_rate_limit_cleared(model);
+            self.publish();
+        }
     }
 
     /// The model whose first call may start now; else when one may.
@@ -198,16 +213,21 @@ impl GatewayState {
         let mut soonest: Option<Duration> = None;
         for turn in 0..self.round.len() {
             let model = Arc::clone(&self.round[turn]);
-            if let Err(after) = self.circuit(&model, now) {
-                self.send_away(&model, after);
-                continue;
-            }
+            let circuit = self.circuit(&model, now);
             let Some(lane) = self.lanes.get_mut(&model) else {
                 continue;
             };
             let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
                 continue;
             };
+            if let Err(after) = circuit {
+                soonest = Some(soonest.map_or(now + after, |soonest| soonest.min(now + after)));
+                continue;
+            }
+            // The end of one of its calls leads here again.
+            if !lane.pace.aimd.allows(lane.running) {
+                continue;
+            }
             let (of_model, of_all) = (lane.pace.ready_at(tokens), self.pace.ready_at(tokens));
             let at = of_model.max(of_all);
             if at <= now {
@@ -232,7 +252,8 @@ impl GatewayState {
             let Some(tokens) = lane.queue.front().map(|waiter| waiter.tokens) else {
                 return false;
             };
-            lane.pace.ready_at(tokens) <= now && all.ready_at(tokens) > now
+            let free = lane.pace.aimd.allows(lane.running) && lane.pace.ready_at(tokens) <= now;
+            free && all.ready_at(tokens) > now
         })
     }
 
@@ -243,6 +264,9 @@ impl GatewayState {
         };
         self.leaves_queue(&waiter.ticket);
         if !waiter.ticket.deltas.is_closed() {
+            if waiter.told {
+                waiter.ticket.admitted(now.saturating_sub(waiter.since));
+            }
             self.begin(*waiter.ticket, model, waiter.tokens, now);
         }
     }
@@ -286,7 +310,7 @@ impl GatewayState {
     }
 
     /// Whether calls of a model are let through; else when it is worth asking again.
-    fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
+    pub(super) fn circuit(&self, model: &str, now: Duration) -> Result<(), Duration> {
         self.breaker.check(now)?;
         self.lanes
             .get(model)
@@ -299,23 +323,22 @@ impl GatewayState {
             End::Failed(fault) => fault.code.as_str(),
             End::Answered(_) | End::GaveUp | End::Lost => "",
         };
-        let of_provider = self
-            .breaker
-            .ended(now, run.of_provider, health::of_provider(end));
-        let lane = self.lanes.get_mut(&run.model);
-        let of_model = lane.and_then(|lane| {
-            let health = health::of_model(end);
-            lane.breaker.ended(now, run.of_model, health)
+        let (provider, model) = (health::of_provider(end), health::of_model(end));
+        let of_provider = self.breaker.ended(now, run.of_provider, provider);
+        let of_model = self.lanes.get_mut(&run.model).and_then(|lane| {
+            if let (End::Failed(fault), true) = (end, [provider, model].contains(&Health::Failed)) {
+                lane.trouble.clone_from(&fault.detail);
+            }
+            lane.breaker.ended(now, run.of_model, model)
         });
         for (model, change) in [(None, of_provider), (Some(&run.model), of_model)] {
             let Some(change) = change else { continue };
             self.args.tell_circuit(model, change, why);
-            if let (Change::Opened(after), Some(model)) = (change, model) {
-                self.send_away(model, after);
-            }
-            if let (Change::Opened(after), None) = (change, model) {
-                for model in self.round.clone() {
-                    self.send_away(&model, after);
+            if let Change::Opened(after) = change {
+                let models =
+                    model.map_or_else(|| self.round.clone(), |one| [Arc::clone(one)].into());
+                for model in models {
+                    self.send_away(&model, after, now);
                 }
             }
             self.publish();

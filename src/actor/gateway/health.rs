@@ -1,6 +1,6 @@
 //! What the end of a call says of the provider and of the model: what a circuit breaker counts.
 //!
-//! Connection faults are the provider's; a model is out of order if its server says so or says nothing.
+//! Faults of the connection are the provider's; a model is away if its server says so or says nothing.
 //! What the caller did wrong (4xx), the rate (429), a broken stream and what we ended ourselves are no
 //! outage.
 
@@ -12,7 +12,7 @@ pub(super) fn of_provider(end: &End) -> Health {
         End::Answered(_) => Health::Fine,
         End::GaveUp | End::Lost => Health::Unknown,
         End::Failed(fault) => match fault.code.as_str() {
-            "connect" | "dns" | "tls" => Health::Failed,
+            "connect" | "dns" | "tls" | "hung_up" => Health::Failed,
             // It answered.
             "bad_request" | "unauthorized" | "forbidden" | "model_not_found"
             | "request_timeout" | "conflict" | "too_large" | "rate_limited" | "server_error"
@@ -63,6 +63,7 @@ mod tests {
             (End::Lost, Unknown, Unknown),
             (failed("connect"), Failed, Unknown),
             (failed("dns"), Failed, Unknown),
+            (failed("hung_up"), Failed, Unknown),
             (failed("tls"), Failed, Unknown),
             (failed("server_error"), Fine, Failed),
             (failed("overloaded"), Fine, Failed),

@@ -22,6 +22,10 @@ pub(super) struct Lane {
     pub queue: FairQueue<Waiter>,
     pub pace: Pace,
     pub breaker: Breaker,
+    /// Calls in flight.
+    pub running: usize,
+    /// What the last call met that found the server away.
+    pub trouble: String,
     /// Calls on their way of which the provider has not told its count yet.
     pub untold: InFlight,
     /// Tokens of a reply, lately.
@@ -33,6 +37,10 @@ pub(super) struct Waiter {
     pub ticket: Box<Ticket>,
     /// Tokens that it is likely to take.
     pub tokens: u64,
+    /// When it began to wait.
+    pub since: Duration,
+    /// Whether its session has recorded that it waits.
+    pub told: bool,
     /// Sees that it gives up, or waits for too long.
     pub _watch: Task,
 }
@@ -62,6 +70,8 @@ impl Lane {
             queue: FairQueue::default(),
             pace: Pace::default(),
             breaker: Breaker::new(breaker),
+            running: 0,
+            trouble: String::new(),
             untold: InFlight::default(),
             reply: REPLY,
         }
@@ -75,6 +85,7 @@ impl Lane {
     /// A call begins.
     pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> Pass {
         self.pace.take(now, tokens);
+        self.running += 1;
         self.untold.requests += 1;
         self.untold.tokens = self.untold.tokens.saturating_add(tokens);
         self.breaker.enter()
@@ -90,8 +101,8 @@ impl Lane {
     }
 
     /// A call was answered.
-    pub(super) fn answered(&mut self, usage: &Usage) {
-        self.pace.answered();
+    pub(super) fn answered(&mut self, started: Duration, usage: &Usage) {
+        self.pace.answered(started);
         self.reply = (self.reply * 7 + usage.output_tokens.min(LONGEST)) / 8;
     }
 }

@@ -1,61 +1,37 @@
-//! When the next call may start: limits, known or learned, and how a refusal by the provider is met.
-//! Pure: times are values, since the gateway's start.
+//! When the next call of a model may start: configured limits, limits that the provider states, and holds
+//! after a 429. Pure: times are values, since the gateway's start.
 //!
-//! A refusal for the rate (429) holds everything back until the provider said to come again; after that
-//! calls start at a quarter of the pace and come back to all of it step by step, so that one refusal
-//! is not followed by a storm of them. Where nobody has said what the limit is, it is taken to be
-//! a little less than what was called in the minute before, and grows until nothing is refused.
+//! A 429 holds the model for as long as the provider says, else for a back-off that doubles while refusals
+//! go on. After the hold, [`Aimd`] bounds how many calls run at a time. No rate is guessed.
 
 use std::time::Duration;
 
 use super::{
+    aimd::Aimd,
     bucket::{Bucket, Kind},
     settings::GatewaySettings,
-    slices::Slices,
 };
 use crate::llm::{Allowance, RateLimits};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// However long a provider asks to wait, it is tried again after this.
 const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
-/// How long the way back to the whole pace is.
-const RAMP: Duration = Duration::from_secs(15);
-/// How often a guessed limit grows by a tenth.
-const GROWTH: Duration = Duration::from_secs(10);
-/// Calls in a minute that are made in any case on the way back.
-const SLOWEST: u64 = 6;
-/// A guess that has grown this much was none.
-const GROWN: u64 = 4_000;
+/// First and longest hold where the provider names none.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// See the module.
-#[derive(Debug)]
+/// The rate limiter of one model, or of a provider as a whole.
+#[derive(Debug, Default)]
 pub(super) struct Pace {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
+    /// How many calls may run at a time.
+    pub aimd: Aimd,
     /// Nothing starts before this.
     held: Duration,
-    /// When the last hold was asked for; refusals of calls that were made before say nothing new.
+    /// When the last hold began; refusals of calls that started before say nothing new.
     held_since: Option<Duration>,
     /// Refusals since the last answer.
     in_a_row: u32,
-    gentle: Option<Gentle>,
-    starts: Slices<1>,
-}
-
-/// The way back after a hold.
-#[derive(Debug, Clone, Copy)]
-struct Gentle {
-    from: Duration,
-    per_minute: u64,
-    /// Whether somebody said so, or it is a guess.
-    limit: Limit,
-    next: Duration,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
-    Known,
-    Guessed,
 }
 
 /// Limits in a minute, for those who look.
@@ -72,18 +48,17 @@ pub(super) struct InFlight {
     pub tokens: u64,
 }
 
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            requests: None,
-            tokens: None,
-            held: Duration::ZERO,
-            held_since: None,
-            in_a_row: 0,
-            gentle: None,
-            starts: Slices::over(MINUTE),
-        }
-    }
+/// A refused call, for [`Pace::refused`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused {
+    /// When the call started.
+    pub started: Duration,
+    /// How long the provider asks to wait.
+    pub after: Option<Duration>,
+    /// How many calls of the model ran, this one included.
+    pub running: usize,
+    /// Random bits, for jitter.
+    pub entropy: u64,
 }
 
 impl Pace {
@@ -103,20 +78,17 @@ impl Pace {
         let of_tokens = self
             .tokens
             .map_or(Duration::ZERO, |all| all.ready_at(tokens));
-        let gentle = self.gentle.map_or(Duration::ZERO, |gentle| gentle.next);
-        self.held.max(requests).max(of_tokens).max(gentle)
+        self.held.max(requests).max(of_tokens)
     }
 
     /// It starts.
     pub(super) fn take(&mut self, now: Duration, tokens: u64) {
-        self.starts.add(now, 0);
         if let Some(bucket) = &mut self.requests {
             bucket.take(now, 1);
         }
         if let Some(bucket) = &mut self.tokens {
             bucket.take(now, tokens);
         }
-        self.gentle = self.gentle.and_then(|gentle| gentle.after_one(now));
     }
 
     /// What it took in truth.
@@ -126,9 +98,12 @@ impl Pace {
         }
     }
 
-    /// A call was answered.
-    pub(super) fn answered(&mut self) {
-        self.in_a_row = 0;
+    /// A call that started at `started` was answered.
+    pub(super) fn answered(&mut self, started: Duration) {
+        if self.held_since.is_none_or(|since| started > since) {
+            self.in_a_row = 0;
+        }
+        self.aimd.answered();
     }
 
     /// The provider tells its limits.
@@ -140,52 +115,29 @@ impl Pace {
         self.held = self.held.max(until.unwrap_or_default());
     }
 
-    /// A call that was made at `started` was refused for the rate.
-    pub(super) fn refused(&mut self, now: Duration, started: Duration, after: Option<Duration>) {
-        let news = self.held_since.is_none_or(|since| started > since);
+    /// A call was refused for the rate. Gives the hold that begins with it; none where the refusal only
+    /// repeats what a call of the same window has met.
+    pub(super) fn refused(&mut self, now: Duration, call: Refused) -> Option<Duration> {
+        let news = self.held_since.is_none_or(|since| call.started > since);
         if news {
             self.in_a_row += 1;
             self.held_since = Some(now);
         }
-        let doubled = Duration::from_secs(1 << self.in_a_row.saturating_sub(1).min(6));
-        let asked = after.unwrap_or(doubled).min(LONGEST_HOLD);
-        self.held = self.held.max(now + asked);
-        let from = self.held;
-        match &mut self.gentle {
-            Some(gentle) if !news => {
-                (gentle.from, gentle.next) = (from, from);
-                // It was counted with those that show what may be called in a minute.
-                if gentle.limit == Limit::Guessed {
-                    gentle.per_minute = gentle.per_minute.saturating_sub(1).max(SLOWEST);
-                }
-            }
-            _ => self.gentle = Some(self.way_back(now, from)),
+        let asked = call.after.map(|after| after.min(LONGEST_HOLD));
+        let hold = asked.unwrap_or_else(|| back_off(self.in_a_row, call.entropy));
+        // Of one window, the provider's word alone can make the hold longer.
+        if news || asked.is_some() {
+            self.held = self.held.max(now + hold);
         }
-    }
-
-    fn way_back(&mut self, now: Duration, from: Duration) -> Gentle {
-        let [lately] = self.starts.totals(now);
-        let (per_minute, limit) = match &self.requests {
-            Some(bucket) => (bucket.limit(), Limit::Known),
-            None => (lately * 9 / 10, Limit::Guessed),
-        };
-        Gentle {
-            from,
-            per_minute: per_minute.max(SLOWEST),
-            limit,
-            next: from,
-        }
+        news.then(|| {
+            self.aimd.refused(self.held, call.running);
+            hold
+        })
     }
 
     /// For how long nothing starts at all.
     pub(super) fn held_for(&self, now: Duration) -> Duration {
         self.held.saturating_sub(now)
-    }
-
-    /// How many calls started in the last minute.
-    pub(super) fn lately(&mut self, now: Duration) -> u64 {
-        let [lately] = self.starts.totals(now);
-        lately
     }
 
     /// What is known of its limits.
@@ -197,29 +149,11 @@ impl Pace {
     }
 }
 
-impl Gentle {
-    /// A call starts: when the next one may. None when the way back is over.
-    fn after_one(mut self, now: Duration) -> Option<Self> {
-        let per_mille = self.per_mille(now.saturating_sub(self.from))?;
-        let per_minute = (self.per_minute.saturating_mul(per_mille) / 1_000).max(1);
-        let apart = MINUTE / u32::try_from(per_minute).unwrap_or(u32::MAX);
-        self.next = self.next.max(now) + apart;
-        Some(self)
-    }
-
-    /// The share of the pace.
-    fn per_mille(self, since: Duration) -> Option<u64> {
-        if let Some(left) = RAMP.checked_sub(since) {
-            let gone = RAMP - left;
-            let gone = u64::try_from(gone.as_millis() * 750 / RAMP.as_millis()).unwrap_or(750);
-            return Some(250 + gone);
-        }
-        let steps = (since - RAMP).as_secs() / GROWTH.as_secs();
-        match self.limit {
-            Limit::Known => None,
-            Limit::Guessed => Some(1_000 + 100 * steps).filter(|share| *share < GROWN),
-        }
-    }
+/// Doubles with each refusal in a row, up to the longest; then between half and all of it.
+fn back_off(in_a_row: u32, entropy: u64) -> Duration {
+    let doublings = in_a_row.saturating_sub(1).min(16);
+    let half = BACK_OFF.0.saturating_mul(1 << doublings).min(BACK_OFF.1) / 2;
+    half + half.mul_f64((entropy % 1_024) as f64 / 1_023.0)
 }
 
 /// Takes in what is told of one limit; until when nothing is left of it.

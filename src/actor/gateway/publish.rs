@@ -11,7 +11,7 @@ use super::{
 };
 use crate::model::{
     Timestamp,
-    record::{CircuitClosed, CircuitOpened, LlmFact},
+    record::{CircuitClosed, CircuitOpened, LlmFact, RateLimitCleared, RateLimited},
 };
 
 impl GatewayState {
@@ -49,6 +49,7 @@ fn state(
     ModelState {
         model: model.to_owned(),
         held_until: held.map(|held| at(now + held)),
+        concurrency: lane.pace.aimd.limit(),
         circuit: circuit(lane.breaker.standing(), at),
         requests_per_minute: limits.requests,
         tokens_per_minute: limits.tokens,
@@ -64,6 +65,30 @@ fn circuit(standing: Standing, at: impl Fn(Duration) -> Timestamp) -> CircuitSta
 }
 
 impl GatewayArgs {
+    /// A 429 holds a model; `concurrency` calls may run afterwards.
+    pub(super) fn tell_rate_limited(
+        &self,
+        model: &str,
+        hold: Duration,
+        concurrency: Option<usize>,
+    ) {
+        tracing::warn!(%model, ?hold, ?concurrency, "rate limited");
+        let hold_ms = u64::try_from(hold.as_millis()).unwrap_or(u64::MAX);
+        self.log.note(LlmFact::RateLimited(RateLimited {
+            model: model.to_owned(),
+            hold_ms,
+            concurrency: concurrency.map(|most| most as u64),
+        }));
+    }
+
+    /// No 429 has confirmed the limit of a model for a while.
+    pub(super) fn tell_rate_limit_cleared(&self, model: &str) {
+        tracing::info!(%model, "rate limit cleared");
+        let model = model.to_owned();
+        self.log
+            .note(LlmFact::RateLimitCleared(RateLimitCleared { model }));
+    }
+
     /// A circuit opened or closed, of the provider or of one of its models (spec 9).
     pub(super) fn tell_circuit(&self, model: Option<&Arc<str>>, change: Change, why: &str) {
         let provider = self.backend.provider().to_owned();

@@ -131,10 +131,9 @@ impl<T> FairQueue<T> {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// All give up.
-    pub(super) fn take_all(&mut self) -> Vec<T> {
-        let items = std::mem::take(self).items;
-        items.into_values().map(|item| item.value).collect()
+    /// One of those that wait.
+    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
+        self.items.get_mut(&id).map(|item| &mut item.value)
     }
 
     fn drop_empty(&mut self) {

@@ -21,10 +21,8 @@ pub struct GatewaySettings {
     pub idle: Duration,
     /// For the whole reply.
     pub total: Duration,
-    /// When it is left alone for a while.
+    /// When it gets no calls for a while.
     pub breaker: BreakerSettings,
-    /// How many calls may be repetitions of failed ones.
-    pub retries: RetryShare,
 }
 
 impl Default for GatewaySettings {
@@ -39,50 +37,27 @@ impl Default for GatewaySettings {
             idle: Duration::from_secs(60),
             total: Duration::from_secs(600),
             breaker: BreakerSettings::default(),
-            retries: RetryShare::default(),
         }
     }
 }
 
-/// When a provider or a model is left alone for a while.
+/// When the circuit of a provider or a model opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// So many failures, if they are at least half of all ends, ...
+    /// Failures in a row that open the circuit.
     pub failures: u32,
-    /// ... within this time open the circuit.
-    pub window: Duration,
-    /// For this long; doubles each time that the probe after it fails ...
+    /// Time until the first probe; doubles with each probe that fails.
     pub cool_down: Duration,
-    /// ... up to this.
+    /// Longest time between two probes.
     pub cool_down_cap: Duration,
 }
 
 impl Default for BreakerSettings {
     fn default() -> Self {
         Self {
-            failures: 5,
-            window: Duration::from_secs(30),
-            cool_down: Duration::from_secs(5),
-            cool_down_cap: Duration::from_secs(120),
-        }
-    }
-}
-
-/// How many calls in a minute may be repetitions of failed ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryShare {
-    /// In a hundred first tries.
-    pub percent: u32,
-    /// On top of it, so that a few calls may be repeated too.
-    pub reserve: u32,
-}
-
-impl Default for RetryShare {
-    /// 20 % of calls (spec 12), and ten.
-    fn default() -> Self {
-        Self {
-            percent: 20,
-            reserve: 10,
+            failures: 3,
+            cool_down: Duration::from_millis(500),
+            cool_down_cap: Duration::from_secs(10),
         }
     }
 }

@@ -2,18 +2,28 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ractor::ActorRef;
 use tokio::sync::mpsc;
 
 use crate::{
-    actor::{flight::Flight, mailbox::Full, pulse::Pulse},
-    kernel::{CallToken, Trial},
+    actor::{flight::Flight, mailbox::Full, pulse::Pulse, session::SessionMsg},
+    kernel::{CallToken, Report},
     llm::{Delta, Request},
-    model::{Fault, FaultClass, Part, SessionKey, Sid},
+    model::{Fault, FaultClass, Part, SessionKey, Sid, record::Waiting},
 };
 
 /// Tokens that a tool takes in a request, about: its schema is not walked for an estimate that is
 /// settled by the truth anyway.
 const TOKENS_OF_A_TOOL: u64 = 100;
+
+/// Whether a session can ask another model instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::actor) enum NextModel {
+    /// It can: its call does not wait at an open circuit.
+    Exists,
+    /// It cannot.
+    None,
+}
 
 /// One call on its way to a model.
 pub(in crate::actor) struct Ticket {
@@ -23,12 +33,16 @@ pub(in crate::actor) struct Ticket {
     pub key: SessionKey,
     /// Which try.
     pub token: CallToken,
-    /// Whether it repeats one that failed.
-    pub trial: Trial,
     /// As `provider/model`.
     pub model: Arc<str>,
-    /// It waits for a model that is held back for no longer than this, and asks another instead.
+    /// How long it waits for a model that is held.
     pub patience: Duration,
+    /// How long it waits for a model that is away.
+    pub outage: Duration,
+    /// Whether its session has another model to ask.
+    pub next: NextModel,
+    /// The session, where it records what becomes of a call that waits.
+    pub session: Option<ActorRef<SessionMsg>>,
     /// All that the model sees.
     pub request: Request,
     /// Where the reply goes, piece by piece. Closed without an end: the call is lost.
@@ -48,6 +62,28 @@ impl Ticket {
     /// The same for one call too many.
     pub(in crate::actor) fn refuse_for_now(self, full: Full) {
         self.refuse(full.fault("queue_full", "this model"));
+    }
+
+    /// Its session records that it waits.
+    pub(super) fn waits(&self, waiting: Waiting) {
+        self.report(Report::CallWaits {
+            token: self.token,
+            waiting,
+        });
+    }
+
+    /// Its session records that it no longer waits, after this long.
+    pub(super) fn admitted(&self, waited: Duration) {
+        self.report(Report::CallAdmitted {
+            token: self.token,
+            waited,
+        });
+    }
+
+    fn report(&self, report: Report) {
+        if let Some(session) = &self.session {
+            let _ = session.cast(SessionMsg::Report(report));
+        }
     }
 
     /// Nothing was sent, and nothing is wrong with the call.

@@ -2,49 +2,103 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
-use super::{GatewayMsg, desk::GatewayState, lane::Waiter, ticket::Ticket};
+use super::{
+    GatewayMsg,
+    desk::GatewayState,
+    lane::Waiter,
+    ticket::{NextModel, Ticket},
+};
 use crate::{
     actor::{pulse::Place, task::Task},
-    model::Span,
+    model::{
+        Fault, Span,
+        record::{WaitReason, Waiting},
+    },
 };
 
 /// Shortest and longest hint when to come again.
 const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Calls in the last minute from which its pace can be told.
-const ENOUGH: u64 = 10;
+/// A call that waits for longer than this is recorded as waiting.
+const NOTICE: Duration = Duration::from_secs(1);
 
-/// Why a call does not wait any more.
+/// What became of a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum Left {
-    /// Nobody waits for it.
+pub(in crate::actor) enum WaiterNews {
+    /// Its session no longer waits for it.
     GaveUp,
-    /// It waited for too long.
+    /// It has waited long enough for people to be told.
+    StillWaits,
+    /// It has waited for as long as it waits for a model that is away.
+    OutOfPatience,
+    /// It has waited for as long as any call may.
     TimedOut,
 }
 
 impl GatewayState {
-    /// A call that waited has gone, or has to.
-    pub(super) fn left(&mut self, model: &str, call: u64, why: Left) {
+    /// Something about a call that waits, or did when this was sent.
+    pub(super) fn heard_of(&mut self, model: &str, call: u64, news: WaiterNews) {
         let now = self.now();
-        let Some(waiter) = self
-            .lanes
-            .get_mut(model)
-            .and_then(|lane| lane.queue.remove(call))
-        else {
+        match news {
+            WaiterNews::StillWaits => return self.tell_waiting(model, call, now),
+            // It goes on waiting where other calls are all that is in its way.
+            WaiterNews::OutOfPatience if self.circuit(model, now).is_ok() => return,
+            WaiterNews::OutOfPatience | WaiterNews::GaveUp | WaiterNews::TimedOut => {}
+        }
+        let Some(lane) = self.lanes.get_mut(model) else {
             return;
         };
+        let Some(waiter) = lane.queue.remove(call) else {
+            return;
+        };
+        let trouble = lane.trouble.clone();
         self.leaves_queue(&waiter.ticket);
-        if why == Left::TimedOut {
-            let (patience, after) = (self.args.settings.queue_deadline, self.hint(model, now));
-            let detail = format!(
-                "its turn for `{model}` did not come within {}",
-                Span(patience)
-            );
-            waiter.ticket.refuse_until("queue_timeout", after, detail);
+        match news {
+            WaiterNews::GaveUp | WaiterNews::StillWaits => {}
+            WaiterNews::OutOfPatience => refuse_away(*waiter.ticket, &trouble),
+            WaiterNews::TimedOut => {
+                let (patience, after) = (self.args.settings.queue_deadline, self.hint(model, now));
+                let detail = format!(
+                    "its turn for `{model}` did not come within {}",
+                    Span(patience)
+                );
+                waiter.ticket.refuse_until("queue_timeout", after, detail);
+            }
         }
         self.dispatch();
+    }
+
+    /// Has the session record that its call waits, and for what.
+    fn tell_waiting(&mut self, model: &str, call: u64, now: Duration) {
+        let circuit = self.circuit(model, now);
+        let wall = self.args.clock.now();
+        let Some(lane) = self.lanes.get_mut(model) else {
+            return;
+        };
+        let (held, running) = (lane.pace.held_for(now), lane.running);
+        let limited = !lane.pace.aimd.allows(running);
+        let Some(waiter) = lane.queue.get_mut(call) else {
+            return;
+        };
+        let (of_model, of_all) = (
+            lane.pace.ready_at(waiter.tokens),
+            self.pace.ready_at(waiter.tokens),
+        );
+        let paced = of_model.max(of_all).saturating_sub(now);
+        let (reason, wait) = match circuit {
+            Err(after) => (WaitReason::Unavailable, Some(after)),
+            Ok(()) if limited && held.is_zero() => (WaitReason::RateLimit, None),
+            Ok(()) if !paced.is_zero() => (WaitReason::RateLimit, Some(paced)),
+            Ok(()) => (WaitReason::OtherCalls, None),
+        };
+        waiter.told = true;
+        waiter.ticket.waits(Waiting {
+            attempt: waiter.ticket.token.attempt,
+            model: model.to_owned(),
+            reason,
+            until: wait.map(|wait| wall.plus(wait)),
+        });
     }
 
     pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {
@@ -57,22 +111,34 @@ impl GatewayState {
             _watch: self.watch(&ticket, call),
             ticket,
             tokens,
+            since: self.now(),
+            told: false,
         };
         if let Some(lane) = self.lanes.get_mut(model) {
             lane.queue.push(&tenant, sid, call, waiter);
         }
     }
 
-    /// Sees that a waiting call gives up, or waits for too long.
-    pub(super) fn watch(&self, ticket: &Ticket, call: u64) -> Task {
-        let (me, patience) = (self.me.clone(), self.args.settings.queue_deadline);
+    /// Sees that a waiting call gives up, is told of, or waits for too long.
+    fn watch(&self, ticket: &Ticket, call: u64) -> Task {
+        let (me, begin) = (self.me.clone(), Instant::now());
         let (model, deltas) = (Arc::clone(&ticket.model), ticket.deltas.clone());
+        let mut times = [
+            (NOTICE, WaiterNews::StillWaits),
+            (ticket.outage, WaiterNews::OutOfPatience),
+            (self.args.settings.queue_deadline, WaiterNews::TimedOut),
+        ];
+        times.sort_by_key(|(at, _)| *at);
         Task::spawn(async move {
-            let why = match timeout(patience, deltas.closed()).await {
-                Ok(()) => Left::GaveUp,
-                Err(_) => Left::TimedOut,
-            };
-            let _ = me.cast(GatewayMsg::Left { model, call, why });
+            for (at, news) in times {
+                let gone = timeout_at(begin + at, deltas.closed()).await.is_ok();
+                let news = if gone { WaiterNews::GaveUp } else { news };
+                let model = Arc::clone(&model);
+                let _ = me.cast(GatewayMsg::Waiter { model, call, news });
+                if gone {
+                    return;
+                }
+            }
         })
     }
 
@@ -81,12 +147,21 @@ impl GatewayState {
         ticket.pulse.queue(Place::Left, now);
     }
 
-    /// Nobody waits for a model that is not called.
-    pub(super) fn send_away(&mut self, model: &str, after: Duration) {
-        let all = self.lanes.get_mut(model).map(|lane| lane.queue.take_all());
-        for waiter in all.unwrap_or_default() {
+    /// A circuit has opened: a call whose session can ask another model does not wait for this one, and
+    /// none waits for longer than its patience.
+    pub(super) fn send_away(&mut self, model: &str, after: Duration, now: Duration) {
+        let Some(lane) = self.lanes.get_mut(model) else {
+            return;
+        };
+        let trouble = lane.trouble.clone();
+        let spent = |waiter: &Waiter| now.saturating_sub(waiter.since) >= waiter.ticket.outage;
+        let goes = |waiter: &Waiter| waiter.ticket.next == NextModel::Exists || spent(waiter);
+        for waiter in lane.queue.take_if(goes) {
             self.leaves_queue(&waiter.ticket);
-            refuse_at_open_circuit(*waiter.ticket, after);
+            match waiter.ticket.next {
+                NextModel::Exists => refuse_at_open_circuit(*waiter.ticket, after),
+                NextModel::None => refuse_away(*waiter.ticket, &trouble),
+            }
         }
     }
 
@@ -116,9 +191,10 @@ impl GatewayState {
             return HINTS.0;
         };
         let limits = [lane.pace.limits().requests, self.pace.limits().requests];
-        let lately = Some(self.pace.lately(now)).filter(|lately| *lately >= ENOUGH);
-        let per_minute = limits.into_iter().flatten().min().or(lately);
-        let by_pace = per_minute
+        let by_pace = limits
+            .into_iter()
+            .flatten()
+            .min()
             .map(|per_minute| Duration::from_millis(waiting * 60_000 / per_minute.max(1)));
         let hint = by_pace.unwrap_or(HINTS.0).clamp(HINTS.0, HINTS.1);
         hint.max(lane.pace.held_for(now))
@@ -138,9 +214,19 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
     ticket.refuse_until("queue_timeout", held, detail);
 }
 
+/// The model was away for as long as the call waits for that.
+fn refuse_away(ticket: Ticket, trouble: &str) {
+    let detail = format!(
+        "`{}` was not available for {}: {trouble}",
+        ticket.model,
+        Span(ticket.outage)
+    );
+    ticket.refuse(Fault::permanent("unavailable", detail));
+}
+
 pub(super) fn refuse_at_open_circuit(ticket: Ticket, after: Duration) {
     let detail = format!(
-        "`{}` failed too often and is left alone for {} (`oracle doctor` tries what is the matter)",
+        "`{}` is not available and is tried again in {} (`oracle doctor` tells what is the matter)",
         ticket.model,
         Span(after)
     );

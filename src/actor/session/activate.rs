@@ -37,7 +37,7 @@ impl SessionState {
         if self.last.0 == 0 {
             self.open(me).await?;
         }
-        let now = self.services.clock.moment();
+        let now = self.moment();
         // What was to be recorded first stands there, only the answer was lost.
         let stands = self.tried_at.is_some_and(|before| before < before_opening);
         let activation = if stands {
@@ -68,7 +68,7 @@ impl SessionState {
             }
         };
         self.own_step(me, seen).await?;
-        let owed = self.session.resume(self.services.clock.moment());
+        let owed = self.session.resume(self.moment());
         self.own_step(me, owed).await
     }
 
@@ -110,7 +110,7 @@ impl SessionState {
         (self.work, self.prompt) = (None, None);
         self.tools.clear();
         self.children.clear();
-        let decision = self.session.leave(self.services.clock.moment());
+        let decision = self.session.leave(self.moment());
         self.step(me, decision).await?;
         if let Some(keeping) = self.keeping.take() {
             // A snapshot is a short cut: without it, coming back takes longer.

@@ -10,7 +10,7 @@ use crate::{
     actor::{
         bus::{BusHandle, Frame},
         flight::Flight,
-        gateway::{DELTA_BUFFER, Ticket},
+        gateway::{DELTA_BUFFER, NextModel, Ticket},
         mailbox::Mailbox,
         profile::Voice,
         pulse::{Place, Pulse},
@@ -18,7 +18,7 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    kernel::{CallToken, Report, Session, Trial},
+    kernel::{CallToken, Report, Session},
     llm::{Delta, Request, ToolChoice},
     model::{
         Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage, record::TurnMode,
@@ -32,10 +32,14 @@ pub(super) struct Call {
     sid: Sid,
     key: SessionKey,
     token: CallToken,
-    trial: Trial,
     model: Arc<str>,
-    /// How long it may be put off.
+    /// How long it waits for a model that is held.
     pub(super) patience: Duration,
+    /// How long it waits for a model that is away.
+    pub(super) outage: Duration,
+    next: NextModel,
+    /// Records what becomes of a call that waits.
+    pub(super) session: Option<ActorRef<SessionMsg>>,
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     flight: Arc<Flight>,
@@ -75,7 +79,7 @@ impl SessionState {
     pub(super) fn call_model(
         &mut self,
         me: &ActorRef<SessionMsg>,
-        (token, trial): (CallToken, Trial),
+        token: CallToken,
         model: Arc<str>,
         mode: TurnMode,
     ) -> Option<Task> {
@@ -95,7 +99,11 @@ impl SessionState {
             prompt,
             instructions: self.session.told(),
         };
-        let call = self.call((token, trial), model)?;
+        let mut call = self.call(me, token, model)?;
+        if mode == TurnMode::Signal {
+            // The answer is there: its signal is not waited for.
+            (call.patience, call.outage) = (Duration::ZERO, Duration::ZERO);
+        }
         let me = me.clone();
         Some(Task::spawn(async move {
             let report = match call.turn(sent).await {
@@ -114,11 +122,11 @@ impl SessionState {
     pub(super) fn compact(
         &mut self,
         me: &ActorRef<SessionMsg>,
-        (token, trial): (CallToken, Trial),
+        token: CallToken,
         model: Arc<str>,
         (instruction, text): (&'static str, Arc<str>),
     ) -> Option<Task> {
-        let call = self.call((token, trial), model)?;
+        let call = self.call(me, token, model)?;
         let me = me.clone();
         Some(Task::spawn(async move {
             let report = match call.aside(instruction, &text).await {
@@ -135,7 +143,8 @@ impl SessionState {
 
     pub(super) fn call(
         &mut self,
-        (token, trial): (CallToken, Trial),
+        me: &ActorRef<SessionMsg>,
+        token: CallToken,
         model: Arc<str>,
     ) -> Option<Call> {
         let sid = self.claim?.sid;
@@ -143,17 +152,23 @@ impl SessionState {
         let now = self.services.clock.monotonic_millis();
         self.pulse.queue(Place::Left, now);
         self.pulse.sent(self.services.clock.monotonic_micros());
-        self.flight = Arc::default();
+        let policy = &self.profile.policy;
+        let waited = self.session.waited(self.services.clock.now());
         Some(Call {
             sid,
             key: self.key.clone(),
             token,
-            trial,
-            patience: self.profile.policy.longest_wait(&model),
+            patience: policy.longest_wait(&model).saturating_sub(waited),
+            outage: policy.retry.outage.saturating_sub(waited),
+            next: match policy.after(&model) {
+                Some(_) => NextModel::Exists,
+                None => NextModel::None,
+            },
+            session: Some(me.clone()),
             model,
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
-            flight: Arc::clone(&self.flight),
+            flight: self.pulse.take_off(),
             services: self.services.clone(),
         })
     }
@@ -175,11 +190,14 @@ impl Call {
             tools: sent.tools,
             tool_choice: match sent.mode {
                 TurnMode::Normal => ToolChoice::Auto,
-                TurnMode::Last | TurnMode::Final => ToolChoice::None,
+                TurnMode::Last | TurnMode::Final | TurnMode::Signal => ToolChoice::None,
             },
         };
         let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
         let pieces = self.send(request)?;
+        if sent.mode == TurnMode::Signal {
+            return whole(pieces).await;
+        }
         follow(pieces, key, token, &bus).await
     }
 
@@ -197,24 +215,8 @@ impl Call {
             tools: Arc::default(),
             tool_choice: ToolChoice::None,
         };
-        let mut pieces = self.send(request)?;
-        let mut usage = Usage::default();
-        while let Some(piece) = pieces.recv().await {
-            match piece {
-                Ok(Delta::Done(reply)) => return Ok(reply),
-                Ok(Delta::Used(used)) => usage = used,
-                Ok(
-                    Delta::Text(_)
-                    | Delta::Reasoning(_)
-                    | Delta::Progress
-                    | Delta::Alive
-                    | Delta::Limits(_),
-                ) => {}
-                Err(fault) => return Err(Failed { fault, usage }),
-            }
-        }
-        let fault = lost();
-        Err(Failed { fault, usage })
+        let pieces = self.send(request)?;
+        whole(pieces).await
     }
 
     fn name(&self) -> Arc<str> {
@@ -229,9 +231,11 @@ impl Call {
             sid: self.sid,
             key: self.key,
             token: self.token,
-            trial: self.trial,
             model: self.model,
             patience: self.patience,
+            outage: self.outage,
+            next: self.next,
+            session: self.session,
             request,
             deltas,
             pulse: self.pulse,
@@ -244,6 +248,27 @@ impl Call {
 
 fn lost() -> Fault {
     Fault::retryable("gateway", "the call was lost on its way; it is made anew")
+}
+
+/// The reply, of which nobody sees anything before it is whole.
+async fn whole(mut pieces: mpsc::Receiver<Result<Delta, Fault>>) -> Result<Reply, Failed> {
+    let mut usage = Usage::default();
+    while let Some(piece) = pieces.recv().await {
+        match piece {
+            Ok(Delta::Done(reply)) => return Ok(reply),
+            Ok(Delta::Used(used)) => usage = used,
+            Ok(
+                Delta::Text(_)
+                | Delta::Reasoning(_)
+                | Delta::Progress
+                | Delta::Alive
+                | Delta::Limits(_),
+            ) => {}
+            Err(fault) => return Err(Failed { fault, usage }),
+        }
+    }
+    let fault = lost();
+    Err(Failed { fault, usage })
 }
 
 /// Shows the visible text as it arrives. A channel that closes without an end is a fault too.

@@ -8,7 +8,9 @@ use crate::{
     kernel::{Opinion, Report, Step},
     model::{
         FaultClass, Record, Usage,
-        record::{BudgetFact, Fact, LlmFact, QueryFact, TurnFact},
+        record::{
+            BudgetFact, Fact, LlmFact, QueryFact, SignalFact, SignalPresence, TurnFact, TurnMode,
+        },
     },
 };
 
@@ -37,10 +39,15 @@ impl SessionState {
                 // Pauses and calls of which nothing came are nobody's time.
                 Fact::Turn(TurnFact::Restarted(_))
                 | Fact::Query(QueryFact::Doubted(_) | QueryFact::Finished(_))
-                | Fact::Llm(LlmFact::Retried(_) | LlmFact::FailedOver(_) | LlmFact::Failed(_))
+                | Fact::Llm(
+                    LlmFact::Retried(_)
+                    | LlmFact::FailedOver(_)
+                    | LlmFact::Failed(_)
+                    | LlmFact::Waiting(_),
+                )
                 | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
                 Fact::Query(QueryFact::Classified(_))
-                | Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
+                | Fact::Llm(_)
                 | Fact::Budget(_)
                 | Fact::Session(_)
                 | Fact::Signal(_)
@@ -49,6 +56,27 @@ impl SessionState {
                 | Fact::Agent(_)
                 | Fact::Supervisor(_)
                 | Fact::Control(_) => {}
+            }
+        }
+    }
+
+    /// Learns from durable records, before the session evolves by them, which models give no signals.
+    pub(super) fn learn_habits(&self, records: &[Arc<Record>]) {
+        let Some(query) = self.session.query() else {
+            return;
+        };
+        for record in records {
+            match &record.fact {
+                Fact::Signal(SignalFact::Emitted(_)) => {
+                    self.services.habits.signalled(query.model());
+                }
+                Fact::Turn(TurnFact::Replied(replied))
+                    if query.mode() == TurnMode::Signal
+                        && replied.signal != SignalPresence::Valid =>
+                {
+                    self.services.habits.gave_none(query.model());
+                }
+                _ => {}
             }
         }
     }
@@ -85,6 +113,8 @@ impl SessionState {
                 ..
             } => Some(&FaultClass::Cancelled),
             Report::Prepared { .. }
+            | Report::CallWaits { .. }
+            | Report::CallAdmitted { .. }
             | Report::RetryDue { .. }
             | Report::ToolEnded { .. }
             | Report::ChildEnded { .. }
@@ -132,7 +162,7 @@ fn spent(record: &Record) -> Usage {
         Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
         Fact::Llm(LlmFact::FailedOver(failed)) => failed.usage,
         Fact::Llm(LlmFact::Failed(failed)) => failed.usage,
-        Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_))
+        Fact::Llm(_)
         | Fact::Turn(_)
         | Fact::Budget(_)
         | Fact::Query(_)

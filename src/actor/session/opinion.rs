@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{SessionMsg, call::Failed, state::SessionState};
 use crate::{
     actor::{profile::Voice, services::Services, task::Task},
-    kernel::{CallToken, Opinion, Report, Trial, named},
+    kernel::{CallToken, Opinion, Report, named},
     model::Reply,
     prompt::ComposedPrompt,
 };
@@ -25,8 +25,9 @@ impl SessionState {
         (instruction, text): (&'static str, Arc<str>),
         within: Duration,
     ) -> Option<Task> {
-        let mut call = self.call((token, Trial::First), model)?;
-        call.patience = within;
+        let mut call = self.call(me, token, model)?;
+        // It has a deadline of its own, and nobody is told that it waits.
+        (call.patience, call.outage, call.session) = (within, within, None);
         let (me, services) = (me.clone(), self.services.clone());
         let voice = self.profile.voice();
         Some(Task::spawn(async move {

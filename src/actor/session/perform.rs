@@ -34,13 +34,8 @@ impl SessionState {
                 self.prompt = None;
                 self.work = Some(self.prepare(me, query, text, previous));
             }
-            Effect::CallModel {
-                token,
-                model,
-                mode,
-                trial,
-            } => {
-                self.work = self.call_model(me, (token, trial), model, mode);
+            Effect::CallModel { token, model, mode } => {
+                self.work = self.call_model(me, token, model, mode);
             }
             Effect::SecondOpinion {
                 token,
@@ -52,10 +47,9 @@ impl SessionState {
             Effect::Compact {
                 token,
                 model,
-                trial,
                 instruction,
                 text,
-            } => self.work = self.compact(me, (token, trial), model, (instruction, text)),
+            } => self.work = self.compact(me, token, model, (instruction, text)),
             Effect::AbortModel { .. } => self.work = None,
             Effect::RetryAt { token, at } => self.work = Some(self.wait_until(me, token, at)),
             Effect::RunTool { query, turn, call } => {
@@ -193,6 +187,7 @@ async fn prepared(
                 fault.class.after().unwrap_or(PREPARE_PAUSE)
             }
             FaultClass::Retryable { .. }
+            | FaultClass::Unavailable { .. }
             | FaultClass::Overloaded { .. }
             | FaultClass::Permanent
             | FaultClass::Cancelled

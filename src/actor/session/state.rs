@@ -9,7 +9,6 @@ use super::{Acknowledged, Opening, SessionArgs, SessionMsg, standing};
 use crate::{
     access::Inbox,
     actor::{
-        flight::Flight,
         mailbox::Mailbox,
         meter::Alive,
         profile::{Profile, Profiles},
@@ -31,8 +30,6 @@ pub(in crate::actor) struct SessionState {
     pub(super) opening: Opening,
     pub(super) shard: Mailbox<ShardMsg>,
     pub(super) pulse: Arc<Pulse>,
-    /// The last model call.
-    pub(super) flight: Arc<Flight>,
     pub(super) services: Services,
     pub(super) profile: Profile,
     /// Where it is from: others may hold by now.
@@ -106,7 +103,6 @@ impl SessionState {
             opening,
             shard,
             pulse,
-            flight: Arc::default(),
             services,
             profile,
             profiles,
@@ -131,9 +127,10 @@ impl SessionState {
     }
 
     /// Now, and how far the call is that runs.
-    fn moment(&self) -> Moment {
+    pub(super) fn moment(&self) -> Moment {
         Moment {
-            call: self.flight.read(),
+            call: self.pulse.flight().read(),
+            unsignalled: self.services.habits.is_unsignalled(&self.profile.policy),
             ..self.services.clock.moment()
         }
     }
@@ -238,6 +235,7 @@ impl SessionState {
             let records: Vec<_> = records.into_iter().map(Arc::new).collect();
             let taken = self.append(records.clone(), began).await?;
             self.taken += 1;
+            self.learn_habits(&records);
             for record in &records {
                 self.session.evolve(record);
             }

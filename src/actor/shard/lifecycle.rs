@@ -48,7 +48,7 @@ impl ShardState {
     }
 
     async fn spawn(&mut self, key: SessionKey, start: Start) -> Result<Alive, ActorProcessingErr> {
-        let pulse = Arc::new(Pulse::default());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&start.flight)));
         let now = self.args.services.clock.monotonic_millis();
         pulse.expect(Expected::Progress, now);
         pulse.beat(now);
@@ -190,6 +190,7 @@ impl ShardState {
             Slot::Live { pulse, start, .. } => (pulse, start, None, Vec::new()),
             Slot::Resting { .. } | Slot::Quarantined { .. } => return Ok(()),
         };
+        start.flight = pulse.flight();
         if let Found::Unwritten {
             query,
             turns,

@@ -186,6 +186,7 @@ impl Member {
                 activation,
                 tried_at,
                 restarts: 0,
+                flight: pulse.flight(),
                 ..start.clone()
             })
         };

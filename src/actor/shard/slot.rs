@@ -7,6 +7,7 @@ use ractor::{ActorId, ActorRef};
 use super::work::Work;
 use crate::{
     actor::{
+        flight::Flight,
         pulse::Pulse,
         session::{Activation, Opening, SessionMsg},
     },
@@ -65,6 +66,8 @@ pub(in crate::actor) struct Start {
     pub restarts: u32,
     /// What the journal would not take of it.
     pub refused: Option<Refused>,
+    /// The last model call of the actor before; unknown in a new process.
+    pub flight: Arc<Flight>,
 }
 
 /// Where the journal refused what a query had to record, though it took something else before.
@@ -80,13 +83,14 @@ pub(in crate::actor) struct Refused {
 
 impl Start {
     /// For the first time, because somebody has something for it.
-    pub(super) const fn on_demand(opening: Opening) -> Self {
+    pub(super) fn on_demand(opening: Opening) -> Self {
         Self {
             opening,
             activation: Activation::OnDemand,
             tried_at: None,
             restarts: 0,
             refused: None,
+            flight: Arc::new(Flight::unknown()),
         }
     }
 

@@ -24,7 +24,7 @@ use crate::{
         sessions,
         terminal::Terminal,
     },
-    config::Config,
+    config::{Config, Span},
     journal::Journal,
     llm::Scripted,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
@@ -65,7 +65,12 @@ pub(super) fn ask(
     let format = Format::of(&args.options, ask.events);
     let root = ProjectRoot::open(&args.options.project).map_err(BuildError::from)?;
     let profile = profile(config, ask.profile.as_ref())?;
-    let (builder, data) = prepared(config, args, environment)?;
+    let mut config = config.clone();
+    if terminal.err_is_terminal() {
+        // Somebody sits there and waits.
+        config.model.patience.get_or_insert(Span::of::<10_000>());
+    }
+    let (builder, data) = prepared(&config, args, environment)?;
     let progress = builder.progress();
     with_system(builder, Some(data), async |oracle, journal| {
         let request = AskRequest {

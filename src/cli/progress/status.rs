@@ -1,6 +1,13 @@
 //! What happens to a query now, in a few words for a status line. Pure.
 
-use crate::{cli::text::grouped, model::Event, tool::Step};
+use crate::{
+    cli::text::grouped,
+    model::{
+        Event, FaultClass, Span, Timestamp,
+        record::{Retried, WaitReason, Waiting},
+    },
+    tool::Step,
+};
 
 /// Columns of a bar, and of a terminal that has room for one.
 const BAR: u64 = 20;
@@ -52,10 +59,40 @@ pub(super) fn status(event: &Event, most: Option<u64>) -> Option<String> {
         "budget.context.compaction_failed" => {
             Some(format!("the conversation could not be compacted · {turn}"))
         }
-        "llm.retried" => Some(format!("waiting to ask again · {turn}")),
+        "llm.retried" => Some(format!("{} · {turn}", retried(event))),
+        "llm.waiting" => {
+            let waiting = serde_json::from_value::<Waiting>(event.payload.clone()).ok()?;
+            let reason = waiting.reason.to_string();
+            let wait = waits(&waiting.model, &reason, waiting.until, event.at);
+            Some(format!("{wait} · {turn}"))
+        }
+        "llm.admitted" => Some(format!("asking · {turn}")),
         "llm.failed_over" => Some(format!("asking {} instead · {turn}", field("to"))),
         "supervisor.restarted" => Some(format!("restarted · {turn}")),
         _ => None,
+    }
+}
+
+/// What is waited for after a failed try.
+fn retried(event: &Event) -> String {
+    let Ok(retried) = serde_json::from_value::<Retried>(event.payload.clone()) else {
+        return "waiting to ask again".to_owned();
+    };
+    let reason = match retried.fault.class {
+        FaultClass::Unavailable { .. } if retried.fault.is_outage() => WaitReason::Unavailable,
+        FaultClass::Unavailable { .. } => WaitReason::RateLimit,
+        _ => return "waiting to ask again".to_owned(),
+    };
+    let until = Some(retried.not_before);
+    waits(&retried.model, &reason.to_string(), until, event.at)
+}
+
+/// What a call waits for, and for how long where that is known.
+fn waits(model: &str, reason: &str, until: Option<Timestamp>, now: Timestamp) -> String {
+    let provider = model.split('/').next().unwrap_or_default();
+    match until {
+        Some(until) => format!("waits for {provider}: {reason}, {}", Span(until.since(now))),
+        None => format!("waits for {provider}: {reason}"),
     }
 }
 

@@ -84,7 +84,12 @@ impl Scenario {
                 .map_or_else(|| key.to_owned(), |section| format!("{section}.{key}")),
             value,
         };
-        let mut settings = Vec::new();
+        // The reference behaviour, unless the scenario says otherwise.
+        let mut settings = vec![Setting {
+            option: "`oracle replay`".into(),
+            key: "turn.on_missing_signal".into(),
+            value: "remind".into(),
+        }];
         for (key, value) in &self.config {
             let text = match value {
                 Value::String(text) => text.clone(),

@@ -111,6 +111,31 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
+    /// What 429s have led to, of the models that are limited.
+    fn rate_limited(&mut self, providers: &[ProviderState]) -> Written {
+        let models = || providers.iter().flat_map(|provider| &provider.models);
+        let help = "Whether a 429 holds back all calls of a model";
+        let mut held = self
+            .0
+            .encode_descriptor("gateway_held", help, None, MetricType::Gauge)?;
+        for model in models() {
+            let labels = [("model", model.model.as_str())];
+            let now = u32::from(model.held_until.is_some());
+            held.encode_family(&labels)?.encode_gauge(&now)?;
+        }
+        let help = "Calls of a model that may run at a time, where 429s have shown a limit";
+        let mut most =
+            self.0
+                .encode_descriptor("gateway_concurrency_limit", help, None, MetricType::Gauge)?;
+        for model in models() {
+            if let Some(limit) = model.concurrency {
+                let labels = [("model", model.model.as_str())];
+                most.encode_family(&labels)?.encode_gauge(&limit)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How the gateways stand.
     pub(super) fn providers(&mut self, providers: &[ProviderState]) -> Written {
         let help = "Calls at a provider's gateway";
@@ -155,6 +180,7 @@ impl<'a> Sheet<'a> {
                 }
             }
         }
+        self.rate_limited(providers)?;
         let help =
             "Limits of a provider: by the configuration, and of a model by the provider's own word";
         let mut limits =

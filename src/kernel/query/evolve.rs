@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{CurrentTurn, Query};
+use super::Query;
 use crate::{
     kernel::{
         compaction::TOO_LONG,
-        effect::Trial,
         phase::{CallState, Step, ToolSlot},
         repetition::TurnDigest,
     },
@@ -15,7 +14,8 @@ use crate::{
         record::{
             AgentFact, ApprovalFact, ApprovalVerdict, BudgetFact, ControlFact, Fact,
             FallbackAction, FallbackCause, FallbackTriggered, QueryFact, Replied, RestartCause,
-            SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact, TurnRestartCause,
+            SignalFact, SignalPresence, SupervisorFact, ToolFact, TurnFact, TurnMode,
+            TurnRestartCause,
         },
         signal::SignalClass,
     },
@@ -28,8 +28,10 @@ impl Query {
             Fact::Query(QueryFact::Doubted(fact)) => {
                 let what = Arc::new(fact.clone());
                 self.step = Step::Doubting { what };
+                self.in_flight = true;
             }
             Fact::Query(QueryFact::Classified(fact)) => {
+                self.in_flight = false;
                 if let Some(opinion) = &fact.second_opinion {
                     self.usage += opinion.usage;
                 }
@@ -63,11 +65,15 @@ impl Query {
                 self.turn = turn.unwrap_or(Turn(self.turns));
                 self.mode = started.mode;
                 self.set_model(&started.model);
-                self.current = CurrentTurn::default();
+                self.unsignalled = started.unsignalled;
+                let before = std::mem::take(&mut self.current);
+                self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
                 self.steers.clear();
                 self.child = None;
                 self.notes.clear();
                 self.sent = started.token_estimate;
+                self.estimate = started.token_estimate.unwrap_or_default();
+                self.in_flight = true;
                 self.begins_anew();
                 self.final_mark = false;
                 self.step = Step::Calling {
@@ -85,6 +91,7 @@ impl Query {
                     TurnRestartCause::Fault { .. } => 1,
                 };
                 self.set_model(&restarted.model);
+                self.in_flight = true;
                 self.step = Step::Calling {
                     attempt: restarted.attempt,
                     tries,
@@ -96,6 +103,7 @@ impl Query {
 
     fn evolve_replied(&mut self, replied: &Replied) {
         self.turns += 1;
+        self.in_flight = false;
         self.usage += replied.usage;
         match replied.signal {
             SignalPresence::Valid => {}
@@ -103,6 +111,8 @@ impl Query {
         }
         self.current.stop = Some(replied.stop);
         self.current.calls = replied.message.calls().count();
+        let empty = replied.text.is_empty() && self.current.calls == 0;
+        self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
         if !replied.text.is_empty() {
             let text = Arc::clone(&replied.text);
             let joint = if self.texts.is_empty() { 0 } else { 2 };
@@ -230,6 +240,7 @@ impl Query {
                 self.compaction_attempt = fact.attempt;
                 self.notes.clone_from(&fact.guidance);
                 let (what, pause) = (Arc::new(fact.clone()), None);
+                self.in_flight = true;
                 self.step = Step::Compacting { what, tries, pause };
             }
             BudgetFact::ContextCompacted(fact) => {
@@ -247,26 +258,17 @@ impl Query {
 
     /// The next turn can begin, or the call that was too long be made again.
     fn compaction_ended(&mut self, until: Timestamp) {
-        let attempt = match &self.step {
-            Step::Compacting { what, .. } => what.turn_attempt,
-            Step::Preparing
-            | Step::Doubting { .. }
-            | Step::Ready
-            | Step::Calling { .. }
-            | Step::BackingOff { .. }
-            | Step::Tools { .. }
-            | Step::Delegating { .. }
-            | Step::Ending { .. } => return,
+        let Step::Compacting { what, .. } = &self.step else {
+            return;
         };
-        self.step = match attempt {
+        self.in_flight = false;
+        self.step = match what.turn_attempt {
             None => Step::Ready,
             Some(attempt) => Step::BackingOff {
                 attempt,
                 tries: 0,
                 until,
                 code: TOO_LONG.into(),
-                // Another call than the one that was found too long.
-                trial: Trial::First,
             },
         };
     }

@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::Query;
 use crate::{
-    kernel::{
-        effect::Trial,
-        phase::{Pause, Step},
-    },
+    kernel::phase::{Pause, Step},
     model::{Fault, FaultClass, Timestamp, record::LlmFact},
 };
 
@@ -34,75 +31,67 @@ impl Refusals {
 
 impl Query {
     pub(super) fn evolve_llm(&mut self, fact: &LlmFact, at: Timestamp) {
-        self.usage += match fact {
-            LlmFact::Retried(retried) => retried.usage,
-            LlmFact::FailedOver(failed) => failed.usage,
-            LlmFact::Failed(failed) => failed.usage,
-            // Of a provider, not of a query.
-            LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => return,
-        };
-        let tried = match fact {
-            LlmFact::Retried(retried) => self.failed_before(&retried.fault, at),
-            LlmFact::FailedOver(_)
-            | LlmFact::Failed(_)
-            | LlmFact::CircuitOpened(_)
-            | LlmFact::CircuitClosed(_) => {
-                self.begins_anew();
-                // What another model counts says nothing of the first one's tokens.
-                self.sent = None;
-                1
-            }
-        };
-        if let Step::Compacting { what, tries, pause } = &mut self.step {
-            let (until, fault, trial) = match fact {
-                LlmFact::Retried(retried) => {
-                    *tries = (*tries + tried).saturating_sub(1);
-                    let trial = Trial::after(&retried.fault);
-                    (retried.not_before, &retried.fault, trial)
-                }
-                LlmFact::FailedOver(failed) => {
-                    Arc::make_mut(what).model.clone_from(&failed.to);
-                    *tries = 0;
-                    (at, &failed.fault, Trial::First)
-                }
-                LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {
-                    return;
-                }
-            };
-            let code = fault.code.as_str().into();
-            *pause = Some(Pause { until, code, trial });
-            return;
-        }
         match fact {
             LlmFact::Retried(retried) => {
+                self.usage += retried.usage;
+                self.in_flight = false;
+                let tried = self.failed_before(&retried.fault, at);
+                let code: Arc<str> = retried.fault.code.as_str().into();
+                let until = retried.not_before;
+                if let Step::Compacting { tries, pause, .. } = &mut self.step {
+                    *tries = (*tries + tried).saturating_sub(1);
+                    *pause = Some(Pause { until, code });
+                    return;
+                }
                 self.step = Step::BackingOff {
                     attempt: retried.attempt,
                     tries: (self.tries() + tried).saturating_sub(1),
-                    until: retried.not_before,
-                    code: retried.fault.code.as_str().into(),
-                    trial: Trial::after(&retried.fault),
+                    until,
+                    code,
                 };
             }
             // The next model is asked at once, or when the pause of the session ends.
             LlmFact::FailedOver(failed) => {
+                self.usage += failed.usage;
+                self.in_flight = false;
+                self.begins_anew();
+                // What another model counts says nothing of the first one's tokens.
+                self.sent = None;
+                let code: Arc<str> = failed.fault.code.as_str().into();
+                if let Step::Compacting { what, tries, pause } = &mut self.step {
+                    Arc::make_mut(what).model.clone_from(&failed.to);
+                    *tries = 0;
+                    *pause = Some(Pause { until: at, code });
+                    return;
+                }
                 self.set_model(&failed.to);
+                self.unsignalled = false;
                 self.step = Step::BackingOff {
                     attempt: failed.attempt,
                     tries: 0,
                     until: at,
-                    code: failed.fault.code.as_str().into(),
-                    trial: Trial::First,
+                    code,
                 };
             }
-            LlmFact::Failed(_) | LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_) => {}
+            LlmFact::Failed(failed) => {
+                self.usage += failed.usage;
+                self.in_flight = false;
+            }
+            LlmFact::Waiting(_) => self.in_flight = false,
+            LlmFact::Admitted(_) => self.in_flight = true,
+            // Of a provider, not of a query.
+            LlmFact::CircuitOpened(_)
+            | LlmFact::CircuitClosed(_)
+            | LlmFact::RateLimited(_)
+            | LlmFact::RateLimitCleared(_) => {}
         }
     }
 
     /// A try failed, and the same model is asked again: how many tries that was.
     fn failed_before(&mut self, fault: &Fault, at: Timestamp) -> u32 {
         match fault.class {
-            // Nothing was sent.
-            FaultClass::Overloaded { .. } => {
+            // Nothing was worked on.
+            FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
                 self.refusals.add(at);
                 0
             }
@@ -111,7 +100,6 @@ impl Query {
             | FaultClass::Cancelled
             | FaultClass::Bug => {
                 self.refusals = Refusals::default();
-                self.repeats = Some(Arc::new(fault.clone()));
                 1
             }
         }
@@ -120,7 +108,6 @@ impl Query {
     /// Another call, or another model.
     pub(super) fn begins_anew(&mut self) {
         self.refusals = Refusals::default();
-        self.repeats = None;
     }
 
     pub(super) fn tries(&self) -> u32 {

@@ -8,7 +8,8 @@ use crate::{
     model::{
         Outcome, QueryId, Record,
         record::{
-            Accepted, BudgetFact, ControlFact, Fact, Noted, Place, QueryFact, SessionFact, TurnFact,
+            Accepted, BudgetFact, ControlFact, Fact, Noted, Place, QueryFact, SessionFact,
+            TurnFact, TurnMode,
         },
     },
 };
@@ -143,6 +144,12 @@ impl Session {
                     | Outcome::Cancelled
                     | Outcome::Failed { .. } => None,
                 };
+                // A reply that was to hold a signal alone and holds none is no part of the conversation.
+                let current = &query.current;
+                let replied = current.stop.is_some() && current.signal.is_none();
+                if query.mode() == TurnMode::Signal && replied {
+                    self.transcript.drop_reply();
+                }
                 self.transcript.end(outcome);
                 self.phase = Phase::Idle;
                 self.begin_next();

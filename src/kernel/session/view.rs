@@ -1,6 +1,6 @@
 //! What can be seen of a session.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{Phase, Session};
 use crate::{
@@ -157,6 +157,13 @@ impl Session {
 
     pub(in crate::kernel) fn key_use(&self, key: &str) -> Option<&KeyUse> {
         self.keys.get(key)
+    }
+
+    /// For how long the running query has waited for a model that is away or has no room.
+    #[must_use]
+    pub(crate) fn waited(&self, now: Timestamp) -> Duration {
+        let refusals = self.query().map(|query| query.refusals);
+        refusals.unwrap_or_default().lasting(now)
     }
 
     pub(in crate::kernel) fn last_question(&self) -> Option<Arc<str>> {

@@ -8,7 +8,7 @@ use crate::model::Fault;
 /// No answer. `place` is the server, as it may be shown.
 pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     let why = cause(error);
-    let reach = |code: &str| Fault::retryable(code, format!("cannot reach {place}: {why}"));
+    let reach = |code: &str| Fault::unavailable(code, format!("cannot reach {place}: {why}"));
     if error.is_builder() {
         return Fault::permanent(
             "bad_request",
@@ -21,7 +21,14 @@ pub(in crate::llm) fn of_send(error: &reqwest::Error, place: &str) -> Fault {
     if error.is_dns() {
         return reach("dns");
     }
-    reach("connect")
+    if error.is_connect() {
+        return reach("connect");
+    }
+    // The request may have been read.
+    Fault::unavailable(
+        "hung_up",
+        format!("{place} hung up before it answered: {why}"),
+    )
 }
 
 /// The answer broke off.
@@ -33,7 +40,7 @@ pub(in crate::llm) fn of_body(error: &reqwest::Error) -> Fault {
 /// The connection stands, and no answer came.
 pub(in crate::llm) fn headers_late(place: &str, waited: Duration) -> Fault {
     let detail = format!("{place} did not begin to answer within {waited:?}");
-    Fault::retryable("headers_timeout", detail)
+    Fault::unavailable("headers_timeout", detail)
 }
 
 /// The innermost error: those around it only say that there is one, or where the request went.

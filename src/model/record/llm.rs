@@ -1,5 +1,7 @@
 //! What was done about faults on the way to a model: by a session, and by a gateway for all of them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::facts;
@@ -10,6 +12,9 @@ use crate::model::{fault::Fault, id::Attempt, time::Timestamp, usage::Usage};
 pub struct Retried {
     /// The try that failed.
     pub attempt: Attempt,
+    /// The model, as `provider/model`; empty in old records.
+    #[serde(default)]
+    pub model: String,
     /// How.
     pub fault: Fault,
     /// Not before this.
@@ -73,6 +78,70 @@ pub struct CircuitClosed {
     pub model: Option<String>,
 }
 
+/// What a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// A rate limit of the provider, stated or shown by a 429.
+    RateLimit,
+    /// The server is away, and its circuit is open.
+    Unavailable,
+    /// As many calls run as may.
+    OtherCalls,
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RateLimit => "rate limit",
+            Self::Unavailable => "server unavailable",
+            Self::OtherCalls => "other calls",
+        })
+    }
+}
+
+/// `llm.waiting`: a call has waited for more than a second, and nothing of it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// What for.
+    pub reason: WaitReason,
+    /// When the wait may end, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+/// `llm.admitted`: a call that was recorded as waiting is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admitted {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// How long it waited, in milliseconds.
+    pub waited_ms: u64,
+}
+
+/// `llm.rate_limited`: a provider has answered 429, and the model is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimited {
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// For how long no call starts, in milliseconds.
+    pub hold_ms: u64,
+    /// How many of its calls may run at a time after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u64>,
+}
+
+/// `llm.rate_limit_cleared`: no 429 has come for a minute, and the model's calls are not limited any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimitCleared {
+    /// The model, as `provider/model`.
+    pub model: String,
+}
+
 facts! {
     /// `llm.*`
     LlmFact in Llm {
@@ -86,6 +155,14 @@ facts! {
         CircuitOpened(CircuitOpened) = "llm.circuit_opened",
         /// See [`CircuitClosed`].
         CircuitClosed(CircuitClosed) = "llm.circuit_closed",
+        /// See [`Waiting`].
+        Waiting(Waiting) = "llm.waiting",
+        /// See [`Admitted`].
+        Admitted(Admitted) = "llm.admitted",
+        /// See [`RateLimited`].
+        RateLimited(RateLimited) = "llm.rate_limited",
+        /// See [`RateLimitCleared`].
+        RateLimitCleared(RateLimitCleared) = "llm.rate_limit_cleared",
     }
 }
 
@@ -108,7 +185,28 @@ mod tests {
             provider: "openai".into(),
             model: None,
         });
-        for fact in [opened(None), opened(Some("openai/small")), closed] {
+        let model = || "openai/small".to_owned();
+        let limited = LlmFact::RateLimited(RateLimited {
+            model: model(),
+            hold_ms: 1_000,
+            concurrency: Some(25),
+        });
+        let cleared = LlmFact::RateLimitCleared(RateLimitCleared { model: model() });
+        let waiting = LlmFact::Waiting(Waiting {
+            attempt: Attempt(2),
+            model: model(),
+            reason: WaitReason::RateLimit,
+            until: Some(Timestamp::from_millis(1_767_225_603_000)),
+        });
+        let admitted = LlmFact::Admitted(Admitted {
+            attempt: Attempt(2),
+            waited_ms: 3_000,
+        });
+        let told = [opened(None), opened(Some("openai/small")), closed];
+        for fact in told
+            .into_iter()
+            .chain([limited, cleared, waiting, admitted])
+        {
             let record = Record {
                 at: Timestamp::from_millis(1_767_225_600_000),
                 query: None,

@@ -23,6 +23,8 @@ pub enum TurnMode {
     Last,
     /// The fallback forced a response; no tools, and it ends the query.
     Final,
+    /// The model is asked for the signal that its last reply lacked; no tools, and nothing of it is shown.
+    Signal,
 }
 
 /// `turn.started`: the model is about to be called.
@@ -30,17 +32,21 @@ pub enum TurnMode {
 pub struct Started {
     /// Which try; 1 here, more in [`TurnRestarted`].
     pub attempt: Attempt,
-    /// Normal, last or final.
+    /// What kind of turn it is.
     pub mode: TurnMode,
     /// The model asked, as `provider/model`.
     pub model: String,
     /// What the runtime says to the model before this turn, in order.
     #[serde(default)]
     pub guidance: Vec<String>,
-    /// About how many tokens are sent, before calibration: prompt, conversation, tool list. None where the
-    /// model's context window is not known, and nothing is measured by it.
+    /// About how many tokens are sent, before calibration: prompt, conversation, tool list. An attempt that is
+    /// cut off counts with it. None in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_estimate: Option<u64>,
+    /// The model gave no signal when it was last asked for one, several queries in a row: it is not asked
+    /// for the signal of this turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsignalled: bool,
 }
 
 /// Why a turn's call is made anew.

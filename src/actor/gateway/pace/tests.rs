@@ -1,4 +1,4 @@
-//! Limits that are configured, told, and only felt.
+//! Limits that are configured or told, and holds after refusals.
 
 use super::*;
 
@@ -14,6 +14,16 @@ fn told_requests(limit: u64, remaining: u64, reset: u64) -> RateLimits {
             reset: Some(at(reset)),
         },
         ..RateLimits::default()
+    }
+}
+
+/// With the longest jitter, out of ten calls that ran.
+fn refused(started: Duration, after: Option<Duration>) -> Refused {
+    Refused {
+        started,
+        after,
+        running: 10,
+        entropy: 1_023,
     }
 }
 
@@ -37,25 +47,14 @@ fn without_limits_everything_starts_at_once() {
         assert_eq!(pace.ready_at(100_000), Duration::ZERO);
         pace.take(at(5), 100_000);
     }
-    assert_eq!(pace.lately(at(5)), 10_000);
     assert_eq!(pace.limits(), Limits::default());
-}
-
-#[test]
-fn what_was_refused_is_no_part_of_what_a_guess_allows() {
-    let mut pace = Pace::default();
-    (0..100).for_each(|_| pace.take(at(100), 0));
-    (0..60).for_each(|_| pace.refused(at(101), at(100), Some(at(5))));
-    // Thirty-one in a minute, after the way back.
-    let started = starts(&mut pace, at(121), at(131));
-    assert!((4..=6).contains(&started), "{started}");
 }
 
 #[test]
 fn an_absurd_limit_is_none() {
     let mut pace = Pace::default();
     pace.told(at(100), &told_requests(u64::MAX, 5, 1), InFlight::default());
-    pace.refused(at(101), at(100), Some(at(2)));
+    pace.refused(at(101), refused(at(100), Some(at(2))));
     pace.take(at(103), u64::MAX);
     pace.settle(u64::MAX, 1);
     assert!(starts(&mut pace, at(160), at(161)) > 10_000);
@@ -138,61 +137,50 @@ fn tokens_are_taken_by_estimate_and_settled_by_use() {
 }
 
 #[test]
-fn a_refusal_holds_until_it_may_come_again() {
+fn a_refusal_holds_for_as_long_as_the_provider_says_else_briefly() {
     for (name, after, held) in [
         ("the provider says when", Some(at(20)), at(20)),
-        ("it says nothing", None, at(1)),
+        ("it says nothing", None, Duration::from_millis(500)),
         ("it says a day", Some(at(86_400)), LONGEST_HOLD),
     ] {
         let mut pace = Pace::default();
-        pace.refused(at(100), at(99), after);
+        let hold = pace.refused(at(100), refused(at(99), after));
+        assert_eq!(hold, Some(held), "{name}");
         assert_eq!(
             (pace.held_for(at(100)), pace.ready_at(0)),
             (held, at(100) + held),
             "{name}"
         );
+        assert_eq!(pace.aimd.limit(), Some(5), "{name}");
+        assert_eq!(pace.aimd.lifted_at(), Some(at(160) + held), "{name}");
     }
 }
 
 #[test]
-fn refusals_without_a_hint_double_and_those_of_one_burst_count_once() {
-    let mut pace = Pace::default();
+fn back_offs_double_while_refusals_go_on_and_those_of_one_window_count_once() {
+    let (mut pace, ms) = (Pace::default(), Duration::from_millis);
     let mut now = at(100);
-    for held in [1, 2, 4, 8, 16, 32, 64, 64] {
+    for held in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
+        let started = now - ms(1);
+        assert_eq!(pace.refused(now, refused(started, None)), Some(ms(held)));
         for _ in 0..50 {
-            pace.refused(now, now - Duration::from_millis(1), None);
+            assert_eq!(pace.refused(now, refused(started, None)), None);
         }
-        assert_eq!(pace.held_for(now), at(held));
-        now = pace.ready_at(0) + Duration::from_millis(5);
+        assert_eq!(pace.held_for(now), ms(held));
+        now = pace.ready_at(0) + ms(5);
     }
-    pace.answered();
-    pace.refused(now, now - Duration::from_millis(1), None);
-    assert_eq!(pace.held_for(now), at(1), "an answer in between");
+    assert_eq!(pace.aimd.limit(), Some(1), "halved with each");
+    pace.answered(at(99));
+    let still = pace.refused(now, refused(now - ms(1), None));
+    assert_eq!(still, Some(ms(10_000)), "an answer to an older call");
+    pace.answered(now + ms(1));
+    let again = pace.refused(now + ms(9), refused(now + ms(2), None));
+    assert_eq!(again, Some(ms(500)), "an answer since the last refusal");
 }
 
 #[test]
-fn after_a_hold_calls_come_back_step_by_step() {
-    // Known: to the whole of it within the ramp.
-    let mut pace = Pace::default();
-    pace.told(at(100), &told_requests(600, 599, 1), InFlight::default());
-    pace.refused(at(100), at(99), Some(at(10)));
-    let first = starts(&mut pace, at(100), at(115));
-    assert!(
-        (10..25).contains(&first),
-        "{first} in the first five seconds"
-    );
-    starts(&mut pace, at(115), at(130));
-    let later = starts(&mut pace, at(130), at(190));
-    assert!((500..=600).contains(&later), "{later}");
-    // Only felt: a little less than before, and then more and more.
-    let mut pace = Pace::default();
-    for second in 40..100 {
-        (0..10).for_each(|_| pace.take(at(second), 0));
+fn a_back_off_is_jittered_between_half_and_all_of_it() {
+    for (entropy, held) in [(0, 250), (1_023, 500), (1_024, 250), (u64::MAX, 500)] {
+        assert_eq!(back_off(1, entropy), Duration::from_millis(held));
     }
-    pace.refused(at(100), at(99), Some(at(10)));
-    starts(&mut pace, at(100), at(126));
-    let minute = starts(&mut pace, at(126), at(186));
-    assert!((500..=800).contains(&minute), "{minute}");
-    starts(&mut pace, at(186), at(500));
-    assert!(pace.gentle.is_none(), "it was no limit after all");
 }

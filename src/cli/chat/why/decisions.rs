@@ -133,6 +133,27 @@ impl Account {
                     format_args!("{model}: {} ({})", fault.detail, fault.code),
                 );
             }
+            LlmFact::Waiting(waiting) => {
+                let provider = waiting.model.split('/').next().unwrap_or_default();
+                self.under("wait", format_args!("for {provider}: {}", waiting.reason));
+            }
+            LlmFact::Admitted(admitted) => {
+                let waited = Span(std::time::Duration::from_millis(admitted.waited_ms));
+                self.under("wait", format_args!("over after {waited}"));
+            }
+            LlmFact::RateLimited(limited) => {
+                let hold = Span(std::time::Duration::from_millis(limited.hold_ms));
+                self.under(
+                    "wait",
+                    format_args!("{} is held for {hold}: rate limit", limited.model),
+                );
+            }
+            LlmFact::RateLimitCleared(cleared) => {
+                self.under(
+                    "wait",
+                    format_args!("{} is not limited any more", cleared.model),
+                );
+            }
             LlmFact::CircuitOpened(opened) => {
                 let cool_down = Span(std::time::Duration::from_millis(opened.cool_down_ms));
                 let whom = opened.model.as_ref().unwrap_or(&opened.provider);

@@ -30,6 +30,7 @@ impl Account {
             TurnMode::Normal => "",
             TurnMode::Last => ", the last that the budget allows, without tools",
             TurnMode::Final => ", to give the final answer, without tools",
+            TurnMode::Signal => " for the missing signal alone",
         };
         self.top(
             &format!("turn {number}"),
