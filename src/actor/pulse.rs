@@ -43,7 +43,7 @@ pub(super) enum Stage {
 }
 
 /// Shared by a session, its tasks and its shard. Written by the first two, read by the third.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pulse {
     /// Monotonic milliseconds of the last progress.
     mark: AtomicU64,
@@ -69,16 +69,8 @@ impl Pulse {
     /// Of a session that is about to come to life; `flight` is the last call of the actor before it.
     pub(super) fn new(flight: Arc<Flight>) -> Self {
         Self {
-            mark: AtomicU64::default(),
-            patient: AtomicU8::default(),
-            queued: AtomicBool::default(),
-            stage: AtomicU8::default(),
-            claimed: AtomicU64::default(),
-            handed: AtomicUsize::default(),
-            sent: AtomicU64::default(),
-            waited: AtomicU64::default(),
-            asked: AtomicU64::default(),
             flight: Mutex::new(flight),
+            ..Self::default()
         }
     }
 
@@ -219,7 +211,7 @@ mod tests {
 
     #[test]
     fn so_many_may_wait() {
-        let pulse = Pulse::new(Arc::default());
+        let pulse = Pulse::default();
         let handed = [pulse.hand(2), pulse.hand(2), pulse.hand(2)];
         assert_eq!(handed, [true, true, false]);
         pulse.take();
@@ -228,7 +220,7 @@ mod tests {
 
     #[test]
     fn who_goes_on_with_the_same_has_not_got_on() {
-        let pulse = Pulse::new(Arc::default());
+        let pulse = Pulse::default();
         pulse.expect(Expected::Patience, 50);
         pulse.expect(Expected::Progress, 100);
         pulse.expect(Expected::Progress, 600);
@@ -241,7 +233,7 @@ mod tests {
 
     #[test]
     fn only_who_should_get_on_is_silent() {
-        let pulse = Pulse::new(Arc::default());
+        let pulse = Pulse::default();
         pulse.beat(100);
         pulse.expect(Expected::Progress, 100);
         assert_eq!(pulse.silent_for(700), 600);

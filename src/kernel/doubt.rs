@@ -132,38 +132,24 @@ fn due<'a>(draft: &Draft<'a>, first: &QueryClassification) -> Option<&'a SecondO
 }
 
 fn ask(mut draft: Draft<'_>, doubted: Doubted) -> Decision {
-    draft.emit_query(QueryFact::Doubted(doubted));
-    owed(draft)
-}
-
-/// Asks, once more after a restart.
-pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
-    let Some(what) = current(&draft) else {
-        return draft.wait();
-    };
-    // Whoever has switched it off since, or asks somebody else, wants this one to be shown nothing.
-    let policy = draft.policy().second_opinion.as_ref();
-    if policy.is_none_or(|policy| *policy.model.name != *what.model) {
-        let why = "nobody is to be asked any more, or somebody else";
-        return heard(
-            draft,
-            Opinion::Failed {
-                fault: Fault::permanent("not_asked", why),
-                usage: Usage::default(),
-            },
-        );
-    }
     let previous = draft.session.last_question();
     let text = rendered(&draft.query.text, previous.as_deref());
-    let token = token(&draft);
     draft.effect(Effect::SecondOpinion {
-        token,
-        model: what.model.as_str().into(),
+        token: token(&draft),
+        model: doubted.model.as_str().into(),
         instruction: INSTRUCTION,
         text: text.into(),
-        within: Duration::from_millis(what.within_ms),
+        within: Duration::from_millis(doubted.within_ms),
     });
+    draft.emit_query(QueryFact::Doubted(doubted));
     draft.wait()
+}
+
+/// The call was cut off with its session: the first opinion stands.
+pub(super) fn cut_off(draft: Draft<'_>) -> Decision {
+    let fault = Fault::permanent("cancelled", "it was cut off");
+    let usage = Usage::default();
+    heard(draft, Opinion::Failed { fault, usage })
 }
 
 /// About how many tokens the call sends.
@@ -189,25 +175,12 @@ fn rendered(question: &str, previous: Option<&str>) -> String {
     before.unwrap_or_default() + &shown("question", question, QUESTION)
 }
 
-fn current(draft: &Draft<'_>) -> Option<Arc<Doubted>> {
-    match &draft.query.step {
-        Step::Doubting { what } => Some(Arc::clone(what)),
-        Step::Preparing
-        | Step::Ready
-        | Step::Calling { .. }
-        | Step::BackingOff { .. }
-        | Step::Compacting { .. }
-        | Step::Tools { .. }
-        | Step::Delegating { .. }
-        | Step::Ending { .. } => None,
-    }
-}
-
 /// What came of it.
 pub(super) fn heard(draft: Draft<'_>, opinion: Opinion) -> Decision {
-    let Some(what) = current(&draft) else {
+    let Step::Doubting { what } = &draft.query.step else {
         return draft.wait();
     };
+    let what = Arc::clone(what);
     let usage = match &opinion {
         Opinion::Named { usage, .. } | Opinion::NotUnderstood { usage, .. } => {
             turn_end::priced(&draft, &what.model, *usage)

@@ -51,7 +51,7 @@ pub(super) fn owed(mut draft: Draft<'_>) -> Decision {
             });
             draft.wait()
         }
-        Step::Doubting { .. } => doubt::owed(draft),
+        Step::Doubting { .. } => doubt::cut_off(draft),
         Step::Ready if draft.session.is_paused() => draft.wait(),
         Step::Ready => guard::begin_turn(draft, Vec::new()),
         Step::Calling { attempt, .. } => {

@@ -85,7 +85,8 @@ fn spent(draft: &mut Draft<'_>, attempt: Attempt, fault: Fault, usage: Usage) {
 /// What a failed call used: what the provider says of it, else an estimate where the model may have worked
 /// on it.
 pub(super) fn used(draft: &Draft<'_>, model: &str, fault: &Fault, told: Usage) -> Usage {
-    let estimate = uncounted(draft, model).filter(|_| fault.may_have_cost());
+    let begun = matches!(draft.now.call, InFlight::Sent { received: 1.., .. });
+    let estimate = uncounted(draft, model).filter(|_| begun || fault.may_have_cost());
     estimate.unwrap_or_else(|| turn_end::priced(draft, model, told))
 }
 

@@ -56,7 +56,12 @@ pub(super) fn in_reply(json: &str) -> Fault {
         .kind()
         .or_else(|| message.status().map(Kind::of_status))
         .unwrap_or(Kind::Server);
-    kind.fault("the provider broke off with an error", &message, None)
+    let mut fault = kind.fault("the provider broke off with an error", &message, None);
+    // It had begun to answer, so this is an attempt like any other.
+    if let FaultClass::Unavailable { after_ms } = fault.class {
+        fault.class = FaultClass::Retryable { after_ms };
+    }
+    fault
 }
 
 /// An answer that says no.

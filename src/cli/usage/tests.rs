@@ -128,6 +128,7 @@ fn started() -> crate::model::record::TurnStarted {
         model: "p/one".into(),
         guidance: Vec::new(),
         token_estimate: None,
+        unsignalled: false,
     }
 }
 
@@ -144,18 +145,18 @@ async fn said(by: By, json: bool, device: Device) -> String {
 #[tokio::test]
 async fn each_call_counts_once_however_it_is_added_up() {
     for (by, rows) in [
-        (By::Tenant, "default\t603\t2380\t178\t777\t$0.002005\n"),
+        (By::Tenant, "default\t603\t2380\t178\t777\t$0.002005\t605\n"),
         (
             By::Session,
-            "a\t2\t1710\t171\t170\t$0.002005\na.1.1\t1\t70\t7\t7\t$0.000000\nb\t600\t600\t0\t600\t$0.000000\n",
+            "a\t2\t1710\t171\t170\t$0.002005\t4\na.1.1\t1\t70\t7\t7\t$0.000000\t1\nb\t600\t600\t0\t600\t$0.000000\t600\n",
         ),
         (
             By::Model,
-            "p/one\t2\t1580\t158\t157\t$0.002005\np/two\t601\t800\t20\t620\t$0.000000\n",
+            "p/one\t2\t1580\t158\t157\t$0.002005\t4\np/two\t601\t800\t20\t620\t$0.000000\t601\n",
         ),
         (
             By::Day,
-            "2026-01-01\t2\t1070\t107\t107\t$0.002000\n2026-01-02\t601\t1310\t71\t670\t$0.000005\n",
+            "2026-01-01\t2\t1070\t107\t107\t$0.002000\t2\n2026-01-02\t601\t1310\t71\t670\t$0.000005\t603\n",
         ),
     ] {
         assert_eq!(said(by, false, Device::Other).await, rows, "{by:?}");
@@ -192,7 +193,7 @@ async fn a_second_opinion_counts_for_whoever_was_asked() {
     let (mut terminal, recording) = Recording::terminal("", Device::Other);
     let by = UsageArgs { by: By::Model };
     usage(&journal, &by, false, &mut terminal).await.unwrap();
-    let rows = "p/judge\t0\t90\t9\t9\t$0.000000\np/one\t1\t7\t0\t1\t$0.000000\n";
+    let rows = "p/judge\t0\t90\t9\t9\t$0.000000\t1\np/one\t1\t7\t0\t1\t$0.000000\t1\n";
     assert_eq!(recording.out(), rows);
 }
 
@@ -237,10 +238,10 @@ async fn all_tenants_are_told_apart_and_nobody_elses_sessions_are_shown() {
             .await
             .unwrap();
     }
-    let rows = "acme\t1\t37\t3\t1\t$0.000000\n\
-                default\t1\t9\t0\t2\t$0.000000\n\
-                zeta\t1\t5\t0\t1\t$0.000000\n\
-                a\t1\t9\t0\t2\t$0.000000\n";
+    let rows = "acme\t1\t37\t3\t1\t$0.000000\t2\n\
+                default\t1\t9\t0\t2\t$0.000000\t1\n\
+                zeta\t1\t5\t0\t1\t$0.000000\t1\n\
+                a\t1\t9\t0\t2\t$0.000000\t1\n";
     assert_eq!(recording.out(), rows);
 }
 

@@ -8,6 +8,7 @@ use super::*;
 
 /// A turn that no earlier row takes: text, no signal, no calls, a code question.
 const PLAIN: TurnEnd<'_> = TurnEnd {
+    empty_replies: 0,
     query: "where is it?",
     reply: "There.",
     turns: 1,

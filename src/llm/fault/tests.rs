@@ -25,6 +25,8 @@ fn headers(of: Told) -> HeaderMap {
 /// `code class`.
 fn shown(fault: &Fault) -> String {
     let class = match fault.class {
+        FaultClass::Unavailable { after_ms: None } => "away".to_owned(),
+        FaultClass::Unavailable { after_ms: Some(ms) } => format!("away after {ms}"),
         FaultClass::Retryable { after_ms: None } => "retry".to_owned(),
         FaultClass::Retryable { after_ms: Some(ms) } => format!("retry after {ms}"),
         FaultClass::Permanent => "permanent".to_owned(),
@@ -49,13 +51,13 @@ fn every_status_has_its_fault() {
         (409, "conflict retry"),
         (413, "too_large permanent"),
         (422, "bad_request permanent"),
-        (429, "rate_limited retry"),
+        (429, "rate_limited away"),
         (500, "server_error retry"),
-        (502, "server_error retry"),
-        (503, "overloaded retry"),
-        (504, "server_error retry"),
+        (502, "overloaded away"),
+        (503, "overloaded away"),
+        (504, "overloaded away"),
         (520, "server_error retry"),
-        (529, "overloaded retry"),
+        (529, "overloaded away"),
     ] {
         for body in ["", "no JSON", r#"{"error":{"message":"no","type":"x"}}"#] {
             let fault = of_answer(status, &HeaderMap::new(), body.as_bytes());
@@ -101,7 +103,7 @@ fn codes_say_what_a_status_leaves_open() {
             "words do not count against a code",
             429,
             r#"{"error":{"message":"context window of the rate limit","code":"rate_limit_exceeded"}}"#,
-            "rate_limited retry",
+            "rate_limited away",
         ),
         (
             "quota",
@@ -125,7 +127,7 @@ fn codes_say_what_a_status_leaves_open() {
             "overload",
             500,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#,
-            "overloaded retry",
+            "overloaded away",
         ),
         (
             "too large by the minute",
@@ -143,7 +145,7 @@ fn codes_say_what_a_status_leaves_open() {
             "Google, in a list",
             429,
             r#"[{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED","details":[{"@type":"a"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"12.5s"}]}}]"#,
-            "rate_limited retry after 12500",
+            "rate_limited away after 12500",
         ),
     ] {
         let fault = of_answer(status, &HeaderMap::new(), body.as_bytes());
@@ -162,7 +164,7 @@ fn errors_within_a_reply_are_judged_by_their_codes() {
             r#"{"message":"x","code":"rate_limit_exceeded"}"#,
             "rate_limited retry",
         ),
-        (r#"{"message":"x","code":502}"#, "server_error retry"),
+        (r#"{"message":"x","code":502}"#, "overloaded retry"),
         (r#"{"message":"x","code":"429"}"#, "rate_limited retry"),
         (r#"{"message":"x","code":401}"#, "unauthorized permanent"),
         (r#"{"message":"x","code":7}"#, "server_error retry"),
@@ -282,7 +284,7 @@ fn the_delay_is_read_in_every_form() {
         let fault = of_answer(429, &headers(told), b"");
         assert_eq!(
             fault.class,
-            FaultClass::Retryable {
+            FaultClass::Unavailable {
                 after_ms: *expected
             },
             "{name}"

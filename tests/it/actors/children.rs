@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use oracle_agent::{
     actor::Recovery,
     journal::Journal,
-    kernel::{Command, DecisionTable, TurnEnd, TurnPolicy, Verdict},
+    kernel::{Command, DecisionTable, OnMissingSignal, TurnEnd, TurnPolicy, Verdict},
     llm::{Scripted, scripted::ScriptedReply},
     model::{BusyPolicy, Event, Seq, Submission, Usage},
     testkit::{Obstacle, Obstructed, TestOracle, TestSession, TestSystem, let_pass},
@@ -287,7 +287,11 @@ async fn a_child_that_had_answered_before_it_is_told_counts_all_the_same() {
     let (family, journal) = (Family::new(parent()).child(SCOPE, child), memory());
     died_before_telling(&family, &journal, Some("turn.replied")).await;
     let oracle = TestOracle::new(family.clone())
-        .policy(|policy| allow(policy, 2))
+        .policy(|policy| {
+            allow(policy, 2);
+            // The log ends between a reply and its signal.
+            policy.on_missing_signal = OnMissingSignal::Remind;
+        })
         .journal(journal)
         .settings(|settings| settings.recovery = Recovery::OnDemand);
     let oracle = oracle.start().await.unwrap();

@@ -72,8 +72,8 @@ async fn what_a_shut_down_cuts_off_is_resumed_by_the_next_system_with_a_new_try(
     }
     let before = session.kinds().await.unwrap();
     assert_eq!(
-        before[before.len() - 2..],
-        ["turn.started", "session.passivated"]
+        before[before.len() - 3..],
+        ["turn.started", "llm.failed", "session.passivated"]
     );
 
     // It goes on by itself: what was cut off is brought back at the start.

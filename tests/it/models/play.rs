@@ -180,6 +180,8 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
         .policy(|policy| {
             policy.retry.attempts = TRIES;
             policy.retry.base = Duration::from_millis(1);
+            policy.retry.patience = Duration::from_millis(1_500);
+            policy.retry.outage = Duration::from_millis(1_500);
             policy.limits.max_turns = 3;
         });
     let oracle = oracle.start().await.unwrap();

@@ -152,7 +152,13 @@ impl Audit {
             Fact::Llm(LlmFact::Retried(retried)) => seen.usage += retried.usage,
             Fact::Llm(LlmFact::FailedOver(failed)) => seen.usage += failed.usage,
             Fact::Llm(LlmFact::Failed(failed)) => seen.usage += failed.usage,
-            Fact::Llm(LlmFact::CircuitOpened(_) | LlmFact::CircuitClosed(_)) => {
+            Fact::Llm(LlmFact::Waiting(_) | LlmFact::Admitted(_)) => {}
+            Fact::Llm(
+                LlmFact::CircuitOpened(_)
+                | LlmFact::CircuitClosed(_)
+                | LlmFact::RateLimited(_)
+                | LlmFact::RateLimitCleared(_),
+            ) => {
                 panic!("of a provider, not of a session");
             }
             Fact::Control(ControlFact::BudgetSet(set)) => {

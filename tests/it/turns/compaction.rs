@@ -1,7 +1,7 @@
 //! Compaction (spec 6, 8): when, of what, how often, and what becomes of it when it fails.
 
 use oracle_agent::{
-    kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step, Trial},
+    kernel::{Command, Effect, InFlight, ModelChoice, Policy, Report, Step},
     model::{
         Fault, FaultClass, Limits, Part, Reply, Role, StopReason, Usage,
         message::SUMMARY_LABEL,
@@ -324,39 +324,6 @@ fn estimates_are_learned_from_nothing_but_what_the_first_model_s_provider_counts
 }
 
 #[test]
-fn a_call_for_a_summary_repeats_one_that_failed_or_it_does_not() {
-    let trial = |play: &Play| {
-        let mut effects = play.effects.iter();
-        effects.find_map(|effect| match effect {
-            Effect::Compact { trial, .. } => Some(*trial),
-            _ => None,
-        })
-    };
-    let due = |play: &mut Play| {
-        let token = play.compaction_token();
-        play.report(Report::RetryDue { token });
-    };
-    let mut play = second_question(windows(&[1_000, 9_000]));
-    assert_eq!(trial(&play), Some(Trial::First));
-    play.no_summary(Fault::retryable("http_503", "busy"));
-    due(&mut play);
-    assert_eq!(trial(&play), Some(Trial::Retry), "it had been sent");
-    play.no_summary(Fault::permanent("http_401", "no key"));
-    assert_eq!(play.compaction().0, "p/two");
-    assert_eq!(trial(&play), Some(Trial::First), "the next model");
-    let full = Fault {
-        class: FaultClass::Overloaded { after_ms: None },
-        ..Fault::permanent("queue_full", "no room")
-    };
-    play.no_summary(full);
-    due(&mut play);
-    assert_eq!(trial(&play), Some(Trial::First), "it was refused unsent");
-    play.no_summary(Fault::retryable("rate_limited", "too many"));
-    due(&mut play);
-    assert_eq!(trial(&play), Some(Trial::Excused));
-}
-
-#[test]
 fn without_a_summary_what_does_not_fit_fails_with_its_sizes() {
     let mut play = Play::asked(windows(&[1_000]));
     play.replies(uncounted(reply("", vec![call("s", "search")])));
@@ -429,7 +396,6 @@ fn a_call_that_the_provider_finds_too_long_is_made_again_of_less() {
     };
     let too_long = || Fault::permanent("context", "maximum context length exceeded");
     let mut play = second_question(unknown);
-    assert_eq!(play.turn().token_estimate, None, "nothing is measured");
     let first = play.token();
     play.fails(too_long());
     assert_eq!(play.kinds(), ["budget.context.compacting"]);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use oracle_agent::{
-    kernel::{Effect, ModelChoice, Policy, Report, Trial},
+    kernel::{Effect, ModelChoice, Policy, Report},
     model::{
         Fault, FaultClass, NanoUsd, Outcome, Price, Timestamp,
-        record::{Fact, LlmFact, TurnFact, TurnRestartCause},
+        record::{Fact, TurnFact, TurnRestartCause},
     },
 };
 
@@ -15,13 +15,6 @@ use super::{play::Play, script::*};
 fn chain(names: &[&str]) -> Policy {
     let models = names.iter().map(|name| ModelChoice::new(name)).collect();
     Policy { models, ..policy() }
-}
-
-fn trial(play: &Play) -> Option<Trial> {
-    play.effects.iter().find_map(|effect| match effect {
-        Effect::CallModel { trial, .. } => Some(*trial),
-        _ => None,
-    })
 }
 
 fn full(after_ms: Option<u64>) -> Fault {
@@ -45,59 +38,6 @@ fn what_was_not_even_sent_is_asked_of_the_next_model_at_once() {
     assert_eq!(play.model(), "p/two");
     play.says(&done());
     assert_eq!(play.end(), Some(("answered", "")));
-}
-
-#[test]
-fn a_call_repeats_one_that_failed_or_it_does_not() {
-    let mut play = Play::asked(chain(&["p/one", "p/two"]));
-    assert_eq!(trial(&play), Some(Trial::First));
-    play.fails(busy());
-    due(&mut play);
-    assert_eq!(trial(&play), Some(Trial::Retry), "it had been sent");
-    play.fails(Fault::permanent("retry_budget", "too many"));
-    assert_eq!(trial(&play), Some(Trial::First), "the next model");
-    play.fails(full(None));
-    due(&mut play);
-    assert_eq!(trial(&play), Some(Trial::First), "it was refused unsent");
-    play.fails(busy());
-    due(&mut play);
-    assert_eq!(trial(&play), Some(Trial::Retry));
-}
-
-#[test]
-fn what_is_not_repeated_fails_as_what_it_was_to_repeat() {
-    let no_more = || Fault::permanent("retry_budget", "it was not repeated: try again in a minute");
-    let mut play = Play::asked(chain(&["p/one", "p/two"]));
-    play.fails(busy());
-    due(&mut play);
-    play.fails(no_more());
-    let Some(Fact::Llm(LlmFact::FailedOver(over))) = play.log.iter().rev().nth(1).map(|r| &r.fact)
-    else {
-        panic!("{:?}", play.kinds());
-    };
-    assert_eq!(over.fault.code, "http_503");
-    play.fails(Fault::retryable("stall", "it said nothing"));
-    due(&mut play);
-    play.fails(no_more());
-    let Outcome::Failed { code, detail } = play.outcome() else {
-        panic!("{:?}", play.end());
-    };
-    let told = "it said nothing; it was not repeated: try again in a minute";
-    assert_eq!((code.as_str(), detail.as_str()), ("stall", told));
-}
-
-#[test]
-fn what_the_pace_puts_off_or_the_gateway_loses_is_no_repetition_that_counts() {
-    for (fault, expected) in [
-        (rate_limited(1), Trial::Excused),
-        (Fault::retryable("gateway", "it was lost"), Trial::Excused),
-        (busy(), Trial::Retry),
-    ] {
-        let mut play = Play::asked(policy());
-        play.fails(fault);
-        due(&mut play);
-        assert_eq!(trial(&play), Some(expected));
-    }
 }
 
 fn due(play: &mut Play) {

@@ -83,6 +83,7 @@ impl Play {
             at: Timestamp::from_millis(self.now),
             entropy: 0,
             call: self.in_flight,
+            unsignalled: false,
         }
     }
 

@@ -37,7 +37,7 @@ fn each_step_owes_what_it_waits_for() {
             "compacting" => (&["budget.context.compacting"], &["compact"]),
             "tools" => (&["tool.finished"], &["run"]),
             "delegating" => (&[], &["child"]),
-            "doubting" => (&[], &["opinion"]),
+            "doubting" => (&["query.classified", "turn.started"], &["call"]),
             "approval" | "ready, paused" | "between turns, paused" => (&[], &[]),
             other => panic!("{other}"),
         };
@@ -65,7 +65,7 @@ fn what_had_begun_before_a_pause_is_begun_again_after_a_restart() {
             "compacting" => &["compact"],
             "tools" => &["run"],
             "delegating" => &["child"],
-            "doubting" => &["opinion"],
+            "doubting" => &[],
             "approval" | "ready, paused" | "between turns, paused" => &[],
             other => panic!("{other}"),
         };

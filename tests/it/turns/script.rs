@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
-    kernel::{BasisPoints, ModelChoice, Opinion, Policy, SecondOpinionPolicy},
+    kernel::{BasisPoints, ModelChoice, OnMissingSignal, Opinion, Policy, SecondOpinionPolicy},
     model::{
         CallId, Limits, NanoUsd, Part, QueryType, Reply, StopReason, ToolApproval, ToolCall,
         ToolEffect, ToolNeed, ToolRepeat, ToolSpec, Usage, record::PromptSummary,
@@ -22,7 +22,10 @@ pub(super) fn policy() -> Policy {
         tool("write", ToolRepeat::Unsafe, ToolApproval::NotNeeded),
         tool("deploy", ToolRepeat::Unsafe, ToolApproval::Required),
     ]);
-    Policy::new(vec![ModelChoice::new("p/one")], tools)
+    Policy {
+        on_missing_signal: OnMissingSignal::Remind,
+        ..Policy::new(vec![ModelChoice::new("p/one")], tools)
+    }
 }
 
 pub(super) fn turns(max_turns: u32) -> Policy {

@@ -106,42 +106,29 @@ async fn a_waiting_call_that_gives_up_makes_room_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_calls_end_when_the_gateway_is_replaced_and_none_is_counted_as_a_repetition() {
+async fn all_calls_end_when_the_gateway_is_replaced_and_are_made_again() {
     let script = Scripted::new().reply(DONE).slowly(Duration::from_secs(1));
-    let oracle = TestOracle::new(script).settings(|settings| {
-        settings.gateway.concurrency = 1;
-        (
-            settings.gateway.retries.percent,
-            settings.gateway.retries.reserve,
-        ) = (0, 0);
-    });
+    let oracle = TestOracle::new(script).settings(|settings| settings.gateway.concurrency = 1);
     let parts = parts(oracle).await;
-    let calls = (1..40).map(|sid| call(&parts, "default", sid));
-    let pieces: Vec<Pieces> = calls
-        .map(|(ticket, pieces)| {
+    let send_all = || {
+        let calls = (1..40).map(|sid| call(&parts, "default", sid));
+        let sent = calls.map(|(ticket, pieces)| {
             send(&parts, ticket);
             pieces
-        })
-        .collect();
+        });
+        sent.collect::<Vec<Pieces>>()
+    };
+    let pieces = send_all();
     waiting(&parts, 38).await;
     parts.gateways.values().for_each(kill);
     for pieces in pieces {
         assert_eq!(end(pieces).await, Err("lost".to_owned()));
     }
-    let again = |sid, trial| {
-        let (mut ticket, pieces) = call(&parts, "default", sid);
-        ticket.trial = trial;
-        send(&parts, ticket);
-        end(pieces)
-    };
     while parts.gateways["scripted"].is_closed() {
         tokio::task::yield_now().await;
     }
-    let excused = (1..40).map(|sid| again(sid, Trial::Excused));
-    let ends = futures_util::future::join_all(excused).await;
+    let ends = futures_util::future::join_all(send_all().into_iter().map(end)).await;
     assert!(ends.iter().all(Result::is_ok), "{ends:?}");
-    let ended = again(1, Trial::Retry).await;
-    assert_eq!(ended, Err("retry_budget".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,6 +81,7 @@ fn started(mode: TurnMode, guidance: &[&str]) -> Fact {
         model: "p/m".to_owned(),
         guidance: guidance.iter().map(|&text| text.to_owned()).collect(),
         token_estimate: None,
+        unsignalled: false,
     };
     TurnFact::Started(started).into()
 }
@@ -202,6 +203,7 @@ fn trouble_is_told_in_its_order() {
     let fault = || Fault::retryable("overloaded", "come back later");
     let retried = Retried {
         attempt: Attempt(1),
+        model: "p/m".to_owned(),
         fault: fault(),
         not_before: Timestamp::default(),
         usage: Usage::default(),

@@ -477,7 +477,7 @@ fn streams_are_read_with_all_their_quirks() {
                 HELLO,
                 r#"{"choices":[{"delta":{},"error":{"code":502,"message":"no"},"finish_reason":"error"}]}"#,
             ],
-            r#""Hello" → ! server_error"#,
+            r#""Hello" → ! overloaded"#,
         ),
         (
             "an error as finish",

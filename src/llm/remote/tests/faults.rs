@@ -25,14 +25,14 @@ async fn a_server_that_is_not_there_is_named() {
         .await
         .unwrap_err();
     assert_eq!(fault.code, "connect");
-    assert!(is_retryable(&fault), "{fault:?}");
+    assert!(fault.is_outage(), "{fault:?}");
     let begin = format!("cannot reach {closed}: ");
     assert!(fault.detail.starts_with(&begin), "{fault}");
 
     let nowhere = settings(Dialect::OpenAi, "http://name.invalid/v1");
     let fault = end(&Remote::new(nowhere).unwrap()).await.unwrap_err();
     assert_eq!(fault.code, "dns", "{fault}");
-    assert!(is_retryable(&fault), "{fault:?}");
+    assert!(fault.is_outage(), "{fault:?}");
 }
 
 #[tokio::test]
@@ -63,9 +63,9 @@ async fn every_status_is_its_fault() {
         (413, "too_large", false),
         (429, "rate_limited", true),
         (500, "server_error", true),
-        (502, "server_error", true),
+        (502, "overloaded", true),
         (503, "overloaded", true),
-        (504, "server_error", true),
+        (504, "overloaded", true),
         (529, "overloaded", true),
     ] {
         for dialect in DIALECTS {
@@ -76,12 +76,11 @@ async fn every_status_is_its_fault() {
             let [Err(fault)] = &*got else {
                 panic!("{status}: {got:?}")
             };
-            let class = if retry {
-                FaultClass::Retryable {
-                    after_ms: Some(7000),
-                }
-            } else {
-                FaultClass::Permanent
+            let after_ms = Some(7000);
+            let class = match (retry, status) {
+                (true, 429 | 502..=504 | 529) => FaultClass::Unavailable { after_ms },
+                (true, _) => FaultClass::Retryable { after_ms },
+                (false, _) => FaultClass::Permanent,
             };
             assert_eq!((&*fault.code, fault.class), (code, class), "{status}");
             let detail = format!("the provider answered {status}: because (x)");
@@ -122,7 +121,7 @@ async fn an_answer_that_breaks_off_is_cut_unless_it_had_finished() {
 #[tokio::test]
 async fn a_connection_that_closes_before_the_answer_is_named() {
     let server = Server::new(&[Answer::nothing().breaks_off()]);
-    assert_eq!(code(&remote(Dialect::OpenAi, &server)).await, "connect");
+    assert_eq!(code(&remote(Dialect::OpenAi, &server)).await, "hung_up");
 }
 
 #[tokio::test]
@@ -133,14 +132,11 @@ async fn a_server_that_does_not_begin_is_given_up() {
     tokio::time::pause();
     let listed = remote.list_models().await.unwrap_err();
     assert_eq!(
-        (&*listed.code, is_retryable(&listed)),
+        (&*listed.code, listed.is_outage()),
         ("headers_timeout", true)
     );
     let fault = end(&remote).await.unwrap_err();
-    assert_eq!(
-        (&*fault.code, is_retryable(&fault)),
-        ("headers_timeout", true)
-    );
+    assert_eq!((&*fault.code, fault.is_outage()), ("headers_timeout", true));
 }
 
 #[tokio::test]
@@ -159,7 +155,7 @@ async fn the_words_of_an_error_that_do_not_come_are_not_waited_for_long() {
     let fault = ended.unwrap_err();
     let after_ms = Some(7_000);
     assert_eq!(fault.code, "rate_limited");
-    assert_eq!(fault.class, FaultClass::Retryable { after_ms });
+    assert_eq!(fault.class, FaultClass::Unavailable { after_ms });
     let took = began.elapsed();
     assert!(took <= Duration::from_secs(10), "{took:?}");
     drop(server);
