@@ -208,7 +208,7 @@ async fn a_person_gets_columns_and_the_whole_and_a_program_objects() {
     assert_eq!(
         json.lines().next(),
         Some(
-            r#"{"by":"model","of":"p/one","turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"output_tokens":157,"cost":2005700}}"#
+            r#"{"by":"model","of":"p/one","calls":4,"turns":2,"compactions":1,"usage":{"input_tokens":1580,"cached_tokens":158,"output_tokens":157,"cost":2005700}}"#
         )
     );
 }

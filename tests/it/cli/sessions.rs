@@ -105,7 +105,7 @@ fn what_was_used_is_added_up_from_what_is_kept() {
     );
     assert_eq!(model["usage"], all["usage"]);
     let row = out(&place, "usage");
-    assert_eq!(row.split('\t').count(), 6, "{row}");
+    assert_eq!(row.split('\t').count(), 7, "{row}");
     let empty = Place::new(&[]).oracle("usage").output();
     assert_eq!(empty.status.code(), Some(0));
     assert_eq!(

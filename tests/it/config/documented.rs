@@ -149,7 +149,7 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(config.fallback.silence_turns.get(), 3);
     assert_eq!(config.fallback.low_confidence.get(), 3_000);
     // Spec 8, 5, 11, 12, 10
-    assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Remind);
+    assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Auto);
     assert_eq!(config.prompt.token_budget.get(), 8_000);
     assert_eq!(config.delegation.max_depth.get(), 1);
     assert_eq!(config.model.chain, None);

@@ -42,7 +42,7 @@ fn mistakes_are_told_in_one_line_each() {
         (
             "a choice",
             "turn.on_missing_signal = \"stop\"",
-            "oracle.toml:1: `turn.on_missing_signal` is `\"stop\"`, allowed is \"remind\" or \"finish\"",
+            "oracle.toml:1: `turn.on_missing_signal` is `\"stop\"`, allowed is \"auto\", \"remind\" or \"finish\"",
         ),
         (
             "no money",
@@ -127,7 +127,7 @@ fn mistakes_are_told_in_one_line_each() {
         (
             "a secret in the wrong place",
             "[model]\napi_key = 'sk-123'",
-            "oracle.toml:2: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, connect_deadline, headers_deadline, first_token_deadline, idle_deadline, total_deadline",
+            "oracle.toml:2: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, patience, connect_deadline, headers_deadline, first_token_deadline, idle_deadline, total_deadline",
         ),
         (
             "a section almost right",
@@ -197,7 +197,7 @@ fn mistakes_in_variables_and_options_name_them() {
             "a secret",
             &[("ORACLE_MODEL__API_KEY", "sk-123")],
             &[],
-            "environment variable ORACLE_MODEL__API_KEY: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, connect_deadline, headers_deadline, first_token_deadline, idle_deadline, total_deadline",
+            "environment variable ORACLE_MODEL__API_KEY: `model.api_key` is `…`, but there is no such key; `[model]` has chain, attempts, patience, connect_deadline, headers_deadline, first_token_deadline, idle_deadline, total_deadline",
         ),
         (
             "a long name for a short one",

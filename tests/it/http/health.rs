@@ -200,7 +200,7 @@ async fn a_server_is_ready_until_it_ends() {
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &body["ready"]), (200, &true.into()), "{body}");
     assert_eq!(body["journal"], "ok");
-    assert_eq!(body["providers"]["scripted"], "closed");
+    assert_eq!(body["providers"]["scripted"]["state"], "available");
 }
 
 mod without_sockets {

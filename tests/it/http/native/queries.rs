@@ -34,7 +34,8 @@ async fn a_query_is_told_from_its_acceptance_to_its_answer() {
     );
     assert_eq!(
         (told("turns"), told("answer")),
-        (json!(3), json!("All of it."))
+        // The reply whose signal was rejected is the one that its next signal is about.
+        (json!(3), json!("Still."))
     );
     assert_eq!(query["limits"]["max_turns"], 30);
     assert_eq!(query["classification"]["query_type"], "code");
