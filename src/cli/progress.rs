@@ -298,20 +298,24 @@ impl<'a, 'b> Follower<'a, 'b> {
             return Ok(());
         }
         if !self.streams(terminal) {
-            let text = answer.text.trim_end();
+            let text = answer.outcome.readable(&answer.text, answer.turns);
+            let text = text.trim_end();
             if !text.is_empty() {
                 terminal.line(text)?;
             }
         } else {
             self.end_line(terminal)?;
-            // A forced end adds a line that no turn has shown.
-            if let Outcome::Forced { .. } = answer.outcome
-                && let Some(notice) = answer.text.lines().last()
-            {
-                terminal.line(notice)?;
-            }
         }
         match (&answer.outcome, answer.outcome.reason()) {
+            (Outcome::Forced { by }, _) => {
+                let sentence = by.sentence(answer.turns);
+                match (self.streams(terminal), self.any) {
+                    // No turn has shown it.
+                    (true, true) => terminal.line(&format!("\n{sentence}"))?,
+                    (true, false) => terminal.line(&sentence)?,
+                    (false, _) => terminal.note(&format!("oracle: {sentence}")),
+                }
+            }
             (Outcome::Cancelled, _) => terminal.note("oracle: cancelled"),
             (Outcome::Failed { code, detail }, _) => {
                 terminal.note(&format!("oracle: failed: {}", failure(code, detail)));

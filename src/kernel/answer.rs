@@ -1,11 +1,7 @@
-//! The answer that people get, and the texts of a forced end (spec 6, 8).
+//! The answer of a query as its record has it (spec 6, 8).
 
 use super::query::Query;
 use crate::model::ForcedBy;
-
-const TRUNCATED: &str = "[Response truncated due to budget limit]";
-const NOTHING: &str = "[Unable to complete: budget limit reached]";
-const STOPPED: &str = "[Response stopped by operator]";
 
 /// The visible texts of the query, joined by a blank line.
 pub(super) fn accumulated(query: &Query) -> String {
@@ -24,12 +20,7 @@ pub(super) fn answer(query: &Query) -> String {
 
 /// What was accumulated, and why there is no more.
 pub(super) fn forced(query: &Query, by: ForcedBy) -> String {
-    let (after_text, alone) = match by {
-        ForcedBy::Budget | ForcedBy::Loop | ForcedBy::Tokens | ForcedBy::Cost => {
-            (TRUNCATED, NOTHING)
-        }
-        ForcedBy::Operator => (STOPPED, STOPPED),
-    };
+    let [after_text, alone] = by.marks();
     let text = accumulated(query);
     if text.is_empty() {
         alone.to_owned()

@@ -33,7 +33,8 @@ pub struct Said {
     pub speaker: Speaker,
     /// What. Of an answer, the text of spec 8.
     pub text: String,
-    /// What a stream of an answer showed, where that is not the answer: the text of every turn.
+    /// What a stream of an answer showed, where that is not the answer: the text of every turn, and the sentence
+    /// that ends a forced answer.
     pub shown: Option<String>,
     /// Whether the model still knows of it: a query that failed, and a message that was taken back
     /// before it was looked at, leave the conversation.
@@ -147,7 +148,11 @@ impl Conversation {
             | Outcome::Forced { .. }
             | Outcome::Escalated { .. } => true,
         };
-        let shown = open.texts.join("\n\n");
+        let shown = if matches!(finished.outcome, Outcome::Forced { .. }) {
+            finished.outcome.readable(&finished.answer, finished.turns)
+        } else {
+            open.texts.join("\n\n")
+        };
         self.asked(open, stands);
         if finished.answer.is_empty() && shown.is_empty() {
             return;

@@ -34,6 +34,7 @@ mod doctor;
 mod draining;
 #[cfg(target_os = "linux")]
 mod folders;
+mod forced;
 mod help;
 #[cfg(unix)]
 mod interrupts;

@@ -19,7 +19,7 @@ pub struct Answer {
     pub query: QueryId,
     /// How it ended.
     pub outcome: Outcome,
-    /// The answer; may be empty.
+    /// The answer as its record has it; may be empty. [`Outcome::readable`] of it is for people.
     pub text: String,
     /// Turns completed.
     pub turns: u32,

@@ -86,7 +86,8 @@ fn last_words(account: &QueryAccount, width: usize) -> Vec<String> {
     let (of_question, of_answer) = LINES;
     let mut lines = first(&account.text, "> ", of_question, width);
     if let Some((_, finished)) = &account.finished {
-        lines.extend(first(&finished.answer, "  ", of_answer, width));
+        let answer = finished.outcome.readable(&finished.answer, finished.turns);
+        lines.extend(first(&answer, "  ", of_answer, width));
         lines.push(format!("  [{}]", finished.outcome.name()));
     }
     lines

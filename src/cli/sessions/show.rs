@@ -43,6 +43,9 @@ struct End {
     outcome: &'static str,
     reason: Option<String>,
     answer: String,
+    /// The answer as people read it.
+    #[serde(skip)]
+    readable: String,
     turns: u32,
     usage: Usage,
 }
@@ -103,6 +106,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
                             outcome: finished.outcome.name(),
                             reason: finished.outcome.reason().map(str::to_owned),
                             answer: finished.answer.clone(),
+                            readable: finished.outcome.readable(&finished.answer, finished.turns),
                             turns: finished.turns,
                             usage: finished.usage,
                         });
@@ -188,8 +192,8 @@ fn print(shown: &Shown, terminal: &mut Terminal) -> Result<(), Stop> {
         match &exchange.end {
             None => writeln!(out, "[not ended]")?,
             Some(end) => {
-                if !end.answer.trim().is_empty() {
-                    writeln!(out, "{}", said(&end.answer))?;
+                if !end.readable.trim().is_empty() {
+                    writeln!(out, "{}", said(&end.readable))?;
                 }
                 let reason = end
                     .reason

@@ -188,12 +188,13 @@ async fn whole(head: Head, session: &SessionHandle, watch: Watch) -> Result<Resp
         return Ok(ending::respond(problem));
     }
     let reason = FinishReason::of(&answer.outcome).unwrap_or(FinishReason::Stop);
+    let text = answer.outcome.readable(&answer.text, answer.turns);
     let completion = Completion {
         head,
         object: "chat.completion",
         oracle: Told::of(session.key(), &answer),
         usage: answer.usage.into(),
-        choices: [Choice::new(answer.text, reason)],
+        choices: [Choice::new(text, reason)],
     };
     Ok(Json(completion).into_response())
 }

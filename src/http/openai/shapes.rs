@@ -216,7 +216,7 @@ impl Delta {
 pub(super) enum FinishReason {
     /// It is said.
     Stop,
-    /// A budget was spent, or an operator ended it.
+    /// A limit, a loop or an operator ended it.
     Length,
 }
 

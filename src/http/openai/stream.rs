@@ -153,8 +153,9 @@ impl Telling {
             }
             return;
         };
-        // A forced end adds a line that no turn has said.
-        if let Some(rest) = answer.text.strip_prefix(&self.told) {
+        // A forced end adds a sentence that no turn has said.
+        let readable = answer.outcome.readable(&answer.text, answer.turns);
+        if let Some(rest) = readable.strip_prefix(&self.told) {
             self.text(rest);
         }
         let told = Told::of(self.story.session.key(), answer);

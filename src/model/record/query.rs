@@ -125,7 +125,7 @@ pub struct Finished {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The answer as people get it (spec 8); may be empty.
+    /// The answer (spec 8); may be empty. [`Outcome::readable`] of it is for people.
     pub answer: String,
     /// How many turns were completed.
     pub turns: u32,

@@ -94,6 +94,35 @@ fn a_chat_can_be_suspended_while_an_answer_comes() {
 }
 
 #[test]
+fn a_forced_answer_ends_with_a_sentence() {
+    let place = super::super::forced::place();
+    let line = "chat --session s --model scripted/both.json --max-turns 4";
+    let mut chat = Screen::oracle(&place, line);
+    chat.say("where is the parser implemented?");
+    chat.shows("split it.");
+    chat.say("and the tests of it?");
+    chat.shows("narrower question.");
+    chat.prompt();
+    let shown = chat.text();
+    let (_, shown) = shown.split_once('>').unwrap();
+    insta::assert_snapshot!("forced_chat", shown);
+    chat.press("\x04");
+    assert_eq!(chat.end(), End::Code(0));
+    let mut chat = Screen::oracle(&place, line);
+    chat.shows("  [forced]");
+    assert!(!chat.text().contains("[Response"), "{}", chat.text());
+
+    let mut screens = Vec::new();
+    for script in ["loop", "silent", "turns"] {
+        let line = format!("ask --model scripted/{script}.json --max-turns 4 circles");
+        let mut ask = Screen::oracle(&place, &line);
+        assert_eq!(ask.end(), End::Code(4));
+        screens.push(format!("{script}:\n{}", ask.text().trim_end()));
+    }
+    insta::assert_snapshot!("forced_ask", screens.join("\n\n"));
+}
+
+#[test]
 fn text_that_was_taken_back_is_told_of() {
     let turns = json!([{ "faults": [{ "fault": { "code": "server_error", "shown": "Half a" } }], "reply": DONE }]);
     let place = scripted(&turns);

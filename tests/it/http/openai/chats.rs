@@ -91,6 +91,31 @@ async fn an_edited_history_goes_on_in_a_branch_that_is_found_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_conversation_goes_on_behind_a_forced_answer() {
+    let script = ["One.", "Two.", "Three."].map(more).into_iter();
+    let script = script.fold(Scripted::new(), Scripted::reply);
+    let script = script.reply(done("Four.")).reply(done("Five."));
+    for is_stream in [false, true] {
+        let served = Served::start(TestOracle::new(script.clone())).await;
+        let asked = chat(&["one"]);
+        let forced = if is_stream {
+            let got = served.post(&[S], streamed(asked)).await;
+            super::streams::text(&super::objects::events(&got.text).0)
+        } else {
+            served.post(&[S], asked).await.answer()
+        };
+        assert!(forced.starts_with("One.\n\nTwo.\n\nThree.\n\nStopped: "));
+        let next = served.post(&[S], chat(&["one", &forced, "two"])).await;
+        assert_eq!(next.session(), "s", "no branch of it");
+        // Clients may have kept what earlier versions showed.
+        let (kept, _) = forced.split_once("Stopped: ").unwrap();
+        let kept = format!("{kept}[Response truncated due to budget limit]");
+        let next = chat(&["one", &kept, "two", &next.answer(), "three"]);
+        assert_eq!(served.post(&[S], next).await.session(), "s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_answer_that_the_client_edited_is_what_the_model_is_shown() {
     let served = echo().await;
     served.post(&[S], chat(&["one"])).await;

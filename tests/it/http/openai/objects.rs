@@ -117,7 +117,7 @@ async fn a_stream_is_made_of_the_objects_that_clients_know() {
 }
 
 /// The objects of a stream, and what stands last in it.
-fn events(text: &str) -> (Vec<Value>, String) {
+pub(super) fn events(text: &str) -> (Vec<Value>, String) {
     let mut data: Vec<&str> = text
         .split_terminator("\n\n")
         .map(|event| {
@@ -183,7 +183,8 @@ async fn each_outcome_has_its_finish_reason_or_its_error() {
             Scripted::new().reply(more("Looking.")),
             1,
             Ok((
-                "Looking.\n\n[Response truncated due to budget limit]",
+                "Looking.\n\nStopped: the turn limit was reached at turn 1, before the answer was complete. \
+                 Raise the limit or ask a narrower question.",
                 "length",
             )),
         ),
@@ -230,6 +231,29 @@ async fn each_outcome_has_its_finish_reason_or_its_error() {
             }
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_answer_ends_with_a_sentence() {
+    let mut told = String::new();
+    for (name, turns) in [("loop", 5), ("turns", 2)] {
+        // Always the same reason.
+        let script = ["One.", "Two.", "Three."].map(more);
+        let script = script.into_iter().fold(Scripted::new(), Scripted::reply);
+        let oracle = TestOracle::new(script).policy(move |policy| policy.limits.max_turns = turns);
+        let served = Served::start(oracle).await;
+        let whole = served.post(&[("x-oracle-session", "s")], chat(&["q?"]));
+        let whole = whole.await.json();
+        let (message, oracle) = (&whole["choices"][0]["message"], &whole["oracle"]);
+        told += &format!("{name}, whole: {}\n{oracle}\n", message["content"]);
+        let stream = served.post(&[("x-oracle-session", "t")], streamed(chat(&["q?"])));
+        for event in events(&stream.await.text).0 {
+            let (choice, oracle) = (&event["choices"][0], &event["oracle"]);
+            let (delta, reason) = (&choice["delta"], &choice["finish_reason"]);
+            told += &format!("{name}, streamed: {delta} {reason} {oracle}\n");
+        }
+    }
+    insta::assert_snapshot!("forced", told);
 }
 
 #[tokio::test(start_paused = true)]
