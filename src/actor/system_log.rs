@@ -199,12 +199,7 @@ impl Writer {
 const fn claimed_by_another(error: &Error) -> bool {
     match error {
         Error::Fenced { .. } | Error::Conflict { .. } | Error::Unknown { .. } => true,
-        Error::Elsewhere { .. }
-        | Error::Stands { .. }
-        | Error::Empty
-        | Error::Unreadable { .. }
-        | Error::Unavailable(_)
-        | Error::Broken(_) => false,
+        _ => false,
     }
 }
 

@@ -198,24 +198,7 @@ impl From<BuildError> for Stop {
     fn from(error: BuildError) -> Self {
         match error {
             BuildError::Start(_) => Self::failed(error),
-            BuildError::Project(_)
-            | BuildError::NotesFolder { .. }
-            | BuildError::NotesInProject { .. }
-            | BuildError::Prompt(_)
-            | BuildError::LexiconFile { .. }
-            | BuildError::WeightsFile { .. }
-            | BuildError::ContextFile { .. }
-            | BuildError::PricesFile { .. }
-            | BuildError::Prices(_)
-            | BuildError::Lexicon(_)
-            | BuildError::Weights(_)
-            | BuildError::Tools(_)
-            | BuildError::Script(_)
-            | BuildError::Provider(_)
-            | BuildError::Setup(_)
-            | BuildError::Models(_)
-            | BuildError::UnknownTool { .. }
-            | BuildError::UnknownModel { .. } => Self::usage(error),
+            _ => Self::usage(error),
         }
     }
 }

@@ -275,11 +275,6 @@ fn is_refusal(error: &AskError) -> bool {
         | AskError::Key { .. }
         | AskError::Name(_)
         | AskError::Reserved { .. } => true,
-        AskError::Timeout(_)
-        | AskError::Stopped
-        | AskError::Silent { .. }
-        | AskError::NoSession { .. }
-        | AskError::Deleted { .. }
-        | AskError::Journal(_) => false,
+        _ => false,
     }
 }

@@ -61,15 +61,7 @@ pub async fn run(
 fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
     let now = match answer {
         Answer::Session { session } => session.limits,
-        Answer::Sessions { .. }
-        | Answer::Events { .. }
-        | Answer::Tenants { .. }
-        | Answer::Approvals { .. }
-        | Answer::Done {}
-        | Answer::Query { .. }
-        | Answer::Forked { .. }
-        | Answer::Reloaded { .. }
-        | Answer::Deleted { .. } => None,
+        _ => None,
     };
     let Some(now) = now else {
         return Err(Stop::failed("no query is running in this session"));
@@ -130,23 +122,6 @@ const fn of_code(code: Code) -> u8 {
         | Code::EmptyQuestion
         | Code::Configuration
         | Code::QuestionTooLong => exit::USAGE,
-        Code::AdminOnly
-        | Code::NoSession
-        | Code::Deleted
-        | Code::NothingRunning
-        | Code::KeyReused
-        | Code::NotWaiting
-        | Code::NothingToContinue
-        | Code::AlreadyOpen
-        | Code::Closed
-        | Code::UnknownTool
-        | Code::AttachedAlready
-        | Code::NoSuchTurn
-        | Code::TooLongToFork
-        | Code::NotNew
-        | Code::NotReloadable
-        | Code::Quarantined
-        | Code::Unavailable
-        | Code::Journal => exit::FAILED,
+        _ => exit::FAILED,
     }
 }

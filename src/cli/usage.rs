@@ -245,16 +245,7 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
         Fact::Llm(LlmFact::FailedOver(failed)) => return of(&failed.from, 0, 0, failed.usage),
         Fact::Llm(LlmFact::Failed(failed)) => return of(&failed.model, 0, 0, failed.usage),
         // What a sub-agent used stands in its own session.
-        Fact::Agent(_)
-        | Fact::Session(_)
-        | Fact::Query(_)
-        | Fact::Signal(_)
-        | Fact::Tool(_)
-        | Fact::Approval(_)
-        | Fact::Budget(_)
-        | Fact::Llm(_)
-        | Fact::Supervisor(_)
-        | Fact::Control(_) => {}
+        _ => {}
     }
     None
 }

@@ -252,14 +252,7 @@ fn open(draft: &Draft<'_>) -> Vec<ToolSlot> {
             .filter(|slot| slot.result().is_none())
             .cloned()
             .collect(),
-        Step::Preparing
-        | Step::Doubting { .. }
-        | Step::Ready
-        | Step::Calling { .. }
-        | Step::BackingOff { .. }
-        | Step::Compacting { .. }
-        | Step::Delegating { .. }
-        | Step::Ending { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -184,14 +184,7 @@ pub(super) fn token(draft: &Draft<'_>, attempt: Attempt) -> CallToken {
 fn current(draft: &Draft<'_>) -> Option<(Arc<Compacting>, u32)> {
     match &draft.query.step {
         Step::Compacting { what, tries, .. } => Some((Arc::clone(what), *tries)),
-        Step::Preparing
-        | Step::Doubting { .. }
-        | Step::Ready
-        | Step::Calling { .. }
-        | Step::BackingOff { .. }
-        | Step::Tools { .. }
-        | Step::Delegating { .. }
-        | Step::Ending { .. } => None,
+        _ => None,
     }
 }
 

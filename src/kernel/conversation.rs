@@ -77,17 +77,7 @@ impl Conversation {
             Fact::Session(SessionFact::Forked(forked)) => {
                 self.open.retain(|open| open.query <= forked.query);
             }
-            Fact::Session(_)
-            | Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
-            | Fact::Turn(TurnFact::Restarted(_) | TurnFact::Replied(_))
-            | Fact::Signal(_)
-            | Fact::Tool(_)
-            | Fact::Approval(_)
-            | Fact::Budget(_)
-            | Fact::Agent(_)
-            | Fact::Llm(_)
-            | Fact::Supervisor(_)
-            | Fact::Control(_) => {}
+            _ => {}
         }
     }
 

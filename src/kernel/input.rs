@@ -144,15 +144,7 @@ impl Command {
             | Self::Pause
             | Self::Resume
             | Self::AttachTool { .. } => true,
-            Self::Submit(_)
-            | Self::Open(_)
-            | Self::Cancel { .. }
-            | Self::Release
-            | Self::FinishNow
-            | Self::SetBudget(_)
-            | Self::AnswerApproval { .. }
-            | Self::Restart
-            | Self::Close => false,
+            _ => false,
         }
     }
 }

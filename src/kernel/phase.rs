@@ -150,13 +150,7 @@ impl Step {
     pub const fn child(&self) -> Option<&SessionName> {
         match self {
             Self::Delegating { child, .. } | Self::Ending { child, .. } => Some(child),
-            Self::Preparing
-            | Self::Doubting { .. }
-            | Self::Ready
-            | Self::Calling { .. }
-            | Self::BackingOff { .. }
-            | Self::Compacting { .. }
-            | Self::Tools { .. } => None,
+            _ => None,
         }
     }
 
@@ -164,14 +158,7 @@ impl Step {
     pub(super) fn slots(&self) -> &[ToolSlot] {
         match self {
             Self::Tools { slots } => slots,
-            Self::Preparing
-            | Self::Doubting { .. }
-            | Self::Ready
-            | Self::Calling { .. }
-            | Self::BackingOff { .. }
-            | Self::Compacting { .. }
-            | Self::Delegating { .. }
-            | Self::Ending { .. } => &[],
+            _ => &[],
         }
     }
 
@@ -184,14 +171,7 @@ impl Step {
     pub(super) fn slot_mut(&mut self, call: &CallId) -> Option<&mut ToolSlot> {
         match self {
             Self::Tools { slots } => slots.iter_mut().find(|slot| slot.call.id == *call),
-            Self::Preparing
-            | Self::Doubting { .. }
-            | Self::Ready
-            | Self::Calling { .. }
-            | Self::BackingOff { .. }
-            | Self::Compacting { .. }
-            | Self::Delegating { .. }
-            | Self::Ending { .. } => None,
+            _ => None,
         }
     }
 }

@@ -311,14 +311,7 @@ impl Query {
     pub(super) const fn ending(&self) -> Option<&Ending> {
         match &self.step {
             Step::Ending { ending, .. } => Some(ending),
-            Step::Preparing
-            | Step::Doubting { .. }
-            | Step::Ready
-            | Step::Calling { .. }
-            | Step::BackingOff { .. }
-            | Step::Compacting { .. }
-            | Step::Tools { .. }
-            | Step::Delegating { .. } => None,
+            _ => None,
         }
     }
 
@@ -341,14 +334,7 @@ impl Query {
             Step::Tools { slots } => {
                 slots.len() == self.current.calls && slots.iter().all(|s| s.result().is_some())
             }
-            Step::Preparing
-            | Step::Doubting { .. }
-            | Step::Ready
-            | Step::Calling { .. }
-            | Step::BackingOff { .. }
-            | Step::Compacting { .. }
-            | Step::Delegating { .. }
-            | Step::Ending { .. } => false,
+            _ => false,
         }
     }
 

@@ -69,12 +69,7 @@ impl Session {
                 step @ Step::Tools { .. } => !step.runs_calls(),
                 // What leads to a call is let go in a pause, and prepared again afterwards.
                 Step::Preparing => self.is_paused(),
-                Step::Doubting { .. }
-                | Step::Calling { .. }
-                | Step::BackingOff { .. }
-                | Step::Compacting { .. }
-                | Step::Delegating { .. }
-                | Step::Ending { .. } => false,
+                _ => false,
             },
         }
     }

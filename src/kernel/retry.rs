@@ -182,12 +182,7 @@ pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -
         // The gateway holds the calls of a model that is away, and probes it: the pause here stays short.
         FaultClass::Unavailable { .. } if alone => (1, waited),
         FaultClass::Unavailable { .. } if refused < policy.retry.attempts => (refused, waited),
-        FaultClass::Retryable { .. }
-        | FaultClass::Unavailable { .. }
-        | FaultClass::Overloaded { .. }
-        | FaultClass::Permanent
-        | FaultClass::Cancelled
-        | FaultClass::Bug => return None,
+        _ => return None,
     };
     let away = alone && fault.is_outage();
     let most = match away {

@@ -183,35 +183,7 @@ fn severity(fact: &Fact) -> Severity {
             | Outcome::Escalated { .. }
             | Outcome::Cancelled => Severity::Info,
         },
-        Fact::Session(
-            SessionFact::Opened(_)
-            | SessionFact::Imported(_)
-            | SessionFact::Forked(_)
-            | SessionFact::Closed(_)
-            | SessionFact::Released(_)
-            | SessionFact::Passivated(_)
-            | SessionFact::Revived(_),
-        )
-        | Fact::Query(QueryFact::Accepted(_) | QueryFact::Doubted(_) | QueryFact::Classified(_))
-        | Fact::Turn(_)
-        | Fact::Signal(_)
-        | Fact::Tool(_)
-        | Fact::Approval(_)
-        | Fact::Agent(
-            AgentFact::CapabilityRequested(_)
-            | AgentFact::DelegationRecommended(_)
-            | AgentFact::DelegationStarted(_)
-            | AgentFact::DelegationCancelled(_)
-            | AgentFact::DelegationFinished(_),
-        )
-        | Fact::Llm(
-            LlmFact::CircuitClosed(_)
-            | LlmFact::RateLimitCleared(_)
-            | LlmFact::Waiting(_)
-            | LlmFact::Admitted(_),
-        )
-        | Fact::Budget(BudgetFact::ContextCompacting(_) | BudgetFact::ContextCompacted(_))
-        | Fact::Control(_) => Severity::Info,
+        _ => Severity::Info,
     }
 }
 

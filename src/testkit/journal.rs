@@ -108,17 +108,7 @@ impl Obstructed {
         match self.now() {
             Obstacle::Down => self.hit(Error::Unavailable("it is down".into())),
             Obstacle::Broken => self.hit(Error::Broken("the disk lies".into())),
-            Obstacle::None
-            | Obstacle::Unreadable(_)
-            | Obstacle::Panic(_)
-            | Obstacle::SilentReads
-            | Obstacle::SilentAppends
-            | Obstacle::LateAppends(_)
-            | Obstacle::SilentSnapshots
-            | Obstacle::Stuck(_)
-            | Obstacle::RefusedAppends
-            | Obstacle::SlowLists(_)
-            | Obstacle::RefusedLarge(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -161,16 +151,7 @@ impl Journal for Obstructed {
                     self.hit(Error::Unavailable("there is no room for so much".into()))
                 }
                 Obstacle::RefusedAppends => self.hit(Error::Unavailable("it is full".into())),
-                Obstacle::None
-                | Obstacle::RefusedLarge(_)
-                | Obstacle::Unreadable(_)
-                | Obstacle::Panic(_)
-                | Obstacle::SilentReads
-                | Obstacle::SilentSnapshots
-                | Obstacle::Stuck(_)
-                | Obstacle::SlowLists(_)
-                | Obstacle::Down
-                | Obstacle::Broken => self.inner.append(append).await,
+                _ => self.inner.append(append).await,
             }
         }
         .boxed()

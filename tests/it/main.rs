@@ -21,3 +21,4 @@ mod signals;
 mod tidy;
 mod tools;
 mod turns;
+mod weak;

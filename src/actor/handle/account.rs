@@ -116,17 +116,7 @@ impl QueryAccount {
                 turn: record.turn,
                 fact: fact.clone(),
             }),
-            Fact::Query(QueryFact::Accepted(_) | QueryFact::Doubted(_))
-            | Fact::Turn(_)
-            | Fact::Signal(_)
-            | Fact::Session(_)
-            | Fact::Tool(_)
-            | Fact::Approval(_)
-            | Fact::Budget(_)
-            | Fact::Agent(_)
-            | Fact::Llm(_)
-            | Fact::Supervisor(_)
-            | Fact::Control(_) => {}
+            _ => {}
         }
     }
 }

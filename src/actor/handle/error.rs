@@ -92,15 +92,7 @@ impl AskError {
     pub const fn leaves_open(&self) -> bool {
         match self {
             Self::Timeout(_) | Self::Stopped | Self::Silent { .. } | Self::Journal(_) => true,
-            Self::Refused(_)
-            | Self::EmptyQuestion
-            | Self::QuestionTooLong { .. }
-            | Self::Key { .. }
-            | Self::Name(_)
-            | Self::Reserved { .. }
-            | Self::Busy { .. }
-            | Self::NoSession { .. }
-            | Self::Deleted { .. } => false,
+            _ => false,
         }
     }
 }

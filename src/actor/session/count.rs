@@ -46,16 +46,7 @@ impl SessionState {
                     | LlmFact::Waiting(_),
                 )
                 | Fact::Budget(BudgetFact::ContextCompacting(_)) => self.turn_began = None,
-                Fact::Query(QueryFact::Classified(_))
-                | Fact::Llm(_)
-                | Fact::Budget(_)
-                | Fact::Session(_)
-                | Fact::Signal(_)
-                | Fact::Tool(_)
-                | Fact::Approval(_)
-                | Fact::Agent(_)
-                | Fact::Supervisor(_)
-                | Fact::Control(_) => {}
+                _ => {}
             }
         }
     }
@@ -112,15 +103,7 @@ impl SessionState {
                 opinion: Opinion::Late,
                 ..
             } => Some(&FaultClass::Cancelled),
-            Report::Prepared { .. }
-            | Report::CallWaits { .. }
-            | Report::CallAdmitted { .. }
-            | Report::RetryDue { .. }
-            | Report::ToolEnded { .. }
-            | Report::ChildEnded { .. }
-            | Report::Restarted { .. }
-            | Report::BudgetViolated { .. }
-            | Report::Unwritable { .. } => return,
+            _ => return,
         };
         self.services.meter.called(fault);
     }

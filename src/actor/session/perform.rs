@@ -186,12 +186,7 @@ async fn prepared(
             FaultClass::Overloaded { .. } if Instant::now() < patience => {
                 fault.class.after().unwrap_or(PREPARE_PAUSE)
             }
-            FaultClass::Retryable { .. }
-            | FaultClass::Unavailable { .. }
-            | FaultClass::Overloaded { .. }
-            | FaultClass::Permanent
-            | FaultClass::Cancelled
-            | FaultClass::Bug => return Err(fault),
+            _ => return Err(fault),
         };
         tokio::time::sleep(pause).await;
     }

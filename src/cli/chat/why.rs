@@ -195,16 +195,7 @@ impl Account {
             ControlFact::Restarted(act) => ("restarted", &act.by),
             ControlFact::ToolAttached(attached) => ("got a tool", &attached.by),
             // What follows says it, or it is not about the question.
-            ControlFact::SteeredLate(_)
-            | ControlFact::Continued(_)
-            | ControlFact::ApprovalAnswered(_)
-            | ControlFact::Released(_)
-            | ControlFact::Forked(_)
-            | ControlFact::Closed(_)
-            | ControlFact::Deleted(_)
-            | ControlFact::Drained(_)
-            | ControlFact::ShutDown(_)
-            | ControlFact::Reloaded(_) => return,
+            _ => return,
         };
         self.under(what, format_args!("by {}", by.as_str()));
     }

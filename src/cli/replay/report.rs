@@ -97,17 +97,7 @@ fn turns(records: &[Arc<Record>]) -> Vec<TurnReport> {
                     turn.fallback = Some(with(turn.fallback.take(), fallback));
                 }
             }
-            Fact::Session(_)
-            | Fact::Query(_)
-            | Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_))
-            | Fact::Signal(SignalFact::Rejected(_))
-            | Fact::Tool(_)
-            | Fact::Approval(_)
-            | Fact::Budget(_)
-            | Fact::Agent(_)
-            | Fact::Llm(_)
-            | Fact::Supervisor(_)
-            | Fact::Control(_) => {}
+            _ => {}
         }
     }
     turns

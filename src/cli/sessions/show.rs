@@ -112,17 +112,7 @@ async fn conversation(journal: &dyn Journal, known: &Known) -> Result<Vec<Exchan
                         });
                     }
                 }
-                Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
-                | Fact::Control(_)
-                | Fact::Session(_)
-                | Fact::Turn(_)
-                | Fact::Signal(_)
-                | Fact::Tool(_)
-                | Fact::Approval(_)
-                | Fact::Budget(_)
-                | Fact::Agent(_)
-                | Fact::Llm(_)
-                | Fact::Supervisor(_) => {}
+                _ => {}
             }
         }
     }

@@ -115,12 +115,7 @@ impl Query {
             Step::Calling { tries, .. }
             | Step::BackingOff { tries, .. }
             | Step::Compacting { tries, .. } => tries,
-            Step::Preparing
-            | Step::Doubting { .. }
-            | Step::Ready
-            | Step::Tools { .. }
-            | Step::Delegating { .. }
-            | Step::Ending { .. } => 0,
+            _ => 0,
         }
     }
 }

@@ -11,6 +11,7 @@ mod editing;
 mod ending;
 mod screen;
 mod streaming;
+mod weak;
 
 use screen::Screen;
 

@@ -25,6 +25,7 @@ mod brief;
 mod chats;
 mod objects;
 mod streams;
+mod weak;
 
 const COMPLETIONS: &str = "/v1/chat/completions";
 

@@ -17,7 +17,7 @@ pub(super) fn text(events: &[Value]) -> String {
 }
 
 /// The objects in a stream's text.
-fn objects(stream: &str) -> Vec<Value> {
+pub(super) fn objects(stream: &str) -> Vec<Value> {
     let data = stream
         .split("\n\n")
         .filter_map(|event| event.strip_prefix("data: "));

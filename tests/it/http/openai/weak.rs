@@ -1,0 +1,39 @@
+//! Models that do not keep the protocol, as clients of `/v1` and `/api` meet them.
+
+use oracle_agent::{llm::script::Script, model::QueryId};
+
+use super::{
+    streams::{objects, text},
+    *,
+};
+use crate::weak::{QUESTION, ROWS, script};
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_its_signal_is_given_once_whole_and_streamed() {
+    for row in ROWS {
+        let name = row.name;
+        let parsed: Script = serde_json::from_str(&script(row)).unwrap();
+        let model = || TestOracle::new(Scripted::of_turns(&parsed.turns));
+        let named = [("x-oracle-session", "s")];
+
+        let served = Served::start(model()).await;
+        let got = served.post(&named, chat(&[QUESTION])).await;
+        let session = served.system.session("s").unwrap();
+        let account = session.account(QueryId(1)).await.unwrap().unwrap();
+        let calls = usize::try_from(account.turns).unwrap();
+        assert_eq!(calls, row.replies.len(), "{name}");
+        let (_, finished) = account.finished.unwrap();
+        let Some(answer) = row.answer else {
+            assert_eq!(finished.outcome.reason(), Some("empty_answer"), "{name}");
+            continue;
+        };
+        assert_eq!(finished.outcome.name(), "answered", "{name}");
+        assert_eq!(finished.answer, answer, "{name}");
+        assert_eq!(got.answer(), answer, "{name}");
+
+        let served = Served::start(model()).await;
+        let got = served.post(&named, streamed(chat(&[QUESTION]))).await;
+        let shown = row.streamed.unwrap_or(answer);
+        assert_eq!(text(&objects(&got.text)), shown, "{name}, streamed");
+    }
+}
