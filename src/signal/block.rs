@@ -18,6 +18,15 @@ pub(super) struct Block {
     pub(super) whole: Span,
 }
 
+/// The first near miss of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NearMiss {
+    /// The tag itself.
+    pub(super) tag: Span,
+    /// The tag, up to its closing tag if it has one.
+    pub(super) whole: Span,
+}
+
 /// Matches the tags of one outermost block.
 #[derive(Debug, Default)]
 pub(super) struct Nest {
@@ -48,7 +57,7 @@ impl Nest {
                     _deeper => {}
                 }
             }
-            Kind::Text | Kind::Cut | Kind::FenceOpen | Kind::FenceBody | Kind::FenceClose => {}
+            _no_tag_of_a_block => {}
         }
         None
     }

@@ -51,12 +51,22 @@ mod tests {
             ),
             ("in code", "`<signal>`", "`&lt;signal>`"),
             ("broken tags too", "<signal type=x>", "&lt;signal type=x>"),
+            (
+                "near misses",
+                "<signals type='x'> <signal\ttype=x/>",
+                "&lt;signals type='x'> &lt;signal\ttype=x/>",
+            ),
             ("what could become one", "a <sig", "a &lt;sig"),
+            (
+                "what could become a near miss",
+                "a <signals",
+                "a &lt;signals",
+            ),
             ("a bracket at the end", "a <", "a &lt;"),
             (
                 "other markup stays",
-                "<b> <signals> <signal.h> < signal> &lt;",
-                "<b> <signals> <signal.h> < signal> &lt;",
+                "<b> <signals> <signal.h> <signals.h> < signal> <think> &lt;",
+                "<b> <signals> <signal.h> <signals.h> < signal> <think> &lt;",
             ),
             ("nothing", "", ""),
         ] {

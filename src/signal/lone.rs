@@ -86,15 +86,7 @@ impl LoneFence {
                 return self.take(token, view, meter);
             }
             (Found::Nothing | Found::Block(_), Kind::Text) => return blank(token, view, meter),
-            (
-                Found::Nothing | Found::Block(_),
-                Kind::Open
-                | Kind::Close
-                | Kind::Cut
-                | Kind::FenceOpen
-                | Kind::FenceBody
-                | Kind::FenceClose,
-            ) => return Hope::Lost,
+            (Found::Nothing | Found::Block(_), _anything_else) => return Hope::Lost,
         };
         if let Some(block) = nest.take(token) {
             self.found = Found::Block(block);

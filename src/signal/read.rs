@@ -67,9 +67,15 @@ pub(super) fn read_metered(reply: &str, at: Timestamp, meter: &mut impl Meter) -
     let mut text = String::with_capacity(reply.len());
     let mut sift = Sift::default();
     sift.feed(view, &mut text, meter);
-    let finding = match sift.into_block() {
-        None => Finding::Nothing,
-        Some(block) => interpret(&block, view, at, meter),
+    let finding = match sift.into_found() {
+        (Some(block), _) => interpret(&block, view, at, meter),
+        (None, Some(near_miss)) => {
+            let raw_xml = view.slice(near_miss.whole).to_owned();
+            meter.visit(raw_xml.len());
+            let reason = tag::fault(view.slice(near_miss.tag));
+            Finding::Rejection(Rejection { reason, raw_xml })
+        }
+        (None, None) => Finding::Nothing,
     };
     Reading { finding, text }
 }

@@ -1,8 +1,10 @@
-//! The reply as tokens: text, signal tags outside code, and the parts of code fences.
+//! The reply as tokens: text, signal tags outside code, inline reasoning, and the parts of code
+//! fences.
 //!
-//! Inline code is text here: all that matters is that no tag is seen in it. Which tags belong
-//! together is decided above. **Invariant:** the scanner can stop at any byte and go on when more
-//! has come, with the same tokens but for where text is cut; no byte is looked at more than a
+//! Inline code is text here: all that matters is that no tag is seen in it. Reasoning begins only at
+//! the start of a line, so an answer may mention its tags; it holds neither tags nor code. Which
+//! tags belong together is decided above. **Invariant:** the scanner can stop at any byte and go on
+//! when more has come, with the same tokens but for where text is cut; it reads each byte at most a
 //! fixed number of times (at most three tags can be half read at one place: one between its
 //! attributes and one in each kind of quotes).
 
@@ -11,6 +13,7 @@ use memchr::{memchr, memchr3};
 use super::{
     fence::{Fence, Line, LineProbe, Purpose},
     tag::{Tag, TagProbe},
+    thought::{self, Thought},
     ticks::{Inline, Ticks},
     view::{Meter, Span, View},
 };
@@ -24,8 +27,16 @@ pub(super) enum Kind {
     Open,
     /// A closing signal tag.
     Close,
+    /// An opening tag that breaks the rules and names a type.
+    NearMiss,
+    /// `</signals>`: the closing tag of a near miss, or text.
+    ClosePlural,
     /// A signal tag that the end of the reply cut off.
     Cut,
+    /// Inline reasoning with its tags, possibly in pieces.
+    Thought,
+    /// The closing tag of reasoning whose opening tag is missing.
+    ThoughtEnd,
     /// The line that opens a code fence.
     FenceOpen,
     /// What a fence holds, possibly in pieces.
@@ -46,6 +57,8 @@ enum Place {
     #[default]
     Prose,
     InFence(Fence),
+    /// Until the closing tag of this name.
+    InThought(&'static str),
 }
 
 #[derive(Debug)]
@@ -62,6 +75,8 @@ pub(super) struct Scanner {
     at: usize,
     place: Place,
     line: InLine,
+    /// Whether the line's text so far is white space.
+    blank: bool,
     ticks: Ticks,
     tag: Option<TagProbe>,
     queued: Option<Token>,
@@ -74,6 +89,7 @@ impl Scanner {
             at: start,
             place: Place::Prose,
             line: InLine::Start(None),
+            blank: true,
             ticks: Ticks::default(),
             tag: None,
             queued: None,
@@ -87,10 +103,8 @@ impl Scanner {
 
     /// Whether the scanner waits to learn what a run of backticks in mid-line is.
     pub(super) fn waits_at_ticks(&self, view: View<'_>) -> bool {
-        match (&self.place, &self.line) {
-            (Place::Prose, InLine::Middle) => view.byte(self.at) == Some(b'`'),
-            (Place::Prose | Place::InFence(_), InLine::Start(_) | InLine::Middle) => false,
-        }
+        let in_prose = matches!((&self.place, &self.line), (Place::Prose, InLine::Middle));
+        in_prose && view.byte(self.at) == Some(b'`')
     }
 
     /// The next token; none where the window ends or does not yet decide.
@@ -102,6 +116,10 @@ impl Scanner {
         let (kind, special) = match self.place {
             Place::Prose => (Kind::Text, self.prose(view, meter)),
             Place::InFence(fence) => (Kind::FenceBody, self.in_fence(fence, view, meter)),
+            Place::InThought(name) => {
+                self.in_thought(name, view, meter);
+                (Kind::Thought, None)
+            }
         };
         let end = special.map_or(self.at, |token| token.span.start);
         let before = Token {
@@ -129,6 +147,11 @@ impl Scanner {
             let rest = view.bytes_from(self.at);
             let found = memchr3(b'<', b'`', b'\n', rest);
             meter.visit(found.map_or(rest.len(), |offset| offset + 1));
+            if self.blank {
+                let passed = &rest[..found.unwrap_or(rest.len())];
+                meter.visit(passed.len());
+                self.blank = passed.trim_ascii_start().is_empty();
+            }
             let Some(offset) = found else {
                 self.at = view.end();
                 return None;
@@ -139,21 +162,39 @@ impl Scanner {
                     self.at += 1;
                     self.next_line();
                 }
-                b'`' => match self.ticks.pass(self.at, view, meter) {
-                    Inline::Until(end) => self.at = end,
-                    Inline::Undecided => return None,
-                },
+                b'`' => {
+                    self.blank = false;
+                    match self.ticks.pass(self.at, view, meter) {
+                        Inline::Until(end) => self.at = end,
+                        Inline::Undecided => return None,
+                    }
+                }
                 _ => {
+                    if self.blank && self.tag.is_none() {
+                        match thought::tag_at(self.at, view, meter) {
+                            Thought::Undecided => return None,
+                            Thought::Tag(kind, name, end) => {
+                                if kind == Kind::Thought {
+                                    self.place = Place::InThought(name);
+                                }
+                                return Some(self.tag_token(kind, end, view, meter));
+                            }
+                            Thought::Absent => {}
+                        }
+                    }
                     let probe = self.tag.get_or_insert(TagProbe::new(self.at));
                     let (kind, end) = match probe.run(view, meter) {
                         Tag::Undecided => return None,
                         Tag::Text => {
                             self.tag = None;
+                            self.blank = false;
                             self.at += 1;
                             continue;
                         }
                         Tag::Open(end) => (Kind::Open, end),
                         Tag::Close(end) => (Kind::Close, end),
+                        Tag::NearMiss(end) => (Kind::NearMiss, end),
+                        Tag::ClosePlural(end) => (Kind::ClosePlural, end),
                         Tag::Cut => (Kind::Cut, view.end()),
                     };
                     return Some(self.tag_token(kind, end, view, meter));
@@ -183,6 +224,25 @@ impl Scanner {
             self.at += offset + 1;
             self.next_line();
         }
+    }
+
+    /// Passes over reasoning and its closing tag.
+    fn in_thought(&mut self, name: &str, view: View<'_>, meter: &mut impl Meter) {
+        while let Some(offset) = memchr(b'<', view.bytes_from(self.at)) {
+            meter.visit(offset + 1);
+            self.at += offset;
+            match thought::tag_at(self.at, view, meter) {
+                Thought::Tag(Kind::ThoughtEnd, found, end) if found == name => {
+                    self.place = Place::Prose;
+                    self.at = end;
+                    return;
+                }
+                Thought::Undecided => return,
+                Thought::Tag(..) | Thought::Absent => self.at += 1,
+            }
+        }
+        meter.visit(view.end() - self.at);
+        self.at = view.end();
     }
 
     fn line_is(&mut self, purpose: Purpose, view: View<'_>, meter: &mut impl Meter) -> Line {
@@ -225,6 +285,7 @@ impl Scanner {
 
     fn next_line(&mut self) {
         self.line = InLine::Start(None);
+        self.blank = true;
         self.ticks.next_line();
     }
 }

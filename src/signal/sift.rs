@@ -7,7 +7,7 @@
 use memchr::memchr;
 
 use super::{
-    block::{Block, Nest},
+    block::{Block, NearMiss, Nest},
     fields,
     lone::{Hope, LoneFence, blank},
     scan::{Kind, Scanner, Token},
@@ -25,10 +25,15 @@ pub(super) struct Sift {
     held: Vec<Held>,
     /// The opening tags among them that have no partner yet.
     open: Vec<usize>,
+    /// The near misses among them that have no partner yet.
+    missed: Vec<usize>,
     /// The latest fence, while it may be the reply's signal, and its first token among the held.
     fence: Option<(usize, LoneFence)>,
     /// The block that counts, once it is known.
     block: Option<Block>,
+    near_miss: Option<NearMiss>,
+    /// Whether a tag of inline reasoning came before.
+    thoughts_seen: bool,
     /// What stands before was shown ahead of its token.
     shown: usize,
 }
@@ -47,8 +52,11 @@ impl Default for Sift {
             tidy: Tidy::default(),
             held: Vec::new(),
             open: Vec::new(),
+            missed: Vec::new(),
             fence: None,
             block: None,
+            near_miss: None,
+            thoughts_seen: false,
             shown: 0,
         }
     }
@@ -78,13 +86,13 @@ impl Sift {
             .map_or(self.scanner.position(), |held| held.token.span.start)
     }
 
-    /// The block that counts; complete once the reply is.
-    pub(super) fn into_block(self) -> Option<Block> {
-        self.block
+    /// The block that counts and the first near miss; complete once the reply is.
+    pub(super) fn into_found(self) -> (Option<Block>, Option<NearMiss>) {
+        (self.block, self.near_miss)
     }
 
     const fn holds(&self) -> bool {
-        !self.open.is_empty() || self.fence.is_some()
+        !self.open.is_empty() || !self.missed.is_empty() || self.fence.is_some()
     }
 
     fn take(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
@@ -93,15 +101,18 @@ impl Sift {
                 self.open.push(self.held.len());
                 self.hold(token);
             }
-            // Without an opening tag it is a stray one and goes.
-            Kind::Close => {
-                if let Some(opening) = self.open.pop() {
-                    self.held[opening].mate = Some(self.held.len());
-                    self.hold(token);
-                    if self.open.is_empty() {
-                        self.count(opening);
-                        self.release(view, out, meter);
-                    }
+            Kind::NearMiss => {
+                let [tag, whole] = [token.span; 2];
+                self.near_miss.get_or_insert(NearMiss { tag, whole });
+                self.missed.push(self.held.len());
+                self.hold(token);
+            }
+            Kind::Close | Kind::ClosePlural => self.close(token, view, out, meter),
+            Kind::Thought => self.thoughts_seen = true,
+            // Its opening tag was in the prompt: all before it was reasoning, though shown.
+            Kind::ThoughtEnd => {
+                if !self.holds() && !std::mem::replace(&mut self.thoughts_seen, true) {
+                    (self.block, self.near_miss) = (None, None);
                 }
             }
             Kind::FenceOpen => {
@@ -127,10 +138,38 @@ impl Sift {
             Kind::FenceBody => fence.look(view.until(token.span.end, Rest::MayCome), meter),
             Kind::FenceClose => fence.look(view.until(token.span.start, Rest::None), meter),
             Kind::Text => blank(token, view, meter),
-            Kind::Open | Kind::Close | Kind::Cut | Kind::FenceOpen => Hope::Lost,
+            Kind::Thought => Hope::Left,
+            _anything_else => Hope::Lost,
         };
         if hope == Hope::Lost {
             self.fence = None;
+        }
+    }
+
+    /// Pairs a closing tag: `</signal>` with an opening tag or else with a near miss, `</signals>`
+    /// only with a near miss. Near misses in a block are its text. A stray `</signal>` goes.
+    fn close(&mut self, token: Token, view: View<'_>, out: &mut String, meter: &mut impl Meter) {
+        let block = self.open.pop_if(|_| token.kind == Kind::Close);
+        let around = self.open.last().copied();
+        let mut after = |opening| self.missed.pop_if(|missed| Some(*missed) > opening);
+        if let Some(opening) = block.or_else(|| after(around)) {
+            while after(Some(opening)).is_some() {}
+            let start = self.held[opening].token.span.start;
+            if let Some(first) = &mut self.near_miss
+                && first.tag.start == start
+            {
+                first.whole.end = token.span.end;
+            }
+            self.held[opening].mate = Some(self.held.len());
+            self.hold(token);
+            if block.is_some() && self.open.is_empty() {
+                self.count(opening);
+            }
+            if !self.holds() {
+                self.release(view, out, meter);
+            }
+        } else if token.kind == Kind::ClosePlural {
+            self.hold_or_show(token, view, out, meter);
         }
     }
 
@@ -138,9 +177,8 @@ impl Sift {
     fn count(&mut self, opening: usize) {
         if self.block.is_none() {
             let mut nest = Nest::default();
-            self.block = self.held[opening..]
-                .iter()
-                .find_map(|held| nest.take(held.token));
+            let mut tokens = self.held[opening..].iter().map(|held| held.token);
+            self.block = tokens.find_map(|token| nest.take(token));
         }
     }
 
@@ -164,10 +202,14 @@ impl Sift {
         {
             self.fence = None;
         }
-        let mut held = std::mem::take(&mut self.held);
-        if self.block.is_some() || held.iter().any(|held| held.mate.is_some()) {
+        let opens_block = |held: &Held| held.token.kind == Kind::Open && held.mate.is_some();
+        if let Some(opening) = self.held.iter().position(opens_block) {
+            self.count(opening);
+        }
+        if self.block.is_some() {
             self.fence = None;
         }
+        let mut held = std::mem::take(&mut self.held);
         if let Some((first, fence)) = self.fence.take() {
             held.truncate(first);
             self.block = fence.into_block();
@@ -177,16 +219,8 @@ impl Sift {
         while let Some(Held { token, mate }) = held.get(next) {
             next += 1;
             match (token.kind, mate) {
-                (Kind::Open, Some(closing)) => {
-                    if self.block.is_none() {
-                        let mut nest = Nest::default();
-                        self.block = held[next - 1..]
-                            .iter()
-                            .find_map(|held| nest.take(held.token));
-                    }
-                    next = closing + 1;
-                }
-                (Kind::Open, None) => {
+                (_, Some(closing)) => next = closing + 1,
+                (Kind::Open | Kind::NearMiss, None) => {
                     let after = held[next..].iter().position(|held| held.is_tag());
                     let tag = after.map(|offset| next + offset);
                     let stop = tag.map_or(end, |index| held[index].token.span.start);
@@ -195,10 +229,10 @@ impl Sift {
                         next = tag.unwrap_or(held.len());
                     }
                 }
-                (Kind::Close | Kind::Cut, _) => {}
-                (Kind::Text | Kind::FenceOpen | Kind::FenceBody | Kind::FenceClose, _) => {
+                (Kind::Text | Kind::FenceOpen | Kind::FenceBody | Kind::FenceClose, None) => {
                     self.show(token.span, view, out, meter);
                 }
+                (_stray_tag, None) => {}
             }
         }
     }
@@ -259,6 +293,7 @@ impl Sift {
 
 impl Held {
     const fn is_tag(&self) -> bool {
-        matches!(self.token.kind, Kind::Open | Kind::Close | Kind::Cut)
+        use Kind::{Close, ClosePlural, Cut, NearMiss, Open};
+        matches!(self.token.kind, Open | Close | NearMiss | ClosePlural | Cut)
     }
 }

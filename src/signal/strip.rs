@@ -8,8 +8,8 @@ use super::{
 /// Shows a reply's visible text piece by piece; together the pieces are exactly the text that
 /// [`read`](super::read) gives for the whole, however the chunks cut it.
 ///
-/// No byte of a signal block is ever shown. Kept back are only: a tag that is not whole, all that
-/// follows an open signal tag, a fence that may yet be the reply's signal, tags on a line whose
+/// No byte of a signal block or of inline reasoning is ever shown. Kept back are only: a tag that is
+/// not whole, all that follows an open signal tag or near miss, a fence that may yet be the reply's signal, tags on a line whose
 /// backticks do not yet say whether they are code, and white space that may be trimmed or folded.
 #[derive(Debug, Default)]
 pub struct Stripper {

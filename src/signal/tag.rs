@@ -1,21 +1,32 @@
 //! Signal tags, byte by byte (spec 2, "Tags"): is this `<` the start of one, and where does it end.
 //!
-//! A probe keeps its place, so a tag that arrives in pieces is looked at once. A quoted value ends
+//! A probe keeps its place, so it reads a tag that arrives in pieces once. A quoted value ends
 //! on its line, as inline code does: a lost quote costs a line, not the rest of the reply.
+//!
+//! A near miss is an opening tag of `signal` or `signals` that has a `type=` and breaks the rules.
+//! It ends at its `>`; one that goes wrong before ends at the first `>` in or after its last value,
+//! or where the next tag or line begins.
 
-use memchr::memchr2;
+use memchr::{memchr2, memchr3};
 
 use super::view::{Meter, View};
 
-const NAME: &[u8] = b"signal";
+/// The name as near misses spell it.
+const PLURAL: &[u8] = b"signals";
+/// How much of it is the right name.
+const NAME: usize = 6;
 
-/// What stands at a `<`.
+/// What a `<` begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
     /// An opening tag that ends before this position.
     Open(usize),
     /// A closing tag that ends before this position.
     Close(usize),
+    /// A near miss that ends before this position.
+    NearMiss(usize),
+    /// `</signals>`, which ends before this position.
+    ClosePlural(usize),
     /// A tag that the end of the reply cut off.
     Cut,
     /// No signal tag.
@@ -27,34 +38,41 @@ pub(super) enum Tag {
 #[derive(Debug, Clone, Copy)]
 enum State {
     Start,
-    Name { side: Side, seen: usize },
+    /// So many letters of the name.
+    Opening(usize),
+    Closing(usize),
     BeforeAttribute,
     AttributeName,
     AfterAttributeName,
     BeforeValue,
     Value(u8),
+    Unquoted,
     AfterValue,
     BeforeEnd,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Side {
-    Opening,
-    Closing,
+    /// Looking for the end of a near miss.
+    NearMiss,
 }
 
 enum Step {
     To(State),
     Open,
     Close,
+    NearMiss,
     Text,
 }
 
-/// A tag that is being looked at.
+/// A tag that is being read.
 #[derive(Debug)]
 pub(super) struct TagProbe {
     at: usize,
     state: State,
+    /// Where the latest attribute's name begins, and the latest value.
+    name: usize,
+    value: usize,
+    /// Whether it has a `type=`.
+    typed: bool,
+    /// Whether it breaks a rule and goes on.
+    broken: bool,
 }
 
 impl TagProbe {
@@ -63,6 +81,10 @@ impl TagProbe {
         Self {
             at: start + 1,
             state: State::Start,
+            name: start,
+            value: start,
+            typed: false,
+            broken: false,
         }
     }
 
@@ -73,138 +95,110 @@ impl TagProbe {
             meter.visit(skipped);
             self.at += skipped;
             let Some(byte) = view.byte(self.at) else {
-                return if view.is_last() {
-                    self.cut()
-                } else {
-                    Tag::Undecided
-                };
+                match self.state {
+                    _ if !view.is_last() => return Tag::Undecided,
+                    // Lost its quote, if the rest of the line has a bracket.
+                    State::Value(_) if self.typed => self.miss(),
+                    _ => return self.cut(),
+                }
+                continue;
             };
             meter.visit(1);
             self.at += 1;
             match step(self.state, byte) {
-                Step::To(state) => self.state = state,
-                Step::Open => return Tag::Open(self.at),
+                Step::To(state) => self.enter(state, byte, view, meter),
+                Step::Open if !self.broken => return Tag::Open(self.at),
+                Step::Open if self.typed => return Tag::NearMiss(self.at),
+                Step::Close if self.broken => return Tag::ClosePlural(self.at),
                 Step::Close => return Tag::Close(self.at),
-                Step::Text => return Tag::Text,
+                Step::NearMiss => return Tag::NearMiss(self.at - usize::from(byte != b'>')),
+                Step::Text if self.typed => self.miss(),
+                Step::Open | Step::Text => return Tag::Text,
             }
         }
     }
 
-    /// How many bytes stay within the name or value that it stands in. Spares steps, decides nothing.
-    fn skip(&mut self, rest: &[u8]) -> usize {
-        match &mut self.state {
-            State::Name { seen, .. } => {
-                let pairs = NAME[*seen..].iter().zip(rest);
-                let same = pairs.take_while(|(one, other)| one.eq_ignore_ascii_case(other));
-                let skipped = same.count();
-                *seen += skipped;
-                skipped
+    /// Goes back to find the end of a tag that went wrong.
+    const fn miss(&mut self) {
+        self.at = self.value;
+        self.state = State::NearMiss;
+    }
+
+    fn enter(&mut self, state: State, byte: u8, view: View<'_>, meter: &mut impl Meter) {
+        let here = self.at - 1;
+        match (self.state, state) {
+            (State::AttributeName | State::AfterAttributeName, State::BeforeValue) => {
+                let name = &view.bytes_from(self.name)[..here - self.name];
+                meter.visit(name.len());
+                self.typed |= name.trim_ascii_end().eq_ignore_ascii_case(b"type");
+                self.value = self.at;
             }
-            State::AttributeName => {
-                let name = rest.iter().take_while(|byte| continues_name(**byte));
-                name.count()
-            }
-            State::Value(quote) => memchr2(*quote, b'\n', rest).unwrap_or(rest.len()),
-            State::Start
-            | State::BeforeAttribute
-            | State::AfterAttributeName
-            | State::BeforeValue
-            | State::AfterValue
-            | State::BeforeEnd => 0,
+            (State::BeforeAttribute, State::AttributeName) => self.name = here,
+            (State::BeforeValue, State::Value(_) | State::Unquoted) => self.value = here,
+            _ => {}
         }
+        self.broken |= match state {
+            State::Opening(seen) | State::Closing(seen) => seen > NAME,
+            State::BeforeAttribute => byte == b'/',
+            _ => matches!(state, State::Unquoted),
+        };
+        self.state = state;
+    }
+
+    /// How many bytes stay within the name or value that the probe is in. Spares steps, decides nothing.
+    fn skip(&self, rest: &[u8]) -> usize {
+        let stop = match self.state {
+            State::AttributeName => rest.iter().position(|byte| !continues_name(*byte)),
+            State::Value(quote) => memchr2(quote, b'\n', rest),
+            State::NearMiss => memchr3(b'<', b'>', b'\n', rest),
+            _ => Some(0),
+        };
+        stop.unwrap_or(rest.len())
     }
 
     /// At the end of the reply: a tag that was surely meant as one goes, a bare `<signal` is text.
     const fn cut(&self) -> Tag {
         match self.state {
-            State::Name {
-                side: Side::Closing,
-                seen,
-            } if seen == NAME.len() => Tag::Cut,
-            State::Start | State::Name { .. } => Tag::Text,
-            State::BeforeAttribute
-            | State::AttributeName
-            | State::AfterAttributeName
-            | State::BeforeValue
-            | State::Value(_)
-            | State::AfterValue
-            | State::BeforeEnd => Tag::Cut,
+            State::Closing(NAME) => Tag::Cut,
+            State::Start | State::Opening(_) | State::Closing(_) => Tag::Text,
+            _ if self.broken && !self.typed => Tag::Text,
+            _ => Tag::Cut,
         }
     }
 }
 
 fn step(state: State, byte: u8) -> Step {
+    use State::{
+        AfterAttributeName, AfterValue, AttributeName, BeforeAttribute, BeforeEnd, BeforeValue,
+        Closing, NearMiss, Opening, Start, Unquoted, Value,
+    };
     let white = byte.is_ascii_whitespace();
+    let continues = |seen| {
+        let letter = PLURAL.get::<usize>(seen);
+        letter.is_some_and(|letter| byte.eq_ignore_ascii_case(letter))
+    };
     match state {
-        State::Start if byte == b'/' => Step::To(State::Name {
-            side: Side::Closing,
-            seen: 0,
-        }),
-        State::Start => step(
-            State::Name {
-                side: Side::Opening,
-                seen: 0,
-            },
-            byte,
-        ),
-        State::Name { side, seen } if seen < NAME.len() => {
-            if byte.eq_ignore_ascii_case(&NAME[seen]) {
-                Step::To(State::Name {
-                    side,
-                    seen: seen + 1,
-                })
-            } else {
-                Step::Text
-            }
-        }
-        State::Name {
-            side: Side::Opening,
-            ..
-        } if byte == b'>' => Step::Open,
-        State::Name {
-            side: Side::Opening,
-            ..
-        } if white => Step::To(State::BeforeAttribute),
-        State::Name {
-            side: Side::Closing,
-            ..
-        }
-        | State::BeforeEnd
-            if byte == b'>' =>
-        {
-            Step::Close
-        }
-        State::Name {
-            side: Side::Closing,
-            ..
-        }
-        | State::BeforeEnd
-            if white =>
-        {
-            Step::To(State::BeforeEnd)
-        }
-        State::Name { .. } | State::BeforeEnd => Step::Text,
-        State::BeforeAttribute | State::AfterValue if byte == b'>' => Step::Open,
-        State::BeforeAttribute | State::AfterValue if white => Step::To(State::BeforeAttribute),
-        State::BeforeAttribute if byte.is_ascii_alphabetic() || byte == b'_' => {
-            Step::To(State::AttributeName)
-        }
-        State::AttributeName if continues_name(byte) => Step::To(State::AttributeName),
-        State::AttributeName | State::AfterAttributeName if byte == b'=' => {
-            Step::To(State::BeforeValue)
-        }
-        State::AttributeName | State::AfterAttributeName if white => {
-            Step::To(State::AfterAttributeName)
-        }
-        State::BeforeValue if white => Step::To(State::BeforeValue),
-        State::BeforeValue if byte == b'"' || byte == b'\'' => Step::To(State::Value(byte)),
-        State::Value(quote) if byte == quote => Step::To(State::AfterValue),
-        State::BeforeAttribute
-        | State::AttributeName
-        | State::AfterAttributeName
-        | State::BeforeValue
-        | State::Value(_)
-        | State::AfterValue => Step::Text,
+        Start if byte == b'/' => Step::To(Closing(0)),
+        Start => step(Opening(0), byte),
+        Opening(seen) if continues(seen) => Step::To(Opening(seen + 1)),
+        Closing(seen) if continues(seen) => Step::To(Closing(seen + 1)),
+        Opening(seen) | Closing(seen) if seen < NAME => Step::Text,
+        Closing(_) | BeforeEnd if byte == b'>' => Step::Close,
+        Closing(_) | BeforeEnd if white => Step::To(BeforeEnd),
+        Opening(_) | BeforeAttribute | Unquoted | AfterValue if byte == b'>' => Step::Open,
+        Opening(_) | BeforeAttribute | Unquoted | AfterValue if white => Step::To(BeforeAttribute),
+        // Self-closed, if the tag ends here.
+        BeforeAttribute | AfterValue if byte == b'/' => Step::To(BeforeAttribute),
+        BeforeAttribute if byte.is_ascii_alphabetic() || byte == b'_' => Step::To(AttributeName),
+        AttributeName if continues_name(byte) => Step::To(AttributeName),
+        AttributeName | AfterAttributeName if byte == b'=' => Step::To(BeforeValue),
+        AttributeName | AfterAttributeName if white => Step::To(AfterAttributeName),
+        BeforeValue if white => Step::To(BeforeValue),
+        BeforeValue if byte == b'"' || byte == b'\'' => Step::To(Value(byte)),
+        BeforeValue | Unquoted if byte != b'<' && byte != b'>' => Step::To(Unquoted),
+        Value(quote) if byte == quote => Step::To(AfterValue),
+        NearMiss => Step::NearMiss,
+        _no_valid_tag => Step::Text,
     }
 }
 
@@ -212,19 +206,35 @@ fn continues_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte)
 }
 
-/// Whether the bytes after a `<` begin a signal tag, or would with more bytes after them.
+/// Whether the bytes after a `<` begin a signal tag or a near miss, or would with more bytes.
 pub(super) fn may_begin(after: &[u8]) -> bool {
     let name = after.strip_prefix(b"/").unwrap_or(after);
-    let seen = name.len().min(NAME.len());
-    name[..seen].eq_ignore_ascii_case(&NAME[..seen])
-        && name
-            .get(NAME.len())
-            .is_none_or(|byte| *byte == b'>' || byte.is_ascii_whitespace())
+    let pairs = name.iter().zip(PLURAL);
+    let seen = pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    name.get(seen).is_none_or(|next| {
+        next.is_ascii_whitespace() && seen >= NAME || *next == b'>' && seen == NAME
+    })
+}
+
+/// What is wrong with a near miss and how to write it. It spells tags without brackets, because
+/// guidance escapes them.
+pub(super) fn fault(near_miss: &str) -> String {
+    let fault = if near_miss.as_bytes()[1 + NAME].is_ascii_alphabetic() {
+        "the tag is `signal`, not `signals`"
+    } else if near_miss.ends_with("/>") {
+        "a `signal` tag must not be self-closed"
+    } else {
+        "the attributes of a `signal` tag need quoted values and a `>` after the last"
+    };
+    format!(
+        "{fault}; write `signal type=\"need_turn\"` in angle brackets, then the fields and a \
+         closing `signal` tag"
+    )
 }
 
 /// The attributes of an opening tag that a probe found, in order; names as written.
 pub(super) fn attributes(tag: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut rest = tag.get(1 + NAME.len()..).unwrap_or_default();
+    let mut rest = tag.get(1 + NAME..).unwrap_or_default();
     std::iter::from_fn(move || {
         let (name, after) = rest.split_once('=')?;
         let after = after.trim_start();

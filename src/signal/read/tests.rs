@@ -3,9 +3,11 @@
 mod confidence;
 mod cost;
 mod fields;
+mod near_misses;
 mod place;
 mod strip;
 mod tags;
+mod thoughts;
 
 use super::*;
 use crate::model::signal::SignalFields;

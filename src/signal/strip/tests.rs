@@ -34,6 +34,13 @@ fn fragment() -> impl Strategy<Value = String> {
         "<signal ",
         "<signal type",
         "<signal type=\"",
+        "<signal type=need_turn>",
+        "<signal type=\"need_turn\"/>",
+        "<signals type='stuck'>",
+        "<signals",
+        "</signals>",
+        " type=",
+        "/>",
         "<signal a='<signal b=\"",
         "<sig",
         "</sig",
@@ -81,6 +88,25 @@ fn reply() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment(), 0..16).prop_map(|parts| parts.concat())
 }
 
+/// A reply with reasoning in it, and pieces of its tags.
+fn thoughtful_reply() -> impl Strategy<Value = String> {
+    let tag = select(vec![
+        "<think>",
+        "</think>",
+        "\n</THINK>\n",
+        "\n <Thinking>",
+        "</thinking>",
+        "\n<thi",
+        "nk>",
+        "</thin",
+        "\n</",
+        "<reasoning>",
+        "</reasoning>",
+    ]);
+    let part = prop_oneof![2 => fragment(), 1 => tag.prop_map(str::to_owned)];
+    prop::collection::vec(part, 0..16).prop_map(|parts| parts.concat())
+}
+
 /// Cuts a text after these many characters, over and over.
 fn chunks<'a>(mut text: &'a str, sizes: &[usize]) -> Vec<&'a str> {
     let mut chunks = Vec::new();
@@ -113,11 +139,23 @@ proptest! {
 
     #[test]
     fn any_chunking_shows_the_text_of_the_whole(
-        reply in reply(),
+        reply in prop_oneof![reply(), thoughtful_reply()],
         sizes in prop::collection::vec(1_usize..12, 1..6),
     ) {
         let whole = read(&reply, Timestamp::default()).text;
         prop_assert_eq!(shown(chunks(&reply, &sizes)).concat(), whole);
+    }
+
+    #[test]
+    fn thoughts_at_the_start_change_nothing(
+        reply in reply(),
+        thought in prop::collection::vec(fragment(), 0..8),
+        sizes in prop::collection::vec(1_usize..12, 1..6),
+    ) {
+        let thoughtful = format!(" \n<think>{}</think>\n{reply}", thought.concat());
+        let [with, without] = [&thoughtful, &reply].map(|text| read(text, Timestamp::default()));
+        prop_assert_eq!(&with, &without);
+        prop_assert_eq!(shown(chunks(&thoughtful, &sizes)).concat(), without.text);
     }
 
     #[test]
@@ -140,7 +178,8 @@ proptest! {
     #[test]
     fn without_code_it_agrees_with_the_plain_statement_of_the_rules(reply in reply()) {
         // The line after it ends whatever the reply leaves cut.
-        let reply = reply.replace(['`', '~'], "") + "\n!";
+        // Without a type there are no near misses; those have rows of their own.
+        let reply = reply.replace(['`', '~'], "").replace("type", "kind") + "\n!";
         let reading = read(&reply, Timestamp::default());
         let plain = plain(&reply);
         let raw_xml = match &reading.finding {
@@ -180,6 +219,11 @@ fn outside() -> impl Strategy<Value = String> {
             " < ",
             "<sig",
             "<signals>",
+            "<signals type='stuck'>",
+            "<signal type=",
+            "<signal type='x'/>",
+            "</signals>",
+            "\n<think>§</think>",
             "ä€😀",
             "</b>",
             "<reason>",
@@ -198,6 +242,8 @@ fn inside() -> impl Strategy<Value = String> {
             "\n§\n",
             "<signal>§</signal>",
             "`§`",
+            "<signal type=§>",
+            "\n<think></signal></think>",
             "<reason",
             "ä§",
         ]),
@@ -286,7 +332,38 @@ fn what_can_be_shown_is_shown_at_once() {
         ),
         (
             "a lost quote ends on its line",
-            vec![("<signal type=\"a b", ""), ("\nc", "<signal type=\"a b\nc")],
+            vec![("<signal a=\"a b", ""), ("\nc", "<signal a=\"a b\nc")],
+        ),
+        (
+            "a near miss",
+            vec![
+                ("a <signals ty", "a"),
+                ("pe='x'>b", ""),
+                ("</signals> c", "  c"),
+            ],
+        ),
+        (
+            "the plural without a type",
+            vec![("a <signals x='1'", "a"), ("> b", " <signals x='1'> b")],
+        ),
+        (
+            "a thought",
+            vec![
+                ("<thi", ""),
+                ("nk>hm <", ""),
+                ("/thi", ""),
+                ("nk> a", "a"),
+                ("b\n <", "b"),
+                ("b", "\n <b"),
+            ],
+        ),
+        (
+            "the end of a thought whose start is missing",
+            vec![("hm\n</thi", "hm"), ("nk>\na", "\n\na")],
+        ),
+        (
+            "the tag of a thought in mid-line",
+            vec![("a <think> b", "a <think> b"), (" </think>", " </think>")],
         ),
         (
             "a block",
@@ -356,6 +433,20 @@ fn the_end_decides_what_was_open() {
             "",
         ),
         ("half a tag", "a <sig", "a", " <sig"),
+        ("half the tag of a thought", "a\n<thin", "a", "\n<thin"),
+        ("an unclosed thought", "a\n<think> b", "a", ""),
+        (
+            "an unclosed near miss",
+            "a <signals type='x'> b",
+            "a",
+            "  b",
+        ),
+        (
+            "a near miss with a lost quote",
+            "a <signal type='x> b",
+            "a",
+            "  b",
+        ),
         (
             "a fenced signal",
             "a\n```\n<signal></signal>\n```\n",

@@ -61,6 +61,65 @@ fn adversarial() -> Vec<(&'static str, String)> {
             full_of("<signal                      "),
         ),
         ("closing tags without a bracket", full_of("</signal ")),
+        ("near misses", full_of("<signals type=x>")),
+        ("self-closed tags", full_of("<signal type='x'/>")),
+        ("near misses without a bracket", full_of("<signal type=x ")),
+        ("a near miss over lines", full_of("<signal type=x\n")),
+        (
+            "near misses, then all ends",
+            full_of("<signal type=x>") + &full_of("</signal>"),
+        ),
+        (
+            "near misses, then all ends of theirs",
+            full_of("<signals type=x>") + &full_of("</signals>"),
+        ),
+        (
+            "near misses and blocks in a near miss",
+            "<signal type=x>".to_owned() + &full_of("<signals type=x></signals><signal></signal>"),
+        ),
+        (
+            "ends of near misses in open blocks",
+            full_of("<signals type=x><signal></signals>"),
+        ),
+        (
+            "fields after near misses",
+            full_of("<signal type=x><a><b>1</b>"),
+        ),
+        (
+            "types in quotes that do not end",
+            full_of("<signal type=\"> <signal type='> "),
+        ),
+        (
+            "types in values that swallow tags",
+            full_of("<signal type=\" b='<signal type=' b=\" "),
+        ),
+        (
+            "types whose values have brackets",
+            full_of("<signal type='x' a=\"> b\"c"),
+        ),
+        (
+            "attributes called type",
+            "<signal".to_owned() + &full_of(" type"),
+        ),
+        ("thoughts", full_of("<think>a</think>\n")),
+        ("thoughts without an end", full_of("\n<think>a")),
+        ("ends of thoughts", full_of("\n</thinking>")),
+        (
+            "cut ends of thoughts",
+            "<reasoning>".to_owned() + &full_of("</reasonin"),
+        ),
+        (
+            "brackets in a thought",
+            "<think>".to_owned() + &full_of("<"),
+        ),
+        (
+            "white space before thoughts",
+            full_of("                      <think></think>"),
+        ),
+        (
+            "one long name at the start of a line",
+            format!("<{}", full_of("think")),
+        ),
         ("brackets", full_of("<")),
         ("backticks", full_of("`")),
         ("backticks in runs of all lengths", rising_ticks()),

@@ -64,6 +64,11 @@ fn an_opening_tag_that_never_closes_goes_with_its_fields() {
         ),
         ("cut after its name", "Done.\n<signal ", "Done."),
         ("twice", "a <signal><b>1</b><signal><c>2", "a"),
+        (
+            "the closing tag of a near miss",
+            "a <signal type='x'><b>1</b></signals>",
+            "a",
+        ),
     ] {
         assert_eq!(found(reply).1, text, "{name}");
     }

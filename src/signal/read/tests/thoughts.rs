@@ -1,0 +1,182 @@
+//! Inline reasoning: `<think>` and its kin.
+
+use super::*;
+
+const BLOCK: &str = "<signal type='need_turn'><reason>a good reason</reason></signal>";
+const THOUGHT: &str = "<signal type='need_turn'><reason>only a thought</reason></signal>";
+
+#[test]
+fn thoughts_are_no_part_of_the_reply() {
+    check(&[
+        (
+            "at the start",
+            &format!("<think>hm {THOUGHT}</think>\nDone. {BLOCK}"),
+            need("a good reason"),
+            "Done.",
+        ),
+        (
+            "after white space",
+            "\n  <think>hm</think>Done.",
+            Is::Nothing,
+            "Done.",
+        ),
+        (
+            "at the start of a line",
+            "One.\n\n<thinking>\nhm\n</thinking>\n\nTwo.",
+            Is::Nothing,
+            "One.\n\nTwo.",
+        ),
+        (
+            "two in a row",
+            "<thought>a</thought> <thought>b</thought> Done.",
+            Is::Nothing,
+            "Done.",
+        ),
+        (
+            "any letter case",
+            "<Reasoning>hm</REASONING>Done.",
+            Is::Nothing,
+            "Done.",
+        ),
+        (
+            "they end at their own name",
+            "<reasoning>a<think>b</think>c</thought></reasoning>Done.",
+            Is::Nothing,
+            "Done.",
+        ),
+        (
+            "they hold no code",
+            &format!("<think>a `</think>\n{BLOCK} `b`"),
+            need("a good reason"),
+            "`b`",
+        ),
+        (
+            "nor fences",
+            &format!("<think>\n```\n{THOUGHT}\n</think>\n```\nb\n```"),
+            Is::Nothing,
+            "```\nb\n```",
+        ),
+        (
+            "near misses in them are thoughts",
+            "<think><signal type=x> <signals type='x'></think>Done.",
+            Is::Nothing,
+            "Done.",
+        ),
+        (
+            "an end in a thought ends no block",
+            &format!("<signal>\n<think></signal></think>\n{BLOCK}"),
+            need("a good reason"),
+            "",
+        ),
+        (
+            "after a fenced signal",
+            &format!("Done.\n```\n{BLOCK}\n```\n<think>hm</think>"),
+            need("a good reason"),
+            "Done.",
+        ),
+        (
+            "a block whose field has such a name",
+            "<signal type='need_turn'>\n<reasoning>hm</reasoning>\n<reason>a good reason</reason></signal>",
+            need("a good reason"),
+            "",
+        ),
+    ]);
+}
+
+#[test]
+fn thoughts_that_do_not_end_run_to_the_end() {
+    for (name, reply, text) in [
+        ("all of the reply", format!("<think>hm {THOUGHT}"), ""),
+        (
+            "after text",
+            format!("Done.\n<think>hm\n{THOUGHT}"),
+            "Done.",
+        ),
+        ("a cut end", "<think>hm</thin".to_owned(), ""),
+        ("another end", "<think>hm</thinking> b".to_owned(), ""),
+    ] {
+        assert_eq!(found(&reply), (Is::Nothing, text.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn an_answer_may_mention_the_tags() {
+    for (name, text) in [
+        (
+            "in mid-line",
+            "Models write <think> first.\nThen </think> ends it.",
+        ),
+        (
+            "in inline code",
+            "`<think>` begins it,\n`</think>` ends it.",
+        ),
+        (
+            "in a fence",
+            "```\n<think>\nhm\n</think>\n```\nThat is how.",
+        ),
+        ("in a list", "- <think> begins it\n- </think> ends it"),
+        (
+            "other names",
+            "<thinker>a</thinker>\n<rethink>\n<think-a>\n< think>",
+        ),
+        ("attributes", "<thought id='1'>a"),
+        ("a cut tag at the end", "It begins with\n<think"),
+        ("a closing tag cut at the end", "It ends with\n</think"),
+    ] {
+        assert_eq!(found(text), (Is::Nothing, text.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn an_end_whose_start_is_missing_ends_what_came_before() {
+    check(&[
+        (
+            "the text stays, the tag goes",
+            "hm\n</think>\nDone.",
+            Is::Nothing,
+            "hm\n\nDone.",
+        ),
+        (
+            "a block before it does not count, one after it does",
+            &format!("hm {THOUGHT}\n</think>\nDone. {BLOCK}"),
+            need("a good reason"),
+            "hm \n\nDone.",
+        ),
+        (
+            "nor does one alone",
+            &format!("hm {THOUGHT}\n</thinking>\nDone."),
+            Is::Nothing,
+            "hm \n\nDone.",
+        ),
+        (
+            "nor a near miss",
+            "hm <signal type=x></signal>\n</think>\nDone.",
+            Is::Nothing,
+            "hm \n\nDone.",
+        ),
+        (
+            "nor a fenced one",
+            &format!("hm\n```\n{THOUGHT}\n```\n</think>"),
+            Is::Nothing,
+            &format!("hm\n```\n{THOUGHT}\n```"),
+        ),
+        (
+            "only the first such tag",
+            &format!("hm\n</think>\n{BLOCK} Done.\n</think>\nMore."),
+            need("a good reason"),
+            "hm\n\n Done.\n\nMore.",
+        ),
+        (
+            "no thought has come before",
+            &format!("<think>hm</think>{BLOCK} Done.\n</think>\nMore."),
+            need("a good reason"),
+            "Done.\n\nMore.",
+        ),
+        (
+            "in a block it ends nothing",
+            "<signal type='need_turn'><reason>a good reason</reason><thought>b\n</thought></signal>",
+            need("a good reason"),
+            "",
+        ),
+    ]);
+}

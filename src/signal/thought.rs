@@ -1,0 +1,46 @@
+//! Tags of inline reasoning, which some models and servers leave in the reply (spec 2, "Which block
+//! counts"): `<think>` and its kin, in any letter case, without attributes.
+
+use super::{
+    scan::Kind,
+    view::{Meter, View},
+};
+
+const NAMES: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
+
+/// What a `<` begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thought {
+    /// An opening (`Thought`) or closing (`ThoughtEnd`) tag of this name, and where it ends.
+    Tag(Kind, &'static str, usize),
+    /// Another tag or plain text.
+    Absent,
+    /// More bytes decide.
+    Undecided,
+}
+
+/// Reads the tag at the `<` at `start`; looks no further than its name and one byte.
+pub(super) fn tag_at(start: usize, view: View<'_>, meter: &mut impl Meter) -> Thought {
+    let (kind, from) = match view.byte(start + 1) {
+        Some(b'/') => (Kind::ThoughtEnd, start + 2),
+        _ => (Kind::Thought, start + 1),
+    };
+    let rest = view.bytes_from(from);
+    let letters = rest.iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let part = &rest[..letters.count()];
+    meter.visit(part.len() + 2);
+    let mut names = NAMES.into_iter().filter(|name| {
+        let start = name.as_bytes().get(..part.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(part))
+    });
+    match rest.get(part.len()) {
+        None if !view.is_last() && names.next().is_some() => Thought::Undecided,
+        Some(b'>') => {
+            let name = names.find(|name| name.len() == part.len());
+            name.map_or(Thought::Absent, |name| {
+                Thought::Tag(kind, name, from + name.len() + 1)
+            })
+        }
+        None | Some(_) => Thought::Absent,
+    }
+}
