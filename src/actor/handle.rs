@@ -347,17 +347,7 @@ impl SessionHandle {
             Command::Open(_) | Command::Submit(_) | Command::Continue(_) => {
                 Err(AskError::Reserved { name })
             }
-            Command::Cancel { .. }
-            | Command::Steer { .. }
-            | Command::Pause
-            | Command::Resume
-            | Command::Release
-            | Command::FinishNow
-            | Command::SetBudget(_)
-            | Command::AnswerApproval { .. }
-            | Command::Restart
-            | Command::AttachTool { .. }
-            | Command::Close => match self.known().await? {
+            _ => match self.known().await? {
                 Some(_) => Ok(()),
                 None => Err(AskError::NoSession { name }),
             },

@@ -197,10 +197,10 @@ impl Writer {
 
 /// Whether to claim it anew is worth a try.
 const fn claimed_by_another(error: &Error) -> bool {
-    match error {
-        Error::Fenced { .. } | Error::Conflict { .. } | Error::Unknown { .. } => true,
-        _ => false,
-    }
+    matches!(
+        error,
+        Error::Fenced { .. } | Error::Conflict { .. } | Error::Unknown { .. }
+    )
 }
 
 #[cfg(test)]

@@ -52,12 +52,6 @@ fn fault(error: &Error) -> Fault {
     match error {
         Error::Unavailable(_) => Fault::retryable("journal_unavailable", detail),
         Error::Broken(_) => Fault::permanent("journal_broken", detail),
-        Error::Fenced { .. }
-        | Error::Elsewhere { .. }
-        | Error::Conflict { .. }
-        | Error::Stands { .. }
-        | Error::Unknown { .. }
-        | Error::Empty
-        | Error::Unreadable { .. } => Fault::permanent("journal_refused", detail),
+        _ => Fault::permanent("journal_refused", detail),
     }
 }

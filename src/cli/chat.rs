@@ -267,14 +267,14 @@ impl Chat<'_> {
 }
 
 fn is_refusal(error: &AskError) -> bool {
-    match error {
+    matches!(
+        error,
         AskError::Refused(_)
-        | AskError::Busy { .. }
-        | AskError::EmptyQuestion
-        | AskError::QuestionTooLong { .. }
-        | AskError::Key { .. }
-        | AskError::Name(_)
-        | AskError::Reserved { .. } => true,
-        _ => false,
-    }
+            | AskError::Busy { .. }
+            | AskError::EmptyQuestion
+            | AskError::QuestionTooLong { .. }
+            | AskError::Key { .. }
+            | AskError::Name(_)
+            | AskError::Reserved { .. }
+    )
 }

@@ -45,12 +45,7 @@ pub const fn of_ask_error(error: &AskError) -> u8 {
         | AskError::Key { .. }
         | AskError::Name(_)
         | AskError::Reserved { .. } => USAGE,
-        AskError::Timeout(_)
-        | AskError::Stopped
-        | AskError::Silent { .. }
-        | AskError::NoSession { .. }
-        | AskError::Deleted { .. }
-        | AskError::Journal(_) => FAILED,
+        _ => FAILED,
     }
 }
 
@@ -72,18 +67,7 @@ const fn of_refusal(refusal: &Refusal) -> u8 {
         Refusal::LimitsOfASteer
         | Refusal::TurnsOutOfRange { .. }
         | Refusal::ImportTooLarge { .. } => USAGE,
-        Refusal::NothingRunning
-        | Refusal::KeyReused { .. }
-        | Refusal::NotWaiting { .. }
-        | Refusal::NothingToContinue
-        | Refusal::AlreadyOpen
-        | Refusal::NotNew
-        | Refusal::Closed
-        | Refusal::UnknownTool { .. }
-        | Refusal::AttachedAlready { .. }
-        | Refusal::NoSuchTurn { .. }
-        | Refusal::TooLongToFork { .. }
-        | Refusal::Quarantined { .. } => FAILED,
+        _ => FAILED,
     }
 }
 

@@ -138,14 +138,14 @@ impl Command {
     /// Whether a session that is closed does not take it. What is known of a message by its key is told all the
     /// same, and what runs can still be ended.
     pub(super) const fn begins_something(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Continue(_)
-            | Self::Steer { .. }
-            | Self::Pause
-            | Self::Resume
-            | Self::AttachTool { .. } => true,
-            _ => false,
-        }
+                | Self::Steer { .. }
+                | Self::Pause
+                | Self::Resume
+                | Self::AttachTool { .. }
+        )
     }
 }
 

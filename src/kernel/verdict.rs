@@ -127,21 +127,16 @@ impl Verdict {
     /// Whether no turn follows.
     #[must_use]
     pub const fn ends_the_query(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Answered
-            | Self::Partial
-            | Self::Stuck
-            | Self::EmptyAnswer
-            | Self::ForcedByBudget
-            | Self::ForcedByLoop
-            | Self::Escalated => true,
-            Self::Next
-            | Self::NextWithTools
-            | Self::Delegate
-            | Self::NextWithoutDelegation
-            | Self::Remind
-            | Self::AskForSignal => false,
-        }
+                | Self::Partial
+                | Self::Stuck
+                | Self::EmptyAnswer
+                | Self::ForcedByBudget
+                | Self::ForcedByLoop
+                | Self::Escalated
+        )
     }
 }
 

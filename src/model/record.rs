@@ -84,17 +84,7 @@ impl Record {
             Fact::Query(QueryFact::Accepted(accepted)) => (Utterance::Question, &accepted.text),
             Fact::Query(QueryFact::Finished(finished)) => (Utterance::Answer, &finished.answer),
             Fact::Control(ControlFact::Steered(steered)) => (Utterance::Addition, &steered.text),
-            Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
-            | Fact::Control(_)
-            | Fact::Session(_)
-            | Fact::Turn(_)
-            | Fact::Signal(_)
-            | Fact::Tool(_)
-            | Fact::Approval(_)
-            | Fact::Budget(_)
-            | Fact::Agent(_)
-            | Fact::Llm(_)
-            | Fact::Supervisor(_) => return None,
+            _ => return None,
         };
         (!text.is_empty()).then_some((kind, text))
     }

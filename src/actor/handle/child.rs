@@ -185,21 +185,21 @@ impl Child {
 
 /// Whether the same may be answered when it is asked again.
 fn may_pass(error: &AskError) -> bool {
-    match error {
+    matches!(
+        error,
         AskError::Busy { .. }
-        | AskError::Timeout(_)
-        | AskError::Stopped
-        | AskError::Silent { .. }
-        | AskError::Refused(Refusal::Elsewhere { .. })
-        | AskError::Journal(
-            journal::Error::Unavailable(_)
-            | journal::Error::Conflict { .. }
-            | journal::Error::Fenced { .. }
-            | journal::Error::Elsewhere { .. }
-            | journal::Error::Unknown { .. },
-        ) => true,
-        _ => false,
-    }
+            | AskError::Timeout(_)
+            | AskError::Stopped
+            | AskError::Silent { .. }
+            | AskError::Refused(Refusal::Elsewhere { .. })
+            | AskError::Journal(
+                journal::Error::Unavailable(_)
+                    | journal::Error::Conflict { .. }
+                    | journal::Error::Fenced { .. }
+                    | journal::Error::Elsewhere { .. }
+                    | journal::Error::Unknown { .. },
+            )
+    )
 }
 
 /// The query that was delegated, if it was accepted.

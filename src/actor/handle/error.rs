@@ -90,10 +90,10 @@ impl AskError {
     /// Whether what was asked for may have been recorded, or may yet be, all the same.
     #[must_use]
     pub const fn leaves_open(&self) -> bool {
-        match self {
-            Self::Timeout(_) | Self::Stopped | Self::Silent { .. } | Self::Journal(_) => true,
-            _ => false,
-        }
+        matches!(
+            self,
+            Self::Timeout(_) | Self::Stopped | Self::Silent { .. } | Self::Journal(_)
+        )
     }
 }
 

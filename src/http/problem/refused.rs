@@ -32,16 +32,7 @@ impl Problem {
             }
             AskError::Refused(Refusal::ImportTooLarge { .. } | Refusal::NotNew) => Some(import),
             AskError::Refused(Refusal::LimitsOfASteer) => Some("limits"),
-            AskError::Refused(_)
-            | AskError::Name(_)
-            | AskError::Reserved { .. }
-            | AskError::Busy { .. }
-            | AskError::Timeout(_)
-            | AskError::Stopped
-            | AskError::Silent { .. }
-            | AskError::NoSession { .. }
-            | AskError::Deleted { .. }
-            | AskError::Journal(_) => None,
+            _ => None,
         };
         let problem = Self::from(error);
         match field {

@@ -107,23 +107,7 @@ impl Session {
                 Fact::Session(SessionFact::Released(_)) => {
                     waiting + usize::from(self.was_running())
                 }
-                Fact::Query(QueryFact::Doubted(_) | QueryFact::Classified(_))
-                | Fact::Session(
-                    SessionFact::Opened(_)
-                    | SessionFact::Imported(_)
-                    | SessionFact::Closed(_)
-                    | SessionFact::Passivated(_)
-                    | SessionFact::Revived(_),
-                )
-                | Fact::Turn(_)
-                | Fact::Signal(_)
-                | Fact::Tool(_)
-                | Fact::Approval(_)
-                | Fact::Budget(_)
-                | Fact::Agent(_)
-                | Fact::Llm(_)
-                | Fact::Supervisor(_)
-                | Fact::Control(_) => open,
+                _ => open,
             });
         open > 0
     }
