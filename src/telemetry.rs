@@ -43,7 +43,7 @@ pub struct Log(());
 /// for warnings, 1 for info, 2 for debug, more for everything. Parts of `filter` that mean nothing
 /// are named on standard error and left out. Only the first call in a process has an effect.
 pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
-    let filter = directives(verbosity, filter.and_then(OsStr::to_str));
+    let filter = directives(verbosity, filter.and_then(OsStr::to_str), writer);
     let writer = match writer {
         // Without a thread for it, it is written as it comes.
         Writer::Aside => Aside::to(io::stderr()).ok(),
@@ -83,11 +83,13 @@ pub fn last_words(text: &str) {
     }
 }
 
-fn directives(verbosity: u8, filter: Option<&str>) -> String {
+fn directives(verbosity: u8, filter: Option<&str>, writer: Writer) -> String {
     if let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) {
         return filter.to_owned();
     }
     let level = match verbosity {
+        // `ask` and `chat` show waits for a model in their status line.
+        0 if writer == Writer::Own => "warn,oracle_agent::actor::gateway=error",
         0 => "warn",
         1 => "info",
         2 => "debug",
@@ -112,11 +114,11 @@ mod tests {
             (1, Some(" "), "info,ractor=warn"),
             (2, Some("ractor=trace"), "ractor=trace"),
         ] {
-            assert_eq!(
-                directives(verbosity, filter),
-                want,
-                "{verbosity} {filter:?}"
-            );
+            let found = directives(verbosity, filter, Writer::Aside);
+            assert_eq!(found, want, "{verbosity} {filter:?}");
         }
+        let own = "warn,oracle_agent::actor::gateway=error,ractor=warn";
+        assert_eq!(directives(0, None, Writer::Own), own);
+        assert_eq!(directives(1, None, Writer::Own), "info,ractor=warn");
     }
 }

@@ -155,12 +155,7 @@ impl Transcript {
         let mut gone = 0;
         match outcome {
             Outcome::Failed { .. } => self.forget(),
-            Outcome::Answered
-            | Outcome::Partial { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::Forced { .. }
-            | Outcome::Escalated { .. }
-            | Outcome::Cancelled => {
+            _ => {
                 // Only the query's own part is looked at: a session can be long.
                 let messages = Arc::make_mut(&mut self.messages);
                 for message in messages.split_off(start) {

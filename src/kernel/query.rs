@@ -38,6 +38,8 @@ pub(super) struct CurrentTurn {
     pub rejection: Option<Arc<str>>,
     /// Why the model stopped.
     pub stop: Option<StopReason>,
+    /// The signal state before a reply without a signal: the turn that asks for that signal goes on from here.
+    pub before_silence: Option<SignalState>,
 }
 
 /// Warnings that were given; each is given once a query.

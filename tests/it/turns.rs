@@ -10,9 +10,11 @@ mod script;
 mod steps;
 mod tables;
 
+mod auto;
 mod budgets;
 mod commands;
 mod compaction;
+mod cut_off;
 mod delegation;
 mod doubts;
 mod ending;

@@ -95,11 +95,7 @@ impl ShardMsg {
             #[cfg(test)]
             Self::Fail { key } => Some(key.clone()),
             Self::Call(ticket) => Some(ticket.key.clone()),
-            Self::Park { .. }
-            | Self::BeginSweeps
-            | Self::Sweep
-            | Self::PassivateNext
-            | Self::Settle => None,
+            _ => None,
         }
     }
 }

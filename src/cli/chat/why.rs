@@ -87,14 +87,7 @@ impl Account {
             }
             Fact::Session(SessionFact::Released(_)) => self.under("released", "goes on"),
             // Of the session, not of the question.
-            Fact::Session(
-                SessionFact::Opened(_)
-                | SessionFact::Imported(_)
-                | SessionFact::Forked(_)
-                | SessionFact::Closed(_)
-                | SessionFact::Passivated(_)
-                | SessionFact::Revived(_),
-            ) => {}
+            Fact::Session(_) => {}
         }
     }
 

@@ -68,6 +68,9 @@ impl Query {
                 self.unsignalled = started.unsignalled;
                 let before = std::mem::take(&mut self.current);
                 self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
+                if let (Some(_), Some(signals)) = (&self.kept, before.before_silence) {
+                    self.signals = signals;
+                }
                 self.steers.clear();
                 self.child = None;
                 self.notes.clear();
@@ -107,7 +110,10 @@ impl Query {
         self.usage += replied.usage;
         match replied.signal {
             SignalPresence::Valid => {}
-            SignalPresence::Rejected | SignalPresence::Absent => self.signals.record_silence(),
+            SignalPresence::Rejected | SignalPresence::Absent => {
+                self.current.before_silence = Some(self.signals.clone());
+                self.signals.record_silence();
+            }
         }
         self.current.stop = Some(replied.stop);
         self.current.calls = replied.message.calls().count();

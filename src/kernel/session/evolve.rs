@@ -137,12 +137,7 @@ impl Session {
                 self.last_question = Some(Arc::clone(&query.text));
                 self.forced = match outcome {
                     Outcome::Forced { .. } => Some(query.inheritance()),
-                    Outcome::Answered
-                    | Outcome::Partial { .. }
-                    | Outcome::Stuck { .. }
-                    | Outcome::Escalated { .. }
-                    | Outcome::Cancelled
-                    | Outcome::Failed { .. } => None,
+                    _ => None,
                 };
                 // A reply that was to hold a signal alone and holds none is no part of the conversation.
                 let current = &query.current;

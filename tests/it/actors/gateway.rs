@@ -20,6 +20,7 @@ mod circuits;
 mod deadlines;
 mod holds;
 mod load;
+mod waits;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -130,7 +131,7 @@ impl Metered {
         };
         let after_ms = u64::try_from(oldest.as_millis()).ok();
         let refusal = Fault {
-            class: FaultClass::Retryable { after_ms },
+            class: FaultClass::Unavailable { after_ms },
             code: "rate_limited".into(),
             detail: "too many".into(),
         };

@@ -35,6 +35,8 @@ pub(super) struct Play {
     now: i64,
     /// How far the running call is said to be.
     pub(super) in_flight: InFlight,
+    /// The model gives no signals, as far as is known.
+    pub(super) unsignalled: bool,
     call: Option<(CallToken, TurnMode, Arc<str>)>,
     /// The last try at a summary: which, of which model, of what text.
     compaction: Option<(CallToken, Arc<str>, Arc<str>)>,
@@ -63,6 +65,7 @@ impl Play {
             step: 0,
             now: 0,
             in_flight: InFlight::Unsent,
+            unsignalled: false,
             call: None,
             compaction: None,
             doubt: None,
@@ -83,7 +86,7 @@ impl Play {
             at: Timestamp::from_millis(self.now),
             entropy: 0,
             call: self.in_flight,
-            unsignalled: false,
+            unsignalled: self.unsignalled,
         }
     }
 

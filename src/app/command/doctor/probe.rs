@@ -326,8 +326,8 @@ pub(super) fn of_signal(heard: &Heard, provider: &Provider) -> Finding {
         Ok(reply) => reply,
         Err(fault) => return failed(CHECK, fault, provider),
     };
-    let mend = "Oracle reminds it, which takes turns; a larger model keeps the protocol better, and \
-                `turn.on_missing_signal = \"finish\"` takes such replies as answers";
+    let mend = "Oracle asks once for the signal alone, which takes a call; a larger model keeps the protocol \
+                better, and `turn.on_missing_signal = \"finish\"` takes such replies as answers at once";
     match signal::read(&text(reply), Timestamp::default()).finding {
         Read::Signal(signal) => {
             let (kind, confidence) = (signal.kind(), signal.confidence);

@@ -34,7 +34,7 @@ impl Backend for Held {
             *provider.refused.lock().unwrap() += 1;
             let after_ms = u64::try_from(LONG.as_millis()).ok();
             Err(Fault {
-                class: FaultClass::Retryable { after_ms },
+                class: FaultClass::Unavailable { after_ms },
                 code: "rate_limited".into(),
                 detail: "too many".into(),
             })

@@ -46,3 +46,42 @@ fn an_answer_without_its_signal_is_shown_once() {
         );
     }
 }
+
+#[test]
+fn a_chat_shows_what_a_call_waits_for() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let settings = |fault: &str| oracle_agent::mock::Settings {
+        faults: vec![fault.parse().unwrap()],
+        ..oracle_agent::mock::Settings::default()
+    };
+    for (fault, shown, outcome) in [
+        (
+            "retry-seconds=2@1",
+            "waits for openai: rate limit, 2 s · turn 1 of 30",
+            "The handler",
+        ),
+        (
+            "503@1..2",
+            "waits for openai: server unavailable, ",
+            "The handler",
+        ),
+    ] {
+        let mock = runtime.block_on(oracle_agent::mock::Mock::start(settings(fault)));
+        let mock = mock.unwrap();
+        let url = format!("{}/v1", mock.url());
+        let environment = [("OPENAI_BASE_URL", url.as_str()), ("OPENAI_API_KEY", "x")];
+        let place = Place::new(&[]);
+        let line = "chat --session s --model openai/mock";
+        let mut screen = Screen::with(&place, line, (40, 120), &environment);
+        screen.prompt();
+        screen.say(QUESTION);
+        screen.shows(shown);
+        screen.shows(outcome);
+        screen.prompt();
+        screen.say("/why");
+        screen.shows("it is tried again");
+        screen.say("/quit");
+        screen.end();
+        runtime.block_on(mock.shut_down());
+    }
+}

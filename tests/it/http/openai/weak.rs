@@ -37,3 +37,17 @@ async fn an_answer_without_its_signal_is_given_once_whole_and_streamed() {
         assert_eq!(text(&objects(&got.text)), shown, "{name}, streamed");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_gave_no_signal_in_three_queries_is_not_asked_for_it_any_more() {
+    let script = Scripted::new().reply("It is in a.rs.").reply("");
+    let served = Served::start(TestOracle::new(script)).await;
+    let mut turns = Vec::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        let named = [("x-oracle-session", name)];
+        let got = served.post(&named, chat(&[QUESTION])).await;
+        assert_eq!(got.answer(), "It is in a.rs.");
+        turns.push(served.count(name, "turn.started").await);
+    }
+    assert_eq!(turns, [2, 2, 2, 1, 1]);
+}

@@ -1,0 +1,200 @@
+//! What a person is told, event by event.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::{
+    QueryId, Seq, SessionName, Timestamp, Turn,
+    event::{Severity, Source},
+};
+
+fn event(kind: &str, payload: Value) -> Event {
+    Event {
+        seq: Seq(7),
+        session: SessionName::new("s").unwrap(),
+        query: Some(QueryId(1)),
+        turn: Some(Turn(2)),
+        at: Timestamp::default(),
+        kind: kind.into(),
+        source: Source::Session,
+        severity: Severity::Info,
+        payload,
+    }
+}
+
+#[test]
+fn a_person_is_told_what_happens() {
+    let before = json!({ "used": 91_000, "limit": 1_128_000 });
+    let model = json!({ "model": "p/m" });
+    let named = |name: &str| json!({ "name": name });
+    let retried = |class: &str, code: &str| {
+        let fault = json!({ "class": class, "code": code, "detail": "no" });
+        let not_before = "1970-01-01T00:00:04Z";
+        json!({ "attempt": 1, "model": "openai/m", "fault": fault, "not_before": not_before })
+    };
+    for (kind, payload, said) in [
+        ("query.accepted", Value::Null, Some("reading the question")),
+        (
+            "query.doubted",
+            model.clone(),
+            Some("reading the question · asking p/m what it is"),
+        ),
+        (
+            "query.classified",
+            json!({ "classification": { "query_type": "code" } }),
+            Some("it is a question of the type code"),
+        ),
+        (
+            "turn.started",
+            model.clone(),
+            Some("asking p/m · turn 3 of 5"),
+        ),
+        (
+            "turn.restarted",
+            model,
+            Some("asking p/m again · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("file_read"),
+            Some("reading files · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("repo_map"),
+            Some("looking over the project · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("history_search"),
+            Some("searching the history · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("note_search"),
+            Some("searching the notes · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("note_read"),
+            Some("reading notes · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("note_write"),
+            Some("writing a note · turn 3 of 5"),
+        ),
+        (
+            "tool.started",
+            named("weather"),
+            Some("running weather · turn 3 of 5"),
+        ),
+        (
+            "approval.requested",
+            named("weather"),
+            Some("waiting for somebody to approve weather · turn 3 of 5"),
+        ),
+        (
+            "budget.context.compacting",
+            json!({ "before": before }),
+            Some("compacting the conversation (≈ 91,000 of 1,128,000 tokens) · turn 3 of 5"),
+        ),
+        (
+            "budget.context.compacted",
+            json!({ "after": 912 }),
+            Some("the conversation is compacted (≈ 912 tokens now) · turn 3 of 5"),
+        ),
+        (
+            "budget.context.compaction_failed",
+            Value::Null,
+            Some("the conversation could not be compacted · turn 3 of 5"),
+        ),
+        (
+            "llm.waiting",
+            json!({ "attempt": 1, "model": "openai/m", "reason": "rate_limit",
+                    "until": "1970-01-01T00:00:02.500Z" }),
+            Some("waits for openai: rate limit, 3 s · turn 3 of 5"),
+        ),
+        (
+            "llm.waiting",
+            json!({ "attempt": 1, "model": "openai/m", "reason": "other_calls" }),
+            Some("waits for openai: other calls · turn 3 of 5"),
+        ),
+        (
+            "llm.retried",
+            retried("unavailable", "connect"),
+            Some("waits for openai: server unavailable, 4 s · turn 3 of 5"),
+        ),
+        (
+            "llm.retried",
+            retried("unavailable", "rate_limited"),
+            Some("waits for openai: rate limit, 4 s · turn 3 of 5"),
+        ),
+        (
+            "llm.retried",
+            retried("retryable", "cut"),
+            Some("waiting to ask again · turn 3 of 5"),
+        ),
+        (
+            "llm.admitted",
+            json!({ "attempt": 1, "waited_ms": 3_000 }),
+            Some("asking · turn 3 of 5"),
+        ),
+        (
+            "llm.failed_over",
+            json!({ "to": "p/other" }),
+            Some("asking p/other instead · turn 3 of 5"),
+        ),
+        ("tool.finished", named("file_read"), None),
+    ] {
+        let status = status(&event(kind, payload), Some(5));
+        assert_eq!(status.as_deref(), said, "{kind}");
+    }
+    let unlimited = status(&event("llm.retried", Value::Null), None);
+    assert_eq!(unlimited.as_deref(), Some("waiting to ask again · turn 3"));
+}
+
+#[test]
+fn long_work_has_a_bar_where_there_is_room() {
+    let step = |done, total| Step {
+        what: "indexing".to_owned(),
+        done,
+        total,
+    };
+    for (done, total, width, said) in [
+        (
+            0,
+            Some(5_000),
+            80,
+            "indexing ░░░░░░░░░░░░░░░░░░░░ 0 of 5,000",
+        ),
+        (
+            1_200,
+            Some(5_000),
+            80,
+            "indexing ████░░░░░░░░░░░░░░░░ 1,200 of 5,000",
+        ),
+        (
+            5_000,
+            Some(5_000),
+            80,
+            "indexing ████████████████████ 5,000 of 5,000",
+        ),
+        (
+            5_001,
+            Some(5_000),
+            80,
+            "indexing ████████████████████ 5,000 of 5,000",
+        ),
+        (1_200, Some(5_000), 40, "indexing · 1,200 of 5,000"),
+        (1_200, None, 80, "indexing · 1,200"),
+        (
+            u64::MAX,
+            Some(u64::MAX),
+            40,
+            "indexing · 18,446,744,073,709,551,615 of 18,446,744,073,709,551,615",
+        ),
+    ] {
+        assert_eq!(bar(&step(done, total), width), said);
+    }
+}

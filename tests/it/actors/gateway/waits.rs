@@ -1,0 +1,223 @@
+//! What people and programs see of a call that waits: events, states and metrics.
+
+use std::fmt::Write as _;
+
+use oracle_agent::{
+    actor::SessionHandle,
+    http::{Host, Settings, Shares},
+    model::{Event, Seq, SessionKey, SessionName, Timestamp},
+    testkit::{TestOracle, TestSystem, router},
+};
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::actors::{answered, end};
+
+/// Meets these faults, one a call, and answers afterwards. Clones are the same provider.
+#[derive(Clone)]
+struct Stumbling(Arc<Mutex<VecDeque<Fault>>>);
+
+impl Stumbling {
+    fn over(faults: impl IntoIterator<Item = Fault>) -> Self {
+        Self(Arc::new(Mutex::new(faults.into_iter().collect())))
+    }
+}
+
+impl Backend for Stumbling {
+    fn provider(&self) -> &'static str {
+        "stumbling"
+    }
+
+    fn call(&self, _: Request) -> DeltaStream {
+        let fault = self.0.lock().unwrap().pop_front();
+        let call = async move {
+            let_pass(Duration::from_millis(200)).await;
+            fault.map_or_else(|| Ok(reply(&done("Fine."))), Err)
+        };
+        stream::once(call).boxed()
+    }
+}
+
+fn rate_limited(seconds: u64) -> Fault {
+    Fault {
+        class: FaultClass::Unavailable {
+            after_ms: Some(seconds * 1_000),
+        },
+        code: "rate_limited".into(),
+        detail: "the provider answered 429".into(),
+    }
+}
+
+fn away() -> Fault {
+    Fault::unavailable(
+        "connect",
+        "cannot reach http://127.0.0.1:1: Connection refused",
+    )
+}
+
+/// The events of waits, with times since the first of them.
+fn told(events: &[Event]) -> String {
+    let mut lines = String::new();
+    let mut begin: Option<Timestamp> = None;
+    for event in events.iter().filter(|event| event.kind.starts_with("llm.")) {
+        let at = event.at.since(*begin.get_or_insert(event.at));
+        let mut payload = event.payload.clone();
+        for time in ["until", "not_before"] {
+            if let Some(value) = payload.get_mut(time) {
+                let until: Timestamp = serde_json::from_value(value.clone()).unwrap();
+                *value = format!("in {:?}", until.since(event.at)).into();
+            }
+        }
+        let (kind, severity) = (&event.kind, event.severity);
+        writeln!(lines, "{at:?} {kind} ({severity:?}) {payload}").unwrap();
+    }
+    lines
+}
+
+async fn events(session: &SessionHandle) -> Vec<Event> {
+    session.events(Seq(0)).await.unwrap()
+}
+
+async fn of_system(oracle: &TestSystem) -> String {
+    let key = SessionKey::local(SessionName::system());
+    told(&events(&oracle.oracle().session(key)).await)
+}
+
+async fn get(oracle: &TestSystem, path: &str) -> String {
+    let host = Host::new(Shares {
+        keys: Arc::default(),
+        oracle: oracle.oracle().clone(),
+        journal: oracle.journal(),
+        settings: Settings::default(),
+    });
+    let request = axum::http::Request::get(path).body(axum::body::Body::empty());
+    let principal = oracle_agent::model::Principal::local();
+    let routes = router(host).0.layer(axum::Extension(principal));
+    let response = routes.oneshot(request.unwrap()).await.unwrap();
+    let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await;
+    String::from_utf8(bytes.unwrap().to_vec()).unwrap()
+}
+
+/// What `/readyz` and `/metrics` show of the provider, without moments.
+async fn shown(oracle: &TestSystem) -> String {
+    let ready: serde_json::Value = serde_json::from_str(&get(oracle, "/readyz").await).unwrap();
+    let mut providers = ready["providers"].clone();
+    let models = providers["stumbling"].get_mut("models");
+    let models = models.and_then(|models| models.as_array_mut());
+    for model in models.into_iter().flatten() {
+        if model.get("until").is_some() {
+            model["until"] = "[later]".into();
+        }
+    }
+    let metrics = get(oracle, "/metrics").await;
+    let own = [
+        "gateway_held",
+        "gateway_concurrency_limit",
+        "gateway_circuit",
+        "gateway_calls",
+    ];
+    let lines = metrics.lines().filter(|line| {
+        let of = own
+            .iter()
+            .any(|name| line.starts_with(&format!("oracle_{name}{{")));
+        of && !line.ends_with(" 0")
+    });
+    format!(
+        "ready: {} {providers}\n{}\n",
+        ready["ready"],
+        lines.collect::<Vec<_>>().join("\n")
+    )
+}
+
+/// Two sessions: the first meets the fault, and the second one comes while the model is held or away.
+async fn two_sessions(oracle: &TestSystem, look_after: Duration) -> String {
+    let (first, second) = (oracle.session("a").unwrap(), oracle.session("b").unwrap());
+    let look = async {
+        let_pass(Duration::from_millis(500)).await;
+        let second = second.ask("how?");
+        let look = async {
+            let_pass(look_after).await;
+            shown(oracle).await
+        };
+        tokio::join!(second, look)
+    };
+    let (one, (two, shown)) = tokio::join!(first.ask("how?"), look);
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert_eq!(end(&one), answered("Fine."));
+    assert_eq!(end(&two), answered("Fine."));
+    let (one, two) = (events(&first).await, events(&second).await);
+    format!("a:\n{}b:\n{}\n{shown}", told(&one), told(&two))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_is_seen_from_the_refusal_until_it_is_lifted() {
+    let oracle = TestOracle::new(Stumbling::over([rate_limited(4)]));
+    let oracle = oracle.start().await.unwrap();
+    let seen = two_sessions(&oracle, Duration::from_secs(2)).await;
+    let_pass(2 * MINUTE).await;
+    let system = of_system(&oracle).await;
+    let lifted = shown(&oracle).await;
+    insta::assert_snapshot!("rate_limit", format!("{seen}\nsystem:\n{system}\n{lifted}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_is_seen_until_the_server_is_back() {
+    let oracle = TestOracle::new(Stumbling::over((0..6).map(|_| away())));
+    let oracle = oracle.start().await.unwrap();
+    let seen = two_sessions(&oracle, Duration::from_secs(5)).await;
+    let (system, back) = (of_system(&oracle).await, shown(&oracle).await);
+    for kind in ["llm.retried", "llm.waiting", "llm.admitted"] {
+        assert!(seen.contains(kind), "{kind}: {seen}");
+    }
+    assert!(seen.contains(r#""reason":"unavailable""#), "{seen}");
+    // Without moments, and without how many calls wait: both depend on jitter.
+    let system = system.lines().filter_map(|line| line.split_once(' '));
+    let system: Vec<_> = system.map(|(_, what)| what).collect();
+    let during = seen.split("\n\n").nth(1).unwrap().lines();
+    let during: Vec<_> = during
+        .filter(|line| line.starts_with("oracle_gateway_circuit"))
+        .collect();
+    let (system, during) = (system.join("\n"), during.join("\n"));
+    assert!(seen.contains(r#""state":"unavailable""#), "{seen}");
+    insta::assert_snapshot!("outage", format!("{during}\n\n{system}\n\n{back}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_fails_for_an_outage_when_its_patience_ends_and_not_before() {
+    let oracle = TestOracle::new(Stumbling::over((0..1_000).map(|_| away())))
+        .policy(|policy| policy.retry.outage = Duration::from_secs(100));
+    let oracle = oracle.start().await.unwrap();
+    let begin = Instant::now();
+    let all = (0..20).map(|n| {
+        let session = oracle.session(&format!("s{n}")).unwrap();
+        async move { session.ask("how?").await.unwrap().outcome }
+    });
+    for outcome in futures_util::future::join_all(all).await {
+        let why = outcome.reason().unwrap_or_default().to_owned();
+        assert!(["unavailable", "connect"].contains(&&*why), "{outcome:?}");
+    }
+    let took = begin.elapsed();
+    assert!(
+        took >= Duration::from_secs(100) && took < Duration::from_secs(130),
+        "{took:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_refusal_halves_the_calls_that_run_and_delays_nobody_for_long() {
+    let oracle = TestOracle::new(Stumbling::over([rate_limited(1)]));
+    let oracle = oracle.start().await.unwrap();
+    let begin = Instant::now();
+    let all = (0..50).map(|n| {
+        let session = oracle.session(&format!("s{n}")).unwrap();
+        async move {
+            for _ in 0..6 {
+                assert_eq!(end(&session.ask("how?").await.unwrap()), answered("Fine."));
+            }
+        }
+    });
+    futures_util::future::join_all(all).await;
+    // Six rounds of 200 ms without it.
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(6), "{took:?}");
+}

@@ -1,0 +1,167 @@
+//! Row 18, `auto`: a reply without a signal is kept, and one short turn asks for the signal alone. What weak
+//! models say is in `crate::weak`; here is what can happen around it.
+
+use oracle_agent::{
+    kernel::{Command, OnMissingSignal, Policy},
+    model::{Fault, Limits, QueryType, Role, StopReason, command::Author, record::TurnMode},
+};
+
+use super::{play::Play, script::*};
+
+fn auto() -> Policy {
+    Policy {
+        on_missing_signal: OnMissingSignal::Auto,
+        ..policy()
+    }
+}
+
+/// A model that is asked for the signal of "It is in a.rs.".
+fn asked() -> Play {
+    let mut play = Play::asked(auto());
+    play.says("It is in a.rs.");
+    assert_eq!(play.turn().mode, TurnMode::Signal);
+    play
+}
+
+#[test]
+fn the_kept_reply_is_the_answer_whatever_becomes_of_the_turn_that_asks() {
+    type Ends = fn(&mut Play);
+    let cases: [(&str, Ends); 6] = [
+        ("nothing", |play| {
+            play.says("");
+        }),
+        ("other words", |play| {
+            play.says("Anything else?");
+        }),
+        ("a call instead", |play| {
+            play.calls("", vec![call("s", "search")]);
+        }),
+        ("a fault that may pass", |play| {
+            play.fails(Fault::retryable("stall", "silence"));
+        }),
+        ("a server that is away", |play| {
+            play.fails(Fault::unavailable("connect", "nobody"));
+        }),
+        ("a refusal", |play| {
+            let mut reply = reply("", Vec::new());
+            reply.stop = StopReason::Refusal;
+            play.replies(reply);
+        }),
+    ];
+    for (name, ends) in cases {
+        let mut play = asked();
+        ends(&mut play);
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
+        assert_eq!(play.answer(), "It is in a.rs.", "{name}");
+        let texts = play.session.transcript().messages();
+        let said = texts
+            .iter()
+            .filter(|message| message.role == Role::Assistant);
+        assert_eq!(said.count(), 1, "{name}: the model reads it once");
+    }
+}
+
+#[test]
+fn a_signal_that_comes_applies_to_the_kept_reply() {
+    for (signal, end) in [
+        (done(), Some(("answered", ""))),
+        (partial(), Some(("partial", "the error paths"))),
+        (need("half is unread"), None),
+        (stuck("no access"), None),
+        (weak(&done()), None),
+        (wants("a shell"), None),
+    ] {
+        let mut play = asked();
+        play.says(&signal);
+        assert_eq!(play.end(), end, "{signal}");
+        match end {
+            Some(_) => assert_eq!(play.answer(), "It is in a.rs."),
+            None => assert_eq!(play.turn().mode, TurnMode::Normal, "{signal}"),
+        }
+    }
+}
+
+#[test]
+fn the_turn_that_asks_survives_a_restart() {
+    let mut play = asked();
+    play.reboot();
+    assert_eq!(play.turn().mode, TurnMode::Signal);
+    play.says("");
+    assert_eq!(play.answer(), "It is in a.rs.");
+}
+
+#[test]
+fn nobody_is_asked_where_no_turn_may_follow_or_the_model_gives_no_signals() {
+    let limited = |max_turns| Policy {
+        limits: Limits::turns(max_turns),
+        ..auto()
+    };
+    let spent = Policy {
+        limits: Limits {
+            max_tokens: Some(1),
+            ..Limits::default()
+        },
+        ..auto()
+    };
+    for (name, policy) in [
+        ("one turn", limited(1)),
+        ("two turns", limited(2)),
+        ("tokens", spent),
+    ] {
+        let mut play = Play::asked(policy);
+        play.says("It is in a.rs.");
+        assert_eq!(play.end(), Some(("answered", "")), "{name}");
+    }
+    let mut play = Play::new(auto());
+    play.unsignalled = true;
+    play.ask(QUESTION);
+    assert!(play.turn().unsignalled, "what was learned is recorded");
+    play.says("It is in a.rs.");
+    assert_eq!(play.end(), Some(("answered", "")));
+}
+
+#[test]
+fn words_that_wait_and_replies_that_were_cut_come_first() {
+    let mut play = Play::asked(auto());
+    let (text, author) = ("And the tests?".to_owned(), Author::User);
+    play.command(Command::Steer { text, author }).unwrap();
+    play.says("It is in a.rs.");
+    assert_eq!(
+        play.turn().mode,
+        TurnMode::Normal,
+        "the words are read first"
+    );
+
+    let mut play = Play::asked(auto());
+    let mut cut = reply("It is in", Vec::new());
+    cut.stop = StopReason::MaxTokens;
+    play.replies(cut);
+    assert_eq!(play.turn().mode, TurnMode::Normal, "it goes on from there");
+}
+
+#[test]
+fn silence_calls_no_fallback_and_small_talk_is_not_asked_about() {
+    let mut play = Play::asked(auto());
+    for turn in 0..4 {
+        play.says(&format!("Part {turn}."));
+        assert_eq!(play.turn().mode, TurnMode::Signal);
+        play.says(&need(&format!("part {turn} is not the last")));
+        assert_eq!(play.turn().mode, TurnMode::Normal);
+    }
+    assert_eq!(play.count("fallback.triggered"), 0);
+
+    let mut play = Play::new(auto());
+    play.ask_as(QueryType::Conversational, "hello");
+    play.says("Hello.");
+    assert_eq!(play.end(), Some(("answered", "")));
+}
+
+#[test]
+fn the_same_reason_three_times_is_a_loop_also_when_it_was_asked_for() {
+    let mut play = Play::asked(auto());
+    for _ in 0..3 {
+        play.says("Reading on.");
+        play.says(&need("the rest is unread"));
+    }
+    assert_eq!(play.end(), Some(("forced", "loop")));
+}
