@@ -16,8 +16,9 @@ use crate::{
 pub(super) struct Flight {
     /// Whose call it is cannot be known any more: its process ended.
     unknown: bool,
+    /// About how many tokens it sends.
+    tokens: u64,
     sent: AtomicBool,
-    tokens: AtomicU64,
     received: AtomicU64,
     input: AtomicU64,
     cached: AtomicU64,
@@ -35,9 +36,16 @@ impl Flight {
         }
     }
 
-    /// It leaves, with about so many tokens.
-    pub(super) fn leaves(&self, tokens: u64) {
-        self.tokens.store(tokens, Ordering::Relaxed);
+    /// A call that is to send about so many tokens.
+    pub(super) fn of(tokens: u64) -> Self {
+        Self {
+            tokens,
+            ..Self::default()
+        }
+    }
+
+    /// It is sent.
+    pub(super) fn leaves(&self) {
         self.sent.store(true, Ordering::Release);
     }
 
@@ -73,7 +81,7 @@ impl Flight {
         }
         let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
         InFlight::Sent {
-            tokens: of(&self.tokens),
+            tokens: self.tokens,
             received: of(&self.received),
             told: Usage {
                 input_tokens: of(&self.input),

@@ -79,9 +79,9 @@ impl Pulse {
         Arc::clone(&self.flight.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// It is about to make another model call.
-    pub(super) fn take_off(&self) -> Arc<Flight> {
-        let flight = Arc::<Flight>::default();
+    /// It is about to make another model call, of about so many tokens.
+    pub(super) fn take_off(&self, tokens: u64) -> Arc<Flight> {
+        let flight = Arc::new(Flight::of(tokens));
         *self.flight.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&flight);
         flight
     }

@@ -207,6 +207,12 @@ impl Query {
         self.query_type
     }
 
+    /// About how many tokens the running turn's call sends.
+    #[must_use]
+    pub const fn token_estimate(&self) -> u64 {
+        self.estimate
+    }
+
     /// What kind of turn runs, or ran last.
     #[must_use]
     pub const fn mode(&self) -> TurnMode {

@@ -20,7 +20,7 @@ use super::{
     lane::{Lane, News, Running},
     pace::{Pace, Refused},
     pump::{self, End, Teller},
-    ticket::{NextModel, Ticket, tokens_of},
+    ticket::{NextModel, Ticket},
     waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
@@ -288,7 +288,7 @@ impl GatewayState {
         let (settings, clock) = (self.args.settings, self.args.clock.clone());
         // Its pulse starts to count from here.
         ticket.pulse.beat(clock.monotonic_millis());
-        ticket.flight.leaves(tokens_of(&ticket.request));
+        ticket.flight.leaves();
         let task = Task::spawn(async move {
             let end = pump::run(&*backend, ticket, settings, &clock, &teller).await;
             teller.over(end);

@@ -99,7 +99,8 @@ impl SessionState {
             prompt,
             instructions: self.session.told(),
         };
-        let mut call = self.call(me, token, model)?;
+        let estimate = self.session.query()?.token_estimate();
+        let mut call = self.call(me, token, model, estimate)?;
         if mode == TurnMode::Signal {
             // The answer is there: its signal is not waited for.
             (call.patience, call.outage) = (Duration::ZERO, Duration::ZERO);
@@ -126,7 +127,7 @@ impl SessionState {
         model: Arc<str>,
         (instruction, text): (&'static str, Arc<str>),
     ) -> Option<Task> {
-        let call = self.call(me, token, model)?;
+        let call = self.call(me, token, model, aside_tokens(instruction, &text))?;
         let me = me.clone();
         Some(Task::spawn(async move {
             let report = match call.aside(instruction, &text).await {
@@ -146,6 +147,7 @@ impl SessionState {
         me: &ActorRef<SessionMsg>,
         token: CallToken,
         model: Arc<str>,
+        tokens: u64,
     ) -> Option<Call> {
         let sid = self.claim?.sid;
         // Whatever an earlier call of this session waits for, this one does not.
@@ -168,7 +170,7 @@ impl SessionState {
             model,
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
-            flight: self.pulse.take_off(),
+            flight: self.pulse.take_off(tokens),
             services: self.services.clone(),
         })
     }
@@ -248,6 +250,11 @@ impl Call {
 
 fn lost() -> Fault {
     Fault::retryable("gateway", "the call was lost on its way; it is made anew")
+}
+
+/// About how many tokens a call beside the conversation sends.
+pub(super) const fn aside_tokens(instruction: &str, text: &str) -> u64 {
+    ((instruction.len() + text.len()) / 4) as u64
 }
 
 /// The reply, of which nobody sees anything before it is whole.

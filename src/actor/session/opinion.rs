@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 use ractor::{ActorProcessingErr, ActorRef};
 use tokio::time::{Instant, timeout_at};
 
-use super::{SessionMsg, call::Failed, state::SessionState};
+use super::{
+    SessionMsg,
+    call::{Failed, aside_tokens},
+    state::SessionState,
+};
 use crate::{
     actor::{profile::Voice, services::Services, task::Task},
     kernel::{CallToken, Opinion, Report, named},
@@ -25,7 +29,7 @@ impl SessionState {
         (instruction, text): (&'static str, Arc<str>),
         within: Duration,
     ) -> Option<Task> {
-        let mut call = self.call(me, token, model)?;
+        let mut call = self.call(me, token, model, aside_tokens(instruction, &text))?;
         // It has a deadline of its own, and nobody is told that it waits.
         (call.patience, call.outage, call.session) = (within, within, None);
         let (me, services) = (me.clone(), self.services.clone());

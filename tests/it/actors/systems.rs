@@ -8,7 +8,7 @@ use oracle_agent::{
         Journal, Memory, Sqlite,
         faulty::{Failure, Faulty, Operation, Plan},
     },
-    kernel::Refusal,
+    kernel::{Command, Refusal},
     llm::Scripted,
     model::{By, Seq, SessionKey, SessionName, Submission},
     testkit::{Probe, TestOracle, TestTool, let_pass},
@@ -41,6 +41,52 @@ async fn shutting_down_lets_running_queries_end_and_takes_no_new_ones() {
     let drains = matches!(late, Err(AskError::Refused(Refusal::Draining)));
     assert!(drains, "{late:?}");
     assert_eq!(other.kinds().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_had_come_back_of_a_call_counts_when_its_session_is_restarted_or_its_system_ends() {
+    let backend = Probe::new(
+        Scripted::new()
+            .stall("x".repeat(400))
+            .stall("x".repeat(800))
+            .reply(done("Fine.")),
+    );
+    let memory = super::memory();
+    let build = || {
+        let oracle = TestOracle::new(backend.clone()).journal(memory.clone());
+        oracle.start()
+    };
+    let streamed = async |calls: usize| {
+        while backend.opened() < calls || backend.open() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let_pass(Duration::from_millis(10)).await;
+    };
+    let oracle = build().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.submit(Submission::new("what?")).await.unwrap();
+    streamed(1).await;
+    session.command(Command::Restart).await.unwrap();
+    streamed(2).await;
+    oracle.shut_down(Duration::from_secs(1)).await;
+    let oracle = build().await.unwrap();
+    let session = oracle.session("s").unwrap();
+    session.wait_for("query.finished").await.unwrap();
+    let events = session.events(Seq(0)).await.unwrap();
+    let cut_off = events.iter().filter(|event| event.kind == "llm.failed");
+    let used: Vec<_> = cut_off
+        .map(|event| event.payload["usage"].clone())
+        .collect();
+    let output: Vec<_> = used
+        .iter()
+        .map(|usage| usage["output_tokens"].as_u64())
+        .collect();
+    assert_eq!(output, [Some(100), Some(200)]);
+    assert!(
+        used.iter()
+            .all(|usage| usage["input_tokens"].as_u64() > Some(100)),
+        "{used:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
