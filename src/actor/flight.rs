@@ -57,8 +57,12 @@ impl Flight {
                 self.received.fetch_add(characters, Ordering::Relaxed);
             }
             Delta::Used(usage) => self.told(*usage),
+            // A piece of a tool call, about a token.
+            Delta::Progress => {
+                self.received.fetch_add(4, Ordering::Relaxed);
+            }
             // What the reply says of it may be an estimate.
-            Delta::Done(_) | Delta::Progress | Delta::Alive | Delta::Limits(_) => {}
+            Delta::Done(_) | Delta::Alive | Delta::Limits(_) => {}
         }
     }
 

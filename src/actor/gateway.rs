@@ -51,7 +51,7 @@ pub use board::{CircuitState, ModelState, ProviderState};
 use desk::GatewayState;
 use pump::End;
 pub use settings::{BreakerSettings, GatewaySettings};
-pub(super) use ticket::{NextModel, Ticket};
+pub(super) use ticket::{Failover, Ticket};
 use waiting::WaiterNews;
 
 /// Pieces of a reply that may wait for the session.
@@ -68,9 +68,11 @@ pub(super) enum GatewayMsg {
     },
     /// The provider tells its limits.
     Told { call: u64, limits: RateLimits },
+    /// The server of a probe has begun to answer.
+    Reached { call: u64 },
     /// A call's task is over.
     Ended { call: u64, end: End },
-    /// The next waiting call may start.
+    /// The next waiting call may start, or a limit may be lifted.
     Due,
 }
 local_messages!(GatewayMsg);
@@ -111,6 +113,7 @@ impl Actor for GatewayActor {
             GatewayMsg::Call(ticket) => state.admit(ticket),
             GatewayMsg::Waiter { model, call, news } => state.heard_of(&model, call, news),
             GatewayMsg::Told { call, limits } => state.told(call, &limits),
+            GatewayMsg::Reached { call } => state.reached(call),
             GatewayMsg::Ended { call, end } => state.ended(call, &end),
             GatewayMsg::Due => state.dispatch(),
         }

@@ -9,7 +9,7 @@ use crate::kernel::Policy;
 
 /// Queries in a row in which a model was asked for a missing signal and gave none; then it is not asked any
 /// more.
-const ENOUGH: u32 = 3;
+const MAX_MISSES: u32 = 3;
 
 /// Shared by all sessions. Holds an entry per configured model at most.
 #[derive(Debug, Default)]
@@ -18,9 +18,10 @@ pub(super) struct Habits(Mutex<HashMap<Arc<str>, u32>>);
 impl Habits {
     /// Whether the first model of a policy gives no signals.
     pub(super) fn is_unsignalled(&self, policy: &Policy) -> bool {
-        let unsignalled = self.lock();
-        let model = policy.models.first();
-        model.is_some_and(|model| unsignalled.get(&model.name).is_some_and(|n| *n >= ENOUGH))
+        let misses = self.lock();
+        let first = policy.models.first();
+        let misses = first.and_then(|model| misses.get(&model.name));
+        misses.is_some_and(|misses| *misses >= MAX_MISSES)
     }
 
     /// A model gave a signal.

@@ -358,11 +358,7 @@ const fn repeats(command: &Command) -> bool {
         | Command::Close
         | Command::Open(_)
         | Command::AnswerApproval { .. } => true,
-        Command::Steer { .. }
-        | Command::AttachTool { .. }
-        | Command::FinishNow
-        | Command::SetBudget(_)
-        | Command::Continue(_) => false,
+        _ => false,
     }
 }
 

@@ -229,12 +229,7 @@ impl Meter {
                 };
                 counts.restarts.add(at, 1);
             }
-            Fact::Query(_)
-            | Fact::Turn(_)
-            | Fact::Approval(_)
-            | Fact::Agent(_)
-            | Fact::Llm(_)
-            | Fact::Control(_) => {}
+            _ => {}
         }
     }
 
@@ -248,9 +243,7 @@ impl Meter {
             BudgetFact::CostExceeded(_) => 5,
             BudgetFact::ContextWarning(_) => 6,
             BudgetFact::ContextExceeded(_) => 7,
-            BudgetFact::ContextCompacting(_)
-            | BudgetFact::ContextCompacted(_)
-            | BudgetFact::ContextCompactionFailed(_) => return,
+            _ => return,
         };
         self.0.budgets.add(at, 1);
     }

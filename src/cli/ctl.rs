@@ -63,9 +63,7 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
         Answer::Session { session } => session.limits,
         _ => None,
     };
-    let Some(now) = now else {
-        return Err(Stop::failed("no query is running in this session"));
-    };
+    let now = now.ok_or_else(|| Stop::failed("no query is running in this session"))?;
     Ok(Limits {
         max_turns: budgets.turns.unwrap_or(now.max_turns),
         max_tokens: budgets.tokens.or(now.max_tokens),

@@ -216,38 +216,44 @@ async fn of_session(
 
 /// What a record says was used, and of which model. `asked` is the model that was asked last.
 fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
-    let of = |model: &str, turns, compactions, usage| {
-        let counted = turns + compactions > 0 || !Usage::is_none(&usage);
-        let sum = Sum {
-            calls: 1,
-            turns,
-            compactions,
-            usage,
-        };
-        counted.then(|| (model.to_owned(), sum))
-    };
-    match &record.fact {
-        Fact::Turn(TurnFact::Started(started)) => asked.clone_from(&started.model),
-        Fact::Turn(TurnFact::Restarted(restarted)) => asked.clone_from(&restarted.model),
-        Fact::Budget(BudgetFact::ContextCompacting(what)) => asked.clone_from(&what.model),
-        Fact::Turn(TurnFact::Replied(replied)) => return of(&replied.model, 1, 0, replied.usage),
+    let (mut turns, mut compactions) = (0, 0);
+    let model = match &record.fact {
+        Fact::Turn(TurnFact::Started(started)) => {
+            asked.clone_from(&started.model);
+            return None;
+        }
+        Fact::Turn(TurnFact::Restarted(restarted)) => {
+            asked.clone_from(&restarted.model);
+            return None;
+        }
+        Fact::Budget(BudgetFact::ContextCompacting(what)) => {
+            asked.clone_from(&what.model);
+            return None;
+        }
+        Fact::Turn(TurnFact::Replied(replied)) => {
+            turns = 1;
+            &replied.model
+        }
         Fact::Query(QueryFact::Classified(classified)) => {
-            let opinion = classified.second_opinion.as_ref()?;
-            return of(&opinion.model, 0, 0, opinion.usage);
+            &classified.second_opinion.as_ref()?.model
         }
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
-            return of(&compacted.model, 0, 1, compacted.usage);
+            compactions = 1;
+            &compacted.model
         }
-        Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => {
-            return of(asked, 0, 0, failed.usage);
-        }
-        Fact::Llm(LlmFact::Retried(retried)) => return of(asked, 0, 0, retried.usage),
-        Fact::Llm(LlmFact::FailedOver(failed)) => return of(&failed.from, 0, 0, failed.usage),
-        Fact::Llm(LlmFact::Failed(failed)) => return of(&failed.model, 0, 0, failed.usage),
-        // What a sub-agent used stands in its own session.
-        _ => {}
-    }
-    None
+        Fact::Llm(LlmFact::FailedOver(failed)) => &failed.from,
+        Fact::Llm(LlmFact::Failed(failed)) => &failed.model,
+        _ => asked,
+    };
+    let usage = record.usage();
+    let counted = turns + compactions > 0 || !usage.is_none();
+    let sum = Sum {
+        calls: 1,
+        turns,
+        compactions,
+        usage,
+    };
+    counted.then(|| (model.clone(), sum))
 }
 
 fn row(by: By, of: &str, sum: Sum, json: bool, terminal: &mut Terminal) -> Result<(), Stop> {

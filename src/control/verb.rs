@@ -275,12 +275,7 @@ impl Verb {
             | Self::Approve { session, .. }
             | Self::Deny { session, .. }
             | Self::AttachTool { session, .. } => Some(session),
-            Self::List { .. }
-            | Self::Tenants { .. }
-            | Self::Approvals { .. }
-            | Self::Drain {}
-            | Self::ShutDown {}
-            | Self::Reload {} => None,
+            _ => None,
         }
     }
 }

@@ -10,10 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Host;
-use crate::{
-    actor::{CircuitState, ModelState, ProviderState},
-    model::Timestamp,
-};
+use crate::actor::{CircuitState, ModelState, ProviderState};
 
 mod journal;
 
@@ -53,59 +50,32 @@ struct Provider {
     state: &'static str,
     /// Calls that wait.
     waiting: usize,
-    /// The models that are limited or not available.
+    /// Its models that are limited or away: circuit, hold and concurrency limit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    models: Vec<Model>,
+    #[schema(value_type = Vec<Object>)]
+    models: Vec<ModelState>,
 }
 
-/// A model of a provider that is limited or not available.
-#[derive(Debug, Serialize, ToSchema)]
-struct Model {
-    /// As `provider/model`.
-    model: String,
-    /// `rate_limited` or `unavailable`.
-    state: &'static str,
-    /// No call starts before this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
-    until: Option<Timestamp>,
-    /// How many calls may run at a time, where 429s have shown a limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    concurrency: Option<usize>,
-}
-
-const AVAILABLE: &str = "available";
-const UNAVAILABLE: &str = "unavailable";
-const RATE_LIMITED: &str = "rate_limited";
-
-impl Provider {
-    fn of(state: &ProviderState) -> Self {
-        let limited = |model: &ModelState| {
-            let (state, until) = match model.circuit {
-                CircuitState::Open { until } => (UNAVAILABLE, Some(until)),
-                CircuitState::HalfOpen => (UNAVAILABLE, None),
-                CircuitState::Closed => (RATE_LIMITED, model.held_until),
-            };
-            let concurrency = model.concurrency;
-            let shown = state == UNAVAILABLE || until.is_some() || concurrency.is_some();
-            shown.then(|| Model {
-                model: model.model.clone(),
-                state,
-                until,
-                concurrency,
-            })
-        };
-        let models: Vec<Model> = state.models.iter().filter_map(limited).collect();
-        let worst = match state.circuit {
-            CircuitState::Open { .. } | CircuitState::HalfOpen => UNAVAILABLE,
-            CircuitState::Closed => [UNAVAILABLE, RATE_LIMITED]
-                .into_iter()
-                .find(|state| models.iter().any(|model| model.state == *state))
-                .unwrap_or(AVAILABLE),
+impl From<ProviderState> for Provider {
+    fn from(provider: ProviderState) -> Self {
+        let ProviderState {
+            circuit,
+            waiting,
+            mut models,
+            ..
+        } = provider;
+        let limited =
+            |model: &ModelState| model.held_until.is_some() || model.concurrency.is_some();
+        let away = |circuit| circuit != CircuitState::Closed;
+        models.retain(|model| limited(model) || away(model.circuit));
+        let state = match models.is_empty() {
+            _ if away(circuit) || models.iter().any(|model| away(model.circuit)) => "unavailable",
+            true => "available",
+            false => "rate_limited",
         };
         Self {
-            state: worst,
-            waiting: state.waiting,
+            state,
+            waiting,
             models,
         }
     }
@@ -133,8 +103,8 @@ async fn readyz(State(host): State<Host>) -> (StatusCode, Json<Readiness>) {
         && asked.all(|state| {
             open(state.circuit) || state.models.iter().all(|model| open(model.circuit))
         });
-    let providers = states.iter();
-    let providers = providers.map(|state| (state.provider.clone(), Provider::of(state)));
+    let providers = states.into_iter();
+    let providers = providers.map(|state| (state.provider.clone(), Provider::from(state)));
     let readiness = Readiness {
         ready: journal.is_ok() && !draining && !none_answers,
         journal: journal.err().unwrap_or("ok"),

@@ -18,6 +18,9 @@ use crate::model::{
     },
 };
 
+/// Code of a query that went past its budget.
+const VIOLATED: &str = "budget_violated";
+
 /// The running query is taken back: what it waits for is dropped, what it has is kept. One that is to
 /// end already ends as was decided first.
 pub(super) fn cancel_running(mut draft: Draft<'_>, by: By) -> Decision {
@@ -41,7 +44,7 @@ pub(super) fn finish_now(mut draft: Draft<'_>, by: By) -> Decision {
 /// end is waited for here too: it must not run on, and what it used counts. The wait is bounded, and
 /// a second violation ends it.
 pub(super) fn budget_violated(draft: Draft<'_>, detail: String) -> Decision {
-    let code = "budget_violated".to_owned();
+    let code = VIOLATED.to_owned();
     end(draft, Ending::Failed { code, detail })
 }
 
@@ -87,11 +90,7 @@ pub(super) fn end(mut draft: Draft<'_>, ending: Ending) -> Decision {
             draft.effect(Effect::AbortModel { token });
         }
         // Calls are dropped at the end of the query.
-        Step::Preparing
-        | Step::Ready
-        | Step::BackingOff { .. }
-        | Step::Compacting { pause: Some(_), .. }
-        | Step::Tools { .. } => {}
+        _ => {}
     }
     conclude(draft, ending)
 }
@@ -101,7 +100,8 @@ pub(super) fn conclude(draft: Draft<'_>, ending: Ending) -> Decision {
     match ending {
         Ending::Cancelled => draft.finish(Outcome::Cancelled),
         Ending::Finished => draft.force(ForcedBy::Operator),
-        Ending::Failed { code, detail } => draft.fail(&code, detail),
+        Ending::Failed { code, detail } if code == VIOLATED => draft.fail(&code, detail),
+        Ending::Failed { code, detail } => draft.give_up(&code, detail),
     }
 }
 

@@ -113,6 +113,8 @@ pub struct Query {
     pub(super) estimate: u64,
     /// Whether a call may be in flight of which no record says yet what it used.
     pub(super) in_flight: bool,
+    /// Whether that call waits for its turn, and was not sent.
+    pub(super) waits: bool,
     /// The estimate of what the running turn sends, where it is known.
     pub(super) sent: Option<u64>,
     pub(super) child: Option<Arc<ChildEnd>>,
@@ -181,6 +183,7 @@ impl Query {
             refusals: Refusals::default(),
             estimate: 0,
             in_flight: false,
+            waits: false,
             sent: None,
             child: None,
             children: from.map_or(0, |from| from.children),

@@ -1,4 +1,5 @@
-//! A try at a model call failed: again, the next model, or the end (spec 12).
+//! A try at a model call failed: again, the next model, or the end (spec 12). And what a call has used that
+//! ends without a reply.
 
 use std::time::Duration;
 
@@ -30,7 +31,9 @@ pub(super) fn failed(
     let Step::Calling { tries, .. } = draft.query.step else {
         return Decision::nothing();
     };
-    match compaction::instead_of_failing(&draft, &fault) {
+    let plan = compaction::instead_of_failing(&draft, &fault);
+    // An answer that lacks its signal alone is not worth a summary.
+    match plan.filter(|_| draft.query.kept.is_none()) {
         // It is found too long once more when the session goes on.
         Some(_) if draft.session.is_paused() => {
             draft.emit(LlmFact::Retried(Retried {
@@ -49,7 +52,7 @@ pub(super) fn failed(
         None => {}
     }
     let pause = pause(&draft, &draft.query.model, &fault, tries);
-    // The answer is there: nobody waits for its signal.
+    // A kept reply is already an answer, so the turn that asks for its signal is not retried.
     if let Some(pause) = pause.filter(|_| draft.query.kept.is_none()) {
         let not_before = draft.now.at.plus(pause);
         draft.emit(LlmFact::Retried(Retried {
@@ -98,6 +101,7 @@ pub(super) fn uncounted(draft: &Draft<'_>, model: &str) -> Option<Usage> {
     }
     let (tokens, received, told) = match draft.now.call {
         InFlight::Unsent => return None,
+        InFlight::Unknown if draft.query.waits => return None,
         InFlight::Sent {
             tokens,
             received,
@@ -170,10 +174,12 @@ pub(super) fn admitted(mut draft: Draft<'_>, attempt: Attempt, waited: Duration)
 pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -> Option<Duration> {
     let class = fault.class;
     let (policy, now, refusals) = (draft.policy(), draft.now, draft.query.refusals);
-    let asked = class.after().unwrap_or_default();
-    let refused = refusals.count.saturating_add(1);
-    let waited = refusals.lasting(now.at);
     let alone = policy.after(model).is_none();
+    let away = alone && fault.is_outage();
+    // Whether a server is back, probes find out: no time that it names is waited for.
+    let asked = class.after().filter(|_| !away);
+    let waited = refusals.lasting(now.at, fault.is_outage());
+    let refused = refusals.of(fault.is_outage()).count.saturating_add(1);
     let (tries, waited) = match class {
         FaultClass::Retryable { .. } if tries < policy.retry.attempts => (tries, Duration::ZERO),
         // Nothing was sent, and why is no matter of this call: another model can be asked at once, and
@@ -184,13 +190,12 @@ pub(super) fn pause(draft: &Draft<'_>, model: &str, fault: &Fault, tries: u32) -
         FaultClass::Unavailable { .. } if refused < policy.retry.attempts => (refused, waited),
         _ => return None,
     };
-    let away = alone && fault.is_outage();
     let most = match away {
         true => policy.retry.outage,
         false => policy.longest_wait(model),
     };
-    let in_time = waited.saturating_add(asked) <= most;
-    in_time.then(|| back_off(policy.retry, tries, class.after(), now.entropy))
+    let in_time = waited.saturating_add(asked.unwrap_or_default()) <= most;
+    in_time.then(|| back_off(policy.retry, tries, asked, now.entropy))
 }
 
 /// The model is given up for this turn: the next one of the chain, or the end.
@@ -222,8 +227,9 @@ pub(super) fn next_model(
 fn given_up(draft: &Draft<'_>, fault: &Fault) -> String {
     let detail = &fault.detail;
     let patience = draft.policy().retry.patience;
-    let asked = fault.class.after().unwrap_or_default();
-    let waited = draft.query.refusals.lasting(draft.now.at);
+    let outage = fault.is_outage();
+    let asked = fault.class.after().filter(|_| !outage).unwrap_or_default();
+    let waited = draft.query.refusals.lasting(draft.now.at, outage);
     if asked > patience {
         let asked = Span(asked);
         return format!(

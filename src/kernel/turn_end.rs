@@ -125,7 +125,7 @@ pub(super) fn end(mut draft: Draft<'_>) -> Decision {
     };
     let turn = turn_end(&draft, looped.is_some(), judged.done);
     let verdict = draft.policy().turn.verdict(&turn);
-    let verdict = within_bounds(&turn, unless_cut(&draft, verdict));
+    let verdict = within_bounds(&turn, deferred(&draft, verdict));
     match (so_far, verdict.ends_the_query()) {
         (Some(paused), false) => paused.wait(),
         (Some(_) | None, _) => apply(draft, verdict, looped, judged),
@@ -199,9 +199,9 @@ fn apply(
     }
 }
 
-/// Half a reply is no answer (spec 8): where a turn is left, the model goes on from there. Nor is it asked
-/// for a signal where words wait that it has not seen.
-fn unless_cut(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
+/// Replaces a verdict by another turn: a truncated reply is no answer (spec 8), and a model is not asked for its
+/// signal while steering messages are pending.
+fn deferred(draft: &Draft<'_>, verdict: Verdict) -> Verdict {
     let cut = draft.query.current.stop == Some(StopReason::MaxTokens);
     let normal = draft.query.mode == TurnMode::Normal;
     let steered = !draft.query.steers.is_empty();

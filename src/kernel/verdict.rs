@@ -243,10 +243,6 @@ fn normal_turn(turn: &TurnEnd<'_>) -> (Row, Verdict) {
     if kind == Some(SignalType::Stuck) && turn.stuck_before && !calls {
         return (Row(6), Verdict::Stuck);
     }
-    let auto = turn.on_missing_signal == OnMissingSignal::Auto;
-    if auto && turn.signal.is_none() && turn.text == Presence::Some && !calls {
-        return silent(turn);
-    }
     match turn.fallback {
         FallbackDone::EscalatedAgain => return (Row(7), Verdict::Escalated),
         FallbackDone::Forced | FallbackDone::Hinted | FallbackDone::Escalated => {

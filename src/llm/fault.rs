@@ -145,13 +145,7 @@ impl Kind {
         match self {
             Self::Timeout | Self::Conflict | Self::Server => FaultClass::Retryable { after_ms },
             Self::Rate | Self::Overload => FaultClass::Unavailable { after_ms },
-            Self::Request
-            | Self::Key
-            | Self::Forbidden
-            | Self::Model
-            | Self::TooLarge
-            | Self::Context
-            | Self::Quota => FaultClass::Permanent,
+            _ => FaultClass::Permanent,
         }
     }
 
@@ -168,13 +162,7 @@ impl Kind {
             Self::Model => matches!(status, 400 | 403 | 404),
             Self::Key => status == 400,
             Self::Overload => status >= 429,
-            Self::Request
-            | Self::Forbidden
-            | Self::Timeout
-            | Self::Conflict
-            | Self::TooLarge
-            | Self::Rate
-            | Self::Server => false,
+            _ => false,
         }
     }
 

@@ -131,14 +131,7 @@ fn source(fact: &Fact) -> Source {
         | Fact::Session(
             SessionFact::Released(_) | SessionFact::Forked(_) | SessionFact::Closed(_),
         ) => Source::Control,
-        Fact::Session(SessionFact::Opened(_) | SessionFact::Imported(_))
-        | Fact::Query(_)
-        | Fact::Turn(_)
-        | Fact::Signal(_)
-        | Fact::Tool(_)
-        | Fact::Approval(_)
-        | Fact::Budget(_)
-        | Fact::Agent(_) => Source::Session,
+        _ => Source::Session,
     }
 }
 

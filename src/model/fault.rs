@@ -61,23 +61,27 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault that will come again.
-    pub fn permanent(code: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self {
-            class: FaultClass::Permanent,
-            code: code.into(),
-            detail: detail.into(),
-        }
-    }
-
-    /// A server that is away.
-    pub fn unavailable(code: impl Into<String>, detail: impl Into<String>) -> Self {
-        let class = FaultClass::Unavailable { after_ms: None };
+    fn new(class: FaultClass, code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             class,
             code: code.into(),
             detail: detail.into(),
         }
+    }
+
+    /// A fault that will come again.
+    pub fn permanent(code: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FaultClass::Permanent, code, detail)
+    }
+
+    /// A fault that may pass.
+    pub fn retryable(code: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FaultClass::Retryable { after_ms: None }, code, detail)
+    }
+
+    /// A server that is away.
+    pub fn unavailable(code: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(FaultClass::Unavailable { after_ms: None }, code, detail)
     }
 
     /// Whether the server is away, and not only busy or limiting the rate.
@@ -103,15 +107,5 @@ impl Fault {
                 | "gateway"
                 | "cancelled"
         )
-    }
-
-    /// A fault that may pass.
-    pub fn retryable(code: impl Into<String>, detail: impl Into<String>) -> Self {
-        let class = FaultClass::Retryable { after_ms: None };
-        Self {
-            class,
-            code: code.into(),
-            detail: detail.into(),
-        }
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     id::{QueryId, Turn},
     time::Timestamp,
+    usage::Usage,
 };
 
 mod agent;
@@ -75,6 +76,24 @@ impl Record {
     #[must_use]
     pub fn said(&self) -> Option<&str> {
         self.utterance().map(|(_, text)| text)
+    }
+
+    /// What it says that a model call used. What a sub-agent used stands in its own session.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        match &self.fact {
+            Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
+            Fact::Query(QueryFact::Classified(classified)) => {
+                let opinion = classified.second_opinion.as_ref();
+                opinion.map(|opinion| opinion.usage).unwrap_or_default()
+            }
+            Fact::Budget(BudgetFact::ContextCompacted(compacted)) => compacted.usage,
+            Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
+            Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
+            Fact::Llm(LlmFact::FailedOver(failed)) => failed.usage,
+            Fact::Llm(LlmFact::Failed(failed)) => failed.usage,
+            _ => Usage::default(),
+        }
     }
 
     /// [`Record::said`], and as what.

@@ -162,9 +162,7 @@ impl<'a> Topic<'a> {
             SignalFields::NeedTurn(need) => (TopicKind::Reason, &need.reason),
             SignalFields::NeedCapability(need) => (TopicKind::Capability, &need.capability),
             SignalFields::DelegationRecommended(wish) => (TopicKind::Scope, &wish.scope),
-            SignalFields::ContextSufficient(_)
-            | SignalFields::Stuck(_)
-            | SignalFields::PartialAnswer(_) => return None,
+            _ => return None,
         };
         Some(Self { kind, words })
     }

@@ -1,8 +1,8 @@
 //! Concurrency under rate limits that nobody has stated: additive increase, multiplicative decrease.
 //!
 //! A 429 halves the number of calls that may run at a time, and each window of successes (as many as may
-//! run) allows one more. One window loses at most once: refusals of calls that started before the last
-//! decrease report the same congestion. A limit that no 429 has confirmed for a minute is lifted. Source:
+//! run) allows one more. Only the first 429 of a window decreases the limit: those of calls that
+//! started before the last decrease report the same congestion, and [`Pace`](super::pace::Pace) drops them. A limit that no 429 has confirmed for a minute is lifted. Source:
 //! Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
 //! Networks" (1989), as TCP applies it (RFC 5681, section 3.1). Pure: times are values, since the
 //! gateway's start.
@@ -30,6 +30,13 @@ impl Aimd {
     /// Whether one more call may start while `running` calls run.
     pub(super) fn allows(&self, running: usize) -> bool {
         self.limit().is_none_or(|limit| running < limit)
+    }
+
+    /// The hold is longer than was thought: the limit cannot be confirmed before it ends.
+    pub(super) fn held_until(&mut self, held: Duration) {
+        if let Some(window) = &mut self.0 {
+            window.lifted_at = window.lifted_at.max(held + LIFTED_AFTER);
+        }
     }
 
     /// Calls that may run at a time, where that is limited.

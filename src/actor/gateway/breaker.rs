@@ -1,6 +1,6 @@
 //! A circuit breaker: a server that keeps failing gets no calls for a while, and then one. Pure.
 //!
-//! Closed until a few calls in a row fail, however well the calls before them went; then open for a
+//! Closed until a few calls in a row fail; then open for a
 //! cool-down; then half open: one call, the probe, is let through and decides. **Invariant:** there is at most one probe, and its place is free
 //! again however it ends.
 
@@ -14,6 +14,8 @@ pub(super) struct Breaker {
     settings: BreakerSettings,
     /// Failures in a row.
     failures: u32,
+    /// When it opened for the first time since it was closed.
+    away_since: Option<Duration>,
     state: State,
 }
 
@@ -78,6 +80,7 @@ impl Breaker {
         Self {
             settings,
             failures: 0,
+            away_since: None,
             state: State::Closed,
         }
     }
@@ -118,6 +121,11 @@ impl Breaker {
         }
     }
 
+    /// Since when it has not been closed, if it is not.
+    pub(super) const fn away_since(&self) -> Option<Duration> {
+        self.away_since
+    }
+
     /// How it stands.
     pub(super) const fn standing(&self) -> Standing {
         match self.state {
@@ -140,7 +148,7 @@ impl Breaker {
     fn probed(&mut self, now: Duration, cool_down: Duration, health: Health) -> Option<Change> {
         match health {
             Health::Fine => {
-                (self.state, self.failures) = (State::Closed, 0);
+                (self.state, self.failures, self.away_since) = (State::Closed, 0, None);
                 Some(Change::Closed)
             }
             Health::Failed => {
@@ -157,6 +165,7 @@ impl Breaker {
 
     fn open(&mut self, now: Duration, cool_down: Duration) -> Change {
         let until = now + cool_down;
+        self.away_since.get_or_insert(now);
         self.state = State::Open { until, cool_down };
         Change::Opened(cool_down)
     }

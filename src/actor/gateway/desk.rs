@@ -20,7 +20,7 @@ use super::{
     lane::{Lane, News, Running},
     pace::{Pace, Refused},
     pump::{self, End, Teller},
-    ticket::{NextModel, Ticket},
+    ticket::{Failover, Ticket},
     waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
@@ -45,7 +45,7 @@ pub(in crate::actor) struct GatewayState {
     /// Of the provider as a whole, by the configuration.
     pub(super) pace: Pace,
     pub(super) breaker: Breaker,
-    /// When the next waiting call may start, if it is time alone that it waits for.
+    /// When the next waiting call may start, if it is time alone that it waits for, or a limit is lifted.
     alarm: Option<(Duration, Task)>,
 }
 
@@ -82,7 +82,7 @@ impl GatewayState {
         let (now, model) = (self.now(), Arc::clone(&ticket.model));
         self.know(&model);
         let closed = self.circuit(&model, now);
-        if let (Err(after), NextModel::Exists) = (closed, ticket.next) {
+        if let (Err(after), Failover::Possible) = (closed, ticket.failover) {
             return refuse_at_open_circuit(*ticket, after);
         }
         let Some(lane) = self.lanes.get(&model) else {
@@ -141,9 +141,10 @@ impl GatewayState {
         lane.heard(&mut run);
         let running = lane.running;
         lane.running = running.saturating_sub(1);
+        let mut grew = false;
         let used = match end {
             End::Answered(usage) => {
-                lane.answered(run.started, usage);
+                grew = lane.answered(run.started, usage);
                 usage.total_tokens()
             }
             _ if health::cost_nothing(end) => 0,
@@ -168,6 +169,9 @@ impl GatewayState {
                 self.args.tell_rate_limited(&run.model, hold, most);
             }
             self.send_away_held(&run.model, now);
+            self.publish();
+        }
+        if grew {
             self.publish();
         }
         self.learn(&run, end, now);
@@ -196,14 +200,14 @@ impl GatewayState {
 
     /// Lifts the concurrency limits that no 429 has confirmed for a while.
     fn lift_limits(&mut self, now: Duration) {
-        let mut lifted = Vec::new();
+        let mut lifted = false;
         for (model, lane) in &mut self.lanes {
             if lane.pace.aimd.lift(now) {
-                lifted.push(Arc::clone(model));
+                self.args.tell_rate_limit_cleared(model);
+                lifted = true;
             }
         }
-        for model in &lifted {
-            self.args.tell_rate_limit_cleared(model);
+        if lifted {
             self.publish();
         }
     }
@@ -279,9 +283,11 @@ impl GatewayState {
         let of_model = lane.begins(now, tokens);
         self.pace.take(now, tokens);
         let of_provider = self.breaker.enter();
+        let probes = of_model == Pass::Probe || of_provider == Pass::Probe;
         let teller = Teller {
             gateway: self.me.clone(),
             call,
+            probes,
             end: End::Lost,
         };
         let backend = Arc::clone(&self.args.backend);
@@ -303,7 +309,7 @@ impl GatewayState {
             of_model,
         };
         self.running.insert(call, run);
-        if Pass::Probe == of_model || Pass::Probe == of_provider {
+        if probes {
             self.publish();
         }
         self.count();
@@ -317,21 +323,48 @@ impl GatewayState {
             .map_or(Ok(()), |lane| lane.breaker.check(now))
     }
 
+    /// The server of a probe has begun to answer: the circuit closes, and the call goes on like any other.
+    pub(super) fn reached(&mut self, call: u64) {
+        let now = self.now();
+        let Some(run) = self.running.get_mut(&call) else {
+            return;
+        };
+        let model = Arc::clone(&run.model);
+        let passes = (run.of_provider, run.of_model);
+        (run.of_provider, run.of_model) = (Pass::Free, Pass::Free);
+        self.judge(&model, passes, (Health::Fine, Health::Fine), "", now);
+        self.dispatch();
+    }
+
     /// What the end of a call says of whom it asked.
     fn learn(&mut self, run: &Running, end: &End, now: Duration) {
+        let healths = (health::of_provider(end), health::of_model(end));
+        let passes = (run.of_provider, run.of_model);
         let why = match end {
             End::Failed(fault) => fault.code.as_str(),
             End::Answered(_) | End::GaveUp | End::Lost => "",
         };
-        let (provider, model) = (health::of_provider(end), health::of_model(end));
-        let of_provider = self.breaker.ended(now, run.of_provider, provider);
-        let of_model = self.lanes.get_mut(&run.model).and_then(|lane| {
-            if let (End::Failed(fault), true) = (end, [provider, model].contains(&Health::Failed)) {
-                lane.trouble.clone_from(&fault.detail);
-            }
-            lane.breaker.ended(now, run.of_model, model)
-        });
-        for (model, change) in [(None, of_provider), (Some(&run.model), of_model)] {
+        if let (End::Failed(fault), Some(lane)) = (end, self.lanes.get_mut(&run.model))
+            && [healths.0, healths.1].contains(&Health::Failed)
+        {
+            lane.trouble.clone_from(&fault.detail);
+        }
+        self.judge(&run.model, passes, healths, why, now);
+    }
+
+    /// Tells both circuits how a call went, the provider's first.
+    fn judge(
+        &mut self,
+        of: &Arc<str>,
+        passes: (Pass, Pass),
+        healths: (Health, Health),
+        why: &str,
+        now: Duration,
+    ) {
+        let of_provider = self.breaker.ended(now, passes.0, healths.0);
+        let lane = self.lanes.get_mut(of);
+        let of_model = lane.and_then(|lane| lane.breaker.ended(now, passes.1, healths.1));
+        for (model, change) in [(None, of_provider), (Some(of), of_model)] {
             let Some(change) = change else { continue };
             self.args.tell_circuit(model, change, why);
             if let Change::Opened(after) = change {

@@ -24,7 +24,7 @@ pub(super) struct Lane {
     pub breaker: Breaker,
     /// Calls in flight.
     pub running: usize,
-    /// What the last call met that found the server away.
+    /// Detail of the last fault that counted against a circuit.
     pub trouble: String,
     /// Calls on their way of which the provider has not told its count yet.
     pub untold: InFlight,
@@ -100,9 +100,11 @@ impl Lane {
         }
     }
 
-    /// A call was answered.
-    pub(super) fn answered(&mut self, started: Duration, usage: &Usage) {
+    /// A call was answered; whether more may run at a time now.
+    pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {
+        let before = self.pace.aimd.limit();
         self.pace.answered(started);
         self.reply = (self.reply * 7 + usage.output_tokens.min(LONGEST)) / 8;
+        before != self.pace.aimd.limit()
     }
 }

@@ -113,6 +113,7 @@ impl Pace {
         let tokens = (&mut self.tokens, Kind::Tokens);
         let until = until.max(told(tokens, now, &limits.tokens, in_flight.tokens));
         self.held = self.held.max(until.unwrap_or_default());
+        self.aimd.held_until(self.held);
     }
 
     /// A call was refused for the rate. Gives the hold that begins with it; none where the refusal only
@@ -128,6 +129,7 @@ impl Pace {
         // Of one window, the provider's word alone can make the hold longer.
         if news || asked.is_some() {
             self.held = self.held.max(now + hold);
+            self.aimd.held_until(self.held);
         }
         news.then(|| {
             self.aimd.refused(self.held, call.running);

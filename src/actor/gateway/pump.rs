@@ -37,6 +37,8 @@ pub(in crate::actor) enum End {
 pub(super) struct Teller {
     pub gateway: Mailbox<GatewayMsg>,
     pub call: u64,
+    /// Whether a circuit waits for the beginning of its answer.
+    pub probes: bool,
     pub end: End,
 }
 
@@ -44,6 +46,11 @@ impl Teller {
     /// The call ended in order.
     pub(super) fn over(mut self, end: End) {
         self.end = end;
+    }
+
+    fn reached(&self) {
+        let call = self.call;
+        let _ = self.gateway.cast(GatewayMsg::Reached { call });
     }
 
     fn told(&self, limits: RateLimits) {
@@ -117,6 +124,9 @@ pub(super) async fn run(
             Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress | Delta::Done(_))
             | Err(_) => true,
         };
+        if teller.probes && waits == Waits::First && progress && piece.is_ok() {
+            teller.reached();
+        }
         if progress {
             waits = Waits::More;
         }

@@ -18,11 +18,11 @@ const TOKENS_OF_A_TOOL: u64 = 100;
 
 /// Whether a session can ask another model instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::actor) enum NextModel {
+pub(in crate::actor) enum Failover {
     /// It can: its call does not wait at an open circuit.
-    Exists,
+    Possible,
     /// It cannot.
-    None,
+    Impossible,
 }
 
 /// One call on its way to a model.
@@ -40,7 +40,7 @@ pub(in crate::actor) struct Ticket {
     /// How long it waits for a model that is away.
     pub outage: Duration,
     /// Whether its session has another model to ask.
-    pub next: NextModel,
+    pub failover: Failover,
     /// The session, where it records what becomes of a call that waits.
     pub session: Option<ActorRef<SessionMsg>>,
     /// All that the model sees.

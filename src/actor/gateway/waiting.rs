@@ -8,7 +8,7 @@ use super::{
     GatewayMsg,
     desk::GatewayState,
     lane::Waiter,
-    ticket::{NextModel, Ticket},
+    ticket::{Failover, Ticket},
 };
 use crate::{
     actor::{pulse::Place, task::Task},
@@ -42,9 +42,14 @@ impl GatewayState {
         let now = self.now();
         match news {
             WaiterNews::StillWaits => return self.tell_waiting(model, call, now),
-            // It goes on waiting where other calls are all that is in its way.
-            WaiterNews::OutOfPatience if self.circuit(model, now).is_ok() => return,
-            WaiterNews::OutOfPatience | WaiterNews::GaveUp | WaiterNews::TimedOut => {}
+            // Where the outage began later than the wait, a probe that fails after its patience sends it away.
+            WaiterNews::OutOfPatience => {
+                let after = self.circuit(model, now).err().unwrap_or_default();
+                return self.send_away(model, after, now);
+            }
+            // The outage is what it waits for now, and has a limit of its own.
+            WaiterNews::TimedOut if self.circuit(model, now).is_err() => return,
+            WaiterNews::GaveUp | WaiterNews::TimedOut => {}
         }
         let Some(lane) = self.lanes.get_mut(model) else {
             return;
@@ -52,19 +57,14 @@ impl GatewayState {
         let Some(waiter) = lane.queue.remove(call) else {
             return;
         };
-        let trouble = lane.trouble.clone();
         self.leaves_queue(&waiter.ticket);
-        match news {
-            WaiterNews::GaveUp | WaiterNews::StillWaits => {}
-            WaiterNews::OutOfPatience => refuse_away(*waiter.ticket, &trouble),
-            WaiterNews::TimedOut => {
-                let (patience, after) = (self.args.settings.queue_deadline, self.hint(model, now));
-                let detail = format!(
-                    "its turn for `{model}` did not come within {}",
-                    Span(patience)
-                );
-                waiter.ticket.refuse_until("queue_timeout", after, detail);
-            }
+        if news == WaiterNews::TimedOut {
+            let (waited, after) = (now.saturating_sub(waiter.since), self.hint(model, now));
+            let detail = format!(
+                "its turn for `{model}` did not come within {}",
+                Span(waited)
+            );
+            waiter.ticket.refuse_until("queue_timeout", after, detail);
         }
         self.dispatch();
     }
@@ -147,20 +147,27 @@ impl GatewayState {
         ticket.pulse.queue(Place::Left, now);
     }
 
-    /// A circuit has opened: a call whose session can ask another model does not wait for this one, and
-    /// none waits for longer than its patience.
+    /// While a circuit is open, a call whose session can ask another model does not wait for this one, and
+    /// none waits for longer than its patience with the outage.
     pub(super) fn send_away(&mut self, model: &str, after: Duration, now: Duration) {
+        let of_provider = self.breaker.away_since();
         let Some(lane) = self.lanes.get_mut(model) else {
             return;
         };
+        let both = of_provider.into_iter().chain(lane.breaker.away_since());
+        let Some(away_since) = both.min() else {
+            return;
+        };
         let trouble = lane.trouble.clone();
-        let spent = |waiter: &Waiter| now.saturating_sub(waiter.since) >= waiter.ticket.outage;
-        let goes = |waiter: &Waiter| waiter.ticket.next == NextModel::Exists || spent(waiter);
+        let spent = |waiter: &Waiter| {
+            now.saturating_sub(waiter.since.max(away_since)) >= waiter.ticket.outage
+        };
+        let goes = |waiter: &Waiter| waiter.ticket.failover == Failover::Possible || spent(waiter);
         for waiter in lane.queue.take_if(goes) {
             self.leaves_queue(&waiter.ticket);
-            match waiter.ticket.next {
-                NextModel::Exists => refuse_at_open_circuit(*waiter.ticket, after),
-                NextModel::None => refuse_away(*waiter.ticket, &trouble),
+            match waiter.ticket.failover {
+                Failover::Possible => refuse_at_open_circuit(*waiter.ticket, after),
+                Failover::Impossible => refuse_away(*waiter.ticket, &trouble),
             }
         }
     }
@@ -217,9 +224,10 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
 /// The model was away for as long as the call waits for that.
 fn refuse_away(ticket: Ticket, trouble: &str) {
     let detail = format!(
-        "`{}` was not available for {}: {trouble}",
+        "`{}` was not available for {}; the last call: {}",
         ticket.model,
-        Span(ticket.outage)
+        Span(ticket.outage),
+        if trouble.is_empty() { "none" } else { trouble }
     );
     ticket.refuse(Fault::permanent("unavailable", detail));
 }

@@ -95,6 +95,7 @@ impl QueryAccount {
 
     fn evolve(&mut self, seq: Seq, record: &Record, detail: Detail) {
         self.begun = true;
+        self.usage += record.usage();
         match &record.fact {
             Fact::Query(QueryFact::Classified(classified)) => {
                 self.classified = Some(classified.clone());
@@ -107,10 +108,7 @@ impl QueryAccount {
                 }
                 self.finished = Some((record.at, finished));
             }
-            Fact::Turn(TurnFact::Replied(replied)) => {
-                self.turns += 1;
-                self.usage += replied.usage;
-            }
+            Fact::Turn(TurnFact::Replied(_)) => self.turns += 1,
             Fact::Signal(fact) if detail == Detail::Whole => self.signals.push(SignalAccount {
                 seq,
                 turn: record.turn,

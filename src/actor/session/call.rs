@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 
 use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::{
         bus::{BusHandle, Frame},
         flight::Flight,
-        gateway::{DELTA_BUFFER, NextModel, Ticket},
+        gateway::{DELTA_BUFFER, Failover, Ticket},
         mailbox::Mailbox,
         profile::Voice,
         pulse::{Place, Pulse},
@@ -27,6 +27,9 @@ use crate::{
     signal::Stripper,
 };
 
+/// How long a finished answer waits for the signal that it lacks.
+const SIGNAL_WITHIN: Duration = Duration::from_secs(30);
+
 /// Everything that a call's task needs.
 pub(super) struct Call {
     sid: Sid,
@@ -37,7 +40,7 @@ pub(super) struct Call {
     pub(super) patience: Duration,
     /// How long it waits for a model that is away.
     pub(super) outage: Duration,
-    next: NextModel,
+    failover: Failover,
     /// Records what becomes of a call that waits.
     pub(super) session: Option<ActorRef<SessionMsg>>,
     shard: Mailbox<ShardMsg>,
@@ -155,16 +158,17 @@ impl SessionState {
         self.pulse.queue(Place::Left, now);
         self.pulse.sent(self.services.clock.monotonic_micros());
         let policy = &self.profile.policy;
-        let waited = self.session.waited(self.services.clock.now());
+        let wall = self.services.clock.now();
+        let waited = |outage| self.session.waited(wall, outage);
         Some(Call {
             sid,
             key: self.key.clone(),
             token,
-            patience: policy.longest_wait(&model).saturating_sub(waited),
-            outage: policy.retry.outage.saturating_sub(waited),
-            next: match policy.after(&model) {
-                Some(_) => NextModel::Exists,
-                None => NextModel::None,
+            patience: policy.longest_wait(&model).saturating_sub(waited(false)),
+            outage: policy.retry.outage.saturating_sub(waited(true)),
+            failover: match policy.after(&model) {
+                Some(_) => Failover::Possible,
+                None => Failover::Impossible,
             },
             session: Some(me.clone()),
             model,
@@ -198,7 +202,10 @@ impl Call {
         let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
         let pieces = self.send(request)?;
         if sent.mode == TurnMode::Signal {
-            return whole(pieces).await;
+            let late = |_| Err(Fault::retryable("total_timeout", "no signal came in time").into());
+            return timeout(SIGNAL_WITHIN, whole(pieces))
+                .await
+                .unwrap_or_else(late);
         }
         follow(pieces, key, token, &bus).await
     }
@@ -236,7 +243,7 @@ impl Call {
             model: self.model,
             patience: self.patience,
             outage: self.outage,
-            next: self.next,
+            failover: self.failover,
             session: self.session,
             request,
             deltas,

@@ -7,7 +7,7 @@ use crate::{
     actor::meter::{Activity, TurnTimes},
     kernel::{Opinion, Report, Step},
     model::{
-        FaultClass, Record, Usage,
+        FaultClass, Record,
         record::{
             BudgetFact, Fact, LlmFact, QueryFact, SignalFact, SignalPresence, TurnFact, TurnMode,
         },
@@ -20,7 +20,7 @@ impl SessionState {
     pub(super) fn count(&mut self, records: &[Arc<Record>], began: u64, now: u64) {
         for record in records {
             self.services.meter.record(record);
-            let used = spent(record);
+            let used = record.usage();
             self.services.meter.used(&used);
             if let Some(inbox) = &self.inbox {
                 inbox.used(used.total_tokens());
@@ -129,32 +129,5 @@ impl SessionState {
             Step::Tools { .. } => Activity::Tools,
             Step::Delegating { .. } | Step::Ending { .. } => Activity::Delegating,
         }
-    }
-}
-
-/// What a record says that models were sent and have given. What a sub-agent used stands in its own session.
-fn spent(record: &Record) -> Usage {
-    match &record.fact {
-        Fact::Turn(TurnFact::Replied(replied)) => replied.usage,
-        Fact::Query(QueryFact::Classified(classified)) => {
-            let opinion = classified.second_opinion.as_ref();
-            opinion.map(|opinion| opinion.usage).unwrap_or_default()
-        }
-        Fact::Budget(BudgetFact::ContextCompacted(compacted)) => compacted.usage,
-        Fact::Budget(BudgetFact::ContextCompactionFailed(failed)) => failed.usage,
-        Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
-        Fact::Llm(LlmFact::FailedOver(failed)) => failed.usage,
-        Fact::Llm(LlmFact::Failed(failed)) => failed.usage,
-        Fact::Llm(_)
-        | Fact::Turn(_)
-        | Fact::Budget(_)
-        | Fact::Query(_)
-        | Fact::Session(_)
-        | Fact::Signal(_)
-        | Fact::Tool(_)
-        | Fact::Approval(_)
-        | Fact::Agent(_)
-        | Fact::Supervisor(_)
-        | Fact::Control(_) => Usage::default(),
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     actor::{
         Answer, AskError,
         classifier::ClassifierMsg,
-        gateway::{NextModel, Ticket},
+        gateway::{Failover, Ticket},
         ledger::Ruling,
         mailbox::Counted,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
@@ -228,7 +228,7 @@ fn ticket(sid: Sid, turn: u32) -> (Box<Ticket>, Pieces) {
         token,
         patience: Duration::from_secs(600),
         outage: Duration::from_secs(300),
-        next: NextModel::None,
+        failover: Failover::Impossible,
         session: None,
         model: "scripted/test".into(),
         request,

@@ -62,8 +62,7 @@ pub(super) fn status(event: &Event, most: Option<u64>) -> Option<String> {
         "llm.retried" => Some(format!("{} · {turn}", retried(event))),
         "llm.waiting" => {
             let waiting = serde_json::from_value::<Waiting>(event.payload.clone()).ok()?;
-            let reason = waiting.reason.to_string();
-            let wait = waits(&waiting.model, &reason, waiting.until, event.at);
+            let wait = waits(&waiting.model, waiting.reason, waiting.until, event.at);
             Some(format!("{wait} · {turn}"))
         }
         "llm.admitted" => Some(format!("asking · {turn}")),
@@ -83,12 +82,11 @@ fn retried(event: &Event) -> String {
         FaultClass::Unavailable { .. } => WaitReason::RateLimit,
         _ => return "waiting to ask again".to_owned(),
     };
-    let until = Some(retried.not_before);
-    waits(&retried.model, &reason.to_string(), until, event.at)
+    waits(&retried.model, reason, Some(retried.not_before), event.at)
 }
 
 /// What a call waits for, and for how long where that is known.
-fn waits(model: &str, reason: &str, until: Option<Timestamp>, now: Timestamp) -> String {
+fn waits(model: &str, reason: WaitReason, until: Option<Timestamp>, now: Timestamp) -> String {
     let provider = model.split('/').next().unwrap_or_default();
     match until {
         Some(until) => format!("waits for {provider}: {reason}, {}", Span(until.since(now))),

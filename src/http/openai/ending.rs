@@ -20,11 +20,7 @@ pub(super) fn problem(outcome: &Outcome) -> Option<Problem> {
             let what = "the question was taken back before it was answered";
             Some(Problem::new(StatusCode::CONFLICT, "cancelled", what))
         }
-        Outcome::Answered
-        | Outcome::Partial { .. }
-        | Outcome::Stuck { .. }
-        | Outcome::Escalated { .. }
-        | Outcome::Forced { .. } => None,
+        _ => None,
     }
 }
 

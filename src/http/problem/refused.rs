@@ -72,19 +72,6 @@ const fn status(code: Code) -> StatusCode {
         | Code::CostOutOfRange => StatusCode::BAD_REQUEST,
         Code::AdminOnly | Code::Reserved => StatusCode::FORBIDDEN,
         Code::NoSession | Code::UnknownTool => StatusCode::NOT_FOUND,
-        Code::NothingRunning
-        | Code::Busy
-        | Code::NotWaiting
-        | Code::NothingToContinue
-        | Code::AlreadyOpen
-        | Code::Closed
-        | Code::AttachedAlready
-        | Code::NoSuchTurn
-        | Code::TooLongToFork
-        | Code::NotNew
-        | Code::NotReloadable
-        | Code::Configuration
-        | Code::Quarantined => StatusCode::CONFLICT,
         Code::Deleted => StatusCode::GONE,
         Code::TooLong | Code::QuestionTooLong | Code::ImportTooLarge => {
             StatusCode::PAYLOAD_TOO_LARGE
@@ -94,5 +81,7 @@ const fn status(code: Code) -> StatusCode {
         Code::Overloaded | Code::Unavailable | Code::Journal | Code::Elsewhere | Code::Draining => {
             StatusCode::SERVICE_UNAVAILABLE
         }
+        // It does not go with what the session is at.
+        _ => StatusCode::CONFLICT,
     }
 }

@@ -28,7 +28,7 @@ impl Query {
             Fact::Query(QueryFact::Doubted(fact)) => {
                 let what = Arc::new(fact.clone());
                 self.step = Step::Doubting { what };
-                self.in_flight = true;
+                self.is_called();
             }
             Fact::Query(QueryFact::Classified(fact)) => {
                 self.in_flight = false;
@@ -53,9 +53,7 @@ impl Query {
             Fact::Control(ControlFact::Steered(fact)) => self.steers.push(Arc::new(fact.clone())),
             Fact::Control(ControlFact::BudgetSet(fact)) => self.limits = fact.limits,
             // These change the session, not the query.
-            Fact::Session(_)
-            | Fact::Query(QueryFact::Accepted(_) | QueryFact::Finished(_))
-            | Fact::Control(_) => {}
+            _ => {}
         }
     }
 
@@ -68,6 +66,7 @@ impl Query {
                 self.unsignalled = started.unsignalled;
                 let before = std::mem::take(&mut self.current);
                 self.kept = before.text.filter(|_| started.mode == TurnMode::Signal);
+                // A reply whose signal is asked for separately is no silent turn.
                 if let (Some(_), Some(signals)) = (&self.kept, before.before_silence) {
                     self.signals = signals;
                 }
@@ -76,7 +75,7 @@ impl Query {
                 self.notes.clear();
                 self.sent = started.token_estimate;
                 self.estimate = started.token_estimate.unwrap_or_default();
-                self.in_flight = true;
+                self.is_called();
                 self.begins_anew();
                 self.final_mark = false;
                 self.step = Step::Calling {
@@ -94,7 +93,7 @@ impl Query {
                     TurnRestartCause::Fault { .. } => 1,
                 };
                 self.set_model(&restarted.model);
-                self.in_flight = true;
+                self.is_called();
                 self.step = Step::Calling {
                     attempt: restarted.attempt,
                     tries,
@@ -117,7 +116,8 @@ impl Query {
         }
         self.current.stop = Some(replied.stop);
         self.current.calls = replied.message.calls().count();
-        let empty = replied.text.is_empty() && self.current.calls == 0;
+        let silent = replied.signal == SignalPresence::Absent && self.mode != TurnMode::Signal;
+        let empty = silent && replied.text.is_empty() && self.current.calls == 0;
         self.empty_replies = if empty { self.empty_replies + 1 } else { 0 };
         if !replied.text.is_empty() {
             let text = Arc::clone(&replied.text);
@@ -183,15 +183,17 @@ impl Query {
     }
 
     fn answer(&mut self, name: &str, result: &Arc<ToolResult>) {
-        self.results += 1;
-        if result.status.counts_as_failed() {
+        // A turn that asks for a signal alone offers no tools, and what is called all the same counts for nothing.
+        let counts = self.mode != TurnMode::Signal;
+        self.results += usize::from(counts);
+        if counts && result.status.counts_as_failed() {
             self.failed += 1;
             if !self.failed_tools.iter().any(|tool| **tool == *name) {
                 Arc::make_mut(&mut self.failed_tools).push(name.into());
             }
         }
         self.set(&result.call, CallState::Done(Arc::clone(result)));
-        if self.calls_complete() {
+        if counts && self.calls_complete() {
             self.repetition.push(TurnDigest::of(self.step.slots()));
         }
     }
@@ -204,12 +206,9 @@ impl Query {
             }
             ApprovalFact::Answered(answered) => {
                 self.approvals.retain(|(call, _)| *call != answered.call);
-                match answered.verdict {
-                    ApprovalVerdict::Approved => self.set(&answered.call, CallState::Waiting),
-                    // A result follows in the same decision.
-                    ApprovalVerdict::Denied
-                    | ApprovalVerdict::Unattended
-                    | ApprovalVerdict::Withdrawn => {}
+                // Of the others a result follows in the same decision.
+                if answered.verdict == ApprovalVerdict::Approved {
+                    self.set(&answered.call, CallState::Waiting);
                 }
             }
         }
@@ -246,7 +245,7 @@ impl Query {
                 self.compaction_attempt = fact.attempt;
                 self.notes.clone_from(&fact.guidance);
                 let (what, pause) = (Arc::new(fact.clone()), None);
-                self.in_flight = true;
+                self.is_called();
                 self.step = Step::Compacting { what, tries, pause };
             }
             BudgetFact::ContextCompacted(fact) => {
@@ -303,9 +302,7 @@ impl Query {
                 self.child = Some(Arc::new(end.clone()));
                 self.step = Step::Ready;
             }
-            AgentFact::LoopDetected(_)
-            | AgentFact::CapabilityRequested(_)
-            | AgentFact::DelegationRecommended(_) => {}
+            _ => {}
         }
     }
 
@@ -329,6 +326,11 @@ impl Query {
     fn weak_end(&self) -> bool {
         let ends = |signal: &Arc<Signal>| signal.kind().class() == SignalClass::Terminal;
         self.current.calls == 0 && self.current.signal.as_ref().is_some_and(ends)
+    }
+
+    /// A call is about to be made.
+    const fn is_called(&mut self) {
+        (self.in_flight, self.waits) = (true, false);
     }
 
     /// Most turns go to the model of the turn before.

@@ -8,24 +8,37 @@ use crate::{
     model::{Fault, FaultClass, Timestamp, record::LlmFact},
 };
 
-/// Refusals in a row, of one model in one turn. They use up no try, but the patience.
+/// Refusals of one kind in a row, of one model in one turn. They use up no try, but the patience.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::kernel) struct Refusals {
     pub count: u32,
+    /// Whether the server was away.
+    pub outage: bool,
     /// When the first one came.
     pub since: Option<Timestamp>,
 }
 
 impl Refusals {
-    /// One more.
-    fn add(&mut self, at: Timestamp) {
+    /// One more. Another kind begins anew.
+    fn add(&mut self, at: Timestamp, outage: bool) {
+        *self = self.of(outage);
         self.count = self.count.saturating_add(1);
         self.since.get_or_insert(at);
     }
 
-    /// For how long they have gone on.
-    pub(in crate::kernel) fn lasting(self, now: Timestamp) -> Duration {
-        self.since.map_or(Duration::ZERO, |since| now.since(since))
+    /// Those of this kind; none where the last ones were of the other.
+    pub(in crate::kernel) fn of(self, outage: bool) -> Self {
+        let none = Self {
+            outage,
+            ..Self::default()
+        };
+        if self.outage == outage { self } else { none }
+    }
+
+    /// For how long those of this kind have gone on.
+    pub(in crate::kernel) fn lasting(self, now: Timestamp, outage: bool) -> Duration {
+        let since = self.of(outage).since;
+        since.map_or(Duration::ZERO, |since| now.since(since))
     }
 }
 
@@ -77,13 +90,10 @@ impl Query {
                 self.usage += failed.usage;
                 self.in_flight = false;
             }
-            LlmFact::Waiting(_) => self.in_flight = false,
-            LlmFact::Admitted(_) => self.in_flight = true,
+            LlmFact::Waiting(_) => self.waits = true,
+            LlmFact::Admitted(_) => self.waits = false,
             // Of a provider, not of a query.
-            LlmFact::CircuitOpened(_)
-            | LlmFact::CircuitClosed(_)
-            | LlmFact::RateLimited(_)
-            | LlmFact::RateLimitCleared(_) => {}
+            _ => {}
         }
     }
 
@@ -92,7 +102,7 @@ impl Query {
         match fault.class {
             // Nothing was worked on.
             FaultClass::Overloaded { .. } | FaultClass::Unavailable { .. } => {
-                self.refusals.add(at);
+                self.refusals.add(at, fault.is_outage());
                 0
             }
             FaultClass::Retryable { .. }

@@ -143,11 +143,11 @@ impl Session {
         self.keys.get(key)
     }
 
-    /// For how long the running query has waited for a model that is away or has no room.
+    /// For how long the running query has waited for a model: one that is away, or one that has no room.
     #[must_use]
-    pub(crate) fn waited(&self, now: Timestamp) -> Duration {
+    pub(crate) fn waited(&self, now: Timestamp, outage: bool) -> Duration {
         let refusals = self.query().map(|query| query.refusals);
-        refusals.unwrap_or_default().lasting(now)
+        refusals.unwrap_or_default().lasting(now, outage)
     }
 
     pub(in crate::kernel) fn last_question(&self) -> Option<Arc<str>> {

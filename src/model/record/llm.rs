@@ -40,8 +40,8 @@ pub struct FailedOver {
     pub usage: Usage,
 }
 
-/// `llm.failed`: a try failed that the provider counted all the same, and what follows it says no more of it:
-/// the query's end, or a summary in the place of what was too long.
+/// `llm.failed`: a call ended without a reply, and no later record says what it used: it was cut off, or a summary
+/// takes the place of what was too long. The usage may be an estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// The try.

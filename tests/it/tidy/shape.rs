@@ -7,7 +7,7 @@ use super::source::Source;
 use super::tokens::{Gate, Token};
 
 /// Lines of a file, its inline test module aside.
-const CAP: usize = 400;
+const CAP: usize = 800;
 /// Lines of a file of tests.
 const CAP_OF_TESTS: usize = 700;
 /// Lines of an inline test module; a longer one is easier to read in its own file.
@@ -156,9 +156,9 @@ mod tests {
             )
         };
         for (name, path, text, expected) in [
-            ("at the cap", "src/a.rs", code(400), vec![]),
-            ("over it", "src/a.rs", code(401), vec![401]),
-            ("tests aside", "src/a.rs", code(400) + &tests(200), vec![]),
+            ("at the cap", "src/a.rs", code(800), vec![]),
+            ("over it", "src/a.rs", code(801), vec![401]),
+            ("tests aside", "src/a.rs", code(800) + &tests(200), vec![]),
             ("tests alone", "src/a.rs", tests(150), vec![]),
             (
                 "too many tests aside",

@@ -105,8 +105,8 @@ async fn shown(oracle: &TestSystem) -> String {
     let models = providers["stumbling"].get_mut("models");
     let models = models.and_then(|models| models.as_array_mut());
     for model in models.into_iter().flatten() {
-        if model.get("until").is_some() {
-            model["until"] = "[later]".into();
+        if model.get("held_until").is_some() {
+            model["held_until"] = "[later]".into();
         }
     }
     let metrics = get(oracle, "/metrics").await;
