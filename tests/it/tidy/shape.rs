@@ -157,7 +157,7 @@ mod tests {
         };
         for (name, path, text, expected) in [
             ("at the cap", "src/a.rs", code(800), vec![]),
-            ("over it", "src/a.rs", code(801), vec![401]),
+            ("over it", "src/a.rs", code(801), vec![801]),
             ("tests aside", "src/a.rs", code(800) + &tests(200), vec![]),
             ("tests alone", "src/a.rs", tests(150), vec![]),
             (
