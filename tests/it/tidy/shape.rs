@@ -169,14 +169,14 @@ mod tests {
             (
                 "code behind the tests",
                 "src/a.rs",
-                code(300) + &tests(100) + &code(1),
-                vec![401],
+                code(700) + &tests(100) + &code(1),
+                vec![801],
             ),
             (
                 "tests not gated",
                 "src/a.rs",
-                code(300) + &tests(101).replace("cfg", "x"),
-                vec![401],
+                code(700) + &tests(101).replace("cfg", "x"),
+                vec![801],
             ),
             ("test file", "src/a/tests.rs", code(700), vec![]),
             (
@@ -193,7 +193,7 @@ mod tests {
             ),
             ("main", "src/main.rs", code(60), vec![]),
             ("main over its cap", "src/main.rs", code(61), vec![61]),
-            ("example", "examples/a.rs", code(401), vec![401]),
+            ("example", "examples/a.rs", code(801), vec![801]),
         ] {
             assert_eq!(broken(stays_short, path, &text), expected, "{name}");
         }
