@@ -167,7 +167,9 @@ impl GatewayState {
             self.leaves_queue(&waiter.ticket);
             match waiter.ticket.failover {
                 Failover::Possible => refuse_at_open_circuit(*waiter.ticket, after),
-                Failover::Impossible => refuse_away(*waiter.ticket, &trouble),
+                Failover::Impossible => {
+                    refuse_away(*waiter.ticket, now.saturating_sub(away_since), &trouble)
+                }
             }
         }
     }
@@ -222,11 +224,11 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
 }
 
 /// The model was away for as long as the call waits for that.
-fn refuse_away(ticket: Ticket, trouble: &str) {
+fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
     let detail = format!(
         "`{}` was not available for {}; the last call: {}",
         ticket.model,
-        Span(ticket.outage),
+        Span(away),
         if trouble.is_empty() { "none" } else { trouble }
     );
     ticket.refuse(Fault::permanent("unavailable", detail));
