@@ -14,7 +14,7 @@ use crate::{
 /// One call. Shared by those two.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    /// Whose call it is cannot be known any more: its process ended.
+    /// Its process ended, so nobody can say whether it was sent.
     unknown: bool,
     /// About how many tokens it sends.
     tokens: u64,

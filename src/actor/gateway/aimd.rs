@@ -1,11 +1,11 @@
 //! Concurrency under rate limits that nobody has stated: additive increase, multiplicative decrease.
 //!
 //! A 429 halves the number of calls that may run at a time, and each window of successes (as many as may
-//! run) allows one more. Only the first 429 of a window decreases the limit: those of calls that
-//! started before the last decrease report the same congestion, and [`Pace`](super::pace::Pace) drops them. A limit that no 429 has confirmed for a minute is lifted. Source:
-//! Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
-//! Networks" (1989), as TCP applies it (RFC 5681, section 3.1). Pure: times are values, since the
-//! gateway's start.
+//! run) allows one more. Only the first 429 of a window decreases the limit: those of calls that started
+//! before the last decrease report the same congestion, and [`Pace`](super::pace::Pace) drops them. A
+//! limit that no 429 has confirmed for a minute is lifted. Source: Chiu and Jain, "Analysis of the
+//! Increase and Decrease Algorithms for Congestion Avoidance in Computer Networks" (1989), as TCP applies
+//! it (RFC 5681, section 3.1). Pure: times are values, since the gateway's start.
 
 use std::time::Duration;
 

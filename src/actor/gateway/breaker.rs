@@ -1,8 +1,8 @@
 //! A circuit breaker: a server that keeps failing gets no calls for a while, and then one. Pure.
 //!
-//! Closed until a few calls in a row fail; then open for a
-//! cool-down; then half open: one call, the probe, is let through and decides. **Invariant:** there is at most one probe, and its place is free
-//! again however it ends.
+//! Closed until a few calls in a row fail; then open for a cool-down; then half open: one call, the probe,
+//! is let through and decides. **Invariant:** there is at most one probe, and its place is free again
+//! however it ends.
 
 use std::time::Duration;
 
