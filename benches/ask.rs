@@ -69,7 +69,7 @@ async fn once(session: &SessionHandle) -> (Duration, Duration) {
     let mut watch = session.ask(asked).await.unwrap();
     // What a person sees first: that something is looked for.
     while let Some(seen) = watch.next().await.unwrap() {
-        if matches!(&seen, Progress::Event(event) if &*event.kind == "tool.started") {
+        if matches!(&seen, Progress::Record(record) if record.kind() == "tool.started") {
             break;
         }
     }

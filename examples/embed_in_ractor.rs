@@ -74,9 +74,9 @@ impl Actor for Desk {
                 state.open.insert(session.key().clone(), child);
             }
             DeskMsg::Heard(heard) => {
-                if let Progress::Event(event) = &heard.progress {
-                    show(event);
-                    if event.kind == "query.finished"
+                if let Progress::Record(record) = &heard.progress {
+                    show(&record.event());
+                    if record.kind() == "query.finished"
                         && let Some(child) = state.open.get(&heard.session)
                     {
                         child.stop(Some("answered".into()));

@@ -88,8 +88,8 @@ async fn first(folder: &Path) -> Result<(), Box<dyn Error>> {
         .await?;
     let mut follow = session.follow(Seq(0), Frames::No).await?;
     loop {
-        if let Progress::Event(event) = follow.next().await? {
-            println!("{:>4} {}", event.seq, event.kind);
+        if let Progress::Record(record) = follow.next().await? {
+            println!("{:>4} {}", record.seq, record.kind());
         }
     }
 }
@@ -102,9 +102,9 @@ async fn second(folder: &Path, seen: Seq) -> Result<(), Box<dyn Error>> {
     let session = system.oracle().session(SessionName::new("letter")?);
     let mut follow = session.follow(seen, Frames::No).await?;
     loop {
-        if let Progress::Event(event) = follow.next().await? {
-            println!("{:>4} {}", event.seq, event.kind);
-            if event.kind == "query.finished" {
+        if let Progress::Record(record) = follow.next().await? {
+            println!("{:>4} {}", record.seq, record.kind());
+            if record.kind() == "query.finished" {
                 break;
             }
         }

@@ -33,8 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .ask(Submission::new("Where is the box of letters?"))
         .await?;
     while let Some(progress) = watch.next().await? {
-        if let Progress::Event(event) = progress {
-            println!("{:>2} {}", event.seq, event.kind);
+        if let Progress::Record(record) = progress {
+            println!("{:>2} {}", record.seq, record.kind());
         }
     }
     let answer = watch.answer().await?;

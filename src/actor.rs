@@ -49,13 +49,13 @@ mod task;
 mod view;
 
 pub use approvals::{Approval, WaitingCalls};
-pub use bus::{Filter, Frame, Frames, Notice, Subscription};
+pub use bus::{Filter, Frame, Frames, Notice, SessionRecord, Subscription};
 pub use clock::Clock;
 pub use deletion::{DeleteError, Deletion, delete};
 pub use depths::Depths;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
-    Answer, AskError, Detail, EventPage, Follow, GoesOn, Listed, Listing, Oracle, Progress,
+    Answer, AskError, Detail, EventPage, EventStream, GoesOn, Listed, Listing, Oracle, Progress,
     QueryAccount, QueryPage, SessionFilter, SessionHandle, SessionState, SignalAccount, Submitted,
     TenantPage, Watch,
 };

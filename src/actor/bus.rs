@@ -1,17 +1,24 @@
-//! Event bus: ordered fan-out of what sessions record and show.
+//! The event bus: ordered fan-out of durable records to subscribers with bounded queues.
 //!
-//! Supervised by the supervisor; a few actors, a session always by the same one, so that its events
-//! keep their order. A subscriber has a bounded queue. One that does not keep up slows nobody: its
-//! events are dropped, and it gets a gap marker with the sequence number to read on from in the
-//! journal (spec 9); one that has missed events of very many sessions is let go. Frames (text as it
-//! arrives) are dropped without a marker: the whole text is in `turn.replied`, so they are also dropped
-//! where a bus itself does not keep up. A restart of a bus closes its subscriptions. Who is let go, or
-//! finds his subscription closed, subscribes anew and reads on from the journal.
-//!
-//! **Invariant:** what a subscriber gets of a session is in order, and every hole in it is marked.
+//! A few actors below the supervisor; a session's records and frames go through the one that its key hashes to, in
+//! order. Records are published after they are durable. A slow subscriber never slows a session: it misses records,
+//! gets a gap marker with the number to read on from, and reads them in the journal. When a bus fails it is replaced,
+//! and its subscriptions end; [`EventStream`](super::EventStream) subscribes again by itself.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    future::poll_fn,
+    ops::Deref,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
 
+use futures_util::Stream;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::mpsc;
 
@@ -22,77 +29,107 @@ use super::{
 };
 use crate::{
     journal::Entry,
-    model::{Attempt, Event, QueryId, Seq, SessionKey, Severity, Turn},
+    model::{Attempt, Event, QueryId, Record, Seq, SessionKey, Severity, Turn},
 };
 
-mod subscriber;
+/// How soon a subscriber that is behind hears where the gap begins, if nothing else is published.
+const CATCH_UP: Duration = Duration::from_millis(50);
 
-pub use subscriber::Subscription;
-use subscriber::{Ear, Listeners, Subscriber, Told};
+/// The most sessions of which a subscriber may have missed records; one that misses more is dropped.
+const MOST_BEHIND: usize = 1_024;
 
-/// How often a bus looks whether those that fell behind have room again.
-const CATCH_UP: std::time::Duration = std::time::Duration::from_millis(50);
+/// A durable record, with the session and the number under which it stands in its log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRecord {
+    /// Whose it is.
+    pub session: SessionKey,
+    /// Its number.
+    pub seq: Seq,
+    /// What it says.
+    pub record: Arc<Record>,
+}
 
-/// Text of a running turn as it arrives; not durable (spec 8).
+impl SessionRecord {
+    /// The record as JSON shows it, with long texts by reference.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        Event::of(&self.session.name, self.seq, &self.record)
+    }
+
+    /// The type of the event.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.record.fact.kind()
+    }
+}
+
+impl Deref for SessionRecord {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// A piece of the visible text of a reply, while the model writes it. Frames are not durable.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Frame {
-    /// Whose.
+    /// Whose reply.
     #[serde(skip)]
     pub session: SessionKey,
-    /// Of which query.
+    /// In answer to which query.
     pub query: QueryId,
-    /// Of which turn.
+    /// In which turn.
     pub turn: Turn,
-    /// Of which try; another one voids what came before.
+    /// In which attempt; a new attempt replaces the text of the one before.
     pub attempt: Attempt,
-    /// Where it goes in the turn's visible text, in bytes.
+    /// Where in the visible text it stands, in bytes.
     pub offset: usize,
     /// The text.
     pub text: String,
 }
 
-/// What a subscriber gets.
+/// What a subscriber hears.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
-    /// A record, as people see it.
-    Event(Arc<Event>),
-    /// Text as it arrives.
+    /// A record became durable.
+    Record(Arc<SessionRecord>),
+    /// A model wrote a piece of text.
     Frame(Arc<Frame>),
-    /// Events were dropped: read on in the journal from here, and do not trust that events of this
-    /// session that come later follow on without it.
+    /// Records are missing here: read the session's log.
     Gap {
-        /// Whose.
+        /// Of which session.
         session: SessionKey,
         /// The first one missing.
         from: Seq,
     },
 }
 
-/// What a subscriber wants.
+/// What a subscriber wants to hear.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// Only this session; all if none is named.
+    /// Of one session only.
     pub session: Option<SessionKey>,
-    /// Only types that begin with one of these; all if none is named.
+    /// Only records whose type begins with one of these; empty: all.
     pub kinds: Vec<String>,
-    /// Only events that matter this much.
+    /// Only records at least as severe.
     pub severity: Option<Severity>,
-    /// Text as it arrives.
+    /// Whether frames are wanted too.
     pub frames: Frames,
 }
 
-/// Whether a subscriber wants text as it arrives.
+/// Whether a subscriber gets frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Frames {
-    /// No.
+    /// Records only.
     #[default]
     No,
-    /// Yes.
+    /// Records and frames.
     Yes,
 }
 
 impl Filter {
-    /// Everything of one session, text as it arrives included.
+    /// All records and frames of a session.
     #[must_use]
     pub fn session(key: SessionKey) -> Self {
         Self {
@@ -102,12 +139,17 @@ impl Filter {
         }
     }
 
-    fn wants_session(&self, key: &SessionKey) -> bool {
-        self.session.as_ref().is_none_or(|session| session == key)
+    /// Whether it lets a record through.
+    #[must_use]
+    pub fn wants(&self, record: &SessionRecord) -> bool {
+        let severe = |least| record.fact.severity() >= least;
+        self.wants_session(&record.session)
+            && self.wants_kind(record.kind())
+            && self.severity.is_none_or(severe)
     }
 
-    fn wants(&self, event: &Event) -> bool {
-        self.severity.is_none_or(|least| event.severity >= least) && self.wants_kind(&event.kind)
+    fn wants_session(&self, key: &SessionKey) -> bool {
+        self.session.as_ref().is_none_or(|session| session == key)
     }
 
     fn wants_kind(&self, kind: &str) -> bool {
@@ -115,76 +157,70 @@ impl Filter {
     }
 }
 
-/// How others reach the bus.
+/// The buses, for those who publish and subscribe.
 #[derive(Clone)]
 pub(super) struct BusHandle {
     buses: Pool<BusMsg>,
-    /// For each bus, how many listen to text as it arrives.
-    listening: Arc<[Listeners]>,
+    /// For each bus, how many subscribers want frames: without any, none is sent.
+    listening: Arc<[Arc<AtomicUsize>]>,
 }
 
 impl BusHandle {
-    /// The way to these.
     pub(super) fn new(buses: Pool<BusMsg>) -> Self {
-        let listening = (0..buses.size()).map(|_| Listeners::default()).collect();
+        let listening = (0..buses.size()).map(|_| Arc::default()).collect();
         Self { buses, listening }
     }
 
-    /// The actors.
     pub(super) const fn buses(&self) -> &Pool<BusMsg> {
         &self.buses
     }
 
-    /// Publishes durable records of a session.
+    /// Tells subscribers of records that have become durable.
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
+        let key_of = key.clone();
         self.send(
             key,
             BusMsg::Records {
-                key: key.clone(),
+                key: key_of,
                 entries,
             },
         );
     }
 
-    /// Whether anybody may listen to the text of this session as it arrives.
+    /// Whether anybody may want the session's frames.
     pub(super) fn is_heard(&self, key: &SessionKey) -> bool {
-        self.listening[self.buses.index_of(key)].any()
+        self.listening[self.buses.index_of(key)].load(Ordering::Relaxed) > 0
     }
 
-    /// Publishes text as it arrives. Where too much waits already, it is not shown.
+    /// Sends a frame on its way; it is dropped where the bus has no room.
     pub(super) fn show(&self, frame: Frame) {
         if let Some(bus) = self.buses.at(self.buses.index_of(&frame.session)) {
             let _ = bus.offer(BusMsg::Frame(Arc::new(frame)));
         }
     }
 
-    /// Ends the subscriptions to this one session: there will be no more of it.
+    /// Ends the subscriptions to one session.
     pub(super) fn close(&self, key: &SessionKey) {
         self.send(key, BusMsg::Close(key.clone()));
     }
 
-    /// A bus that is being replaced loses it: subscribers re-read from the journal.
     fn send(&self, key: &SessionKey, message: BusMsg) {
         if let Some(bus) = self.buses.at(self.buses.index_of(key)) {
             let _ = bus.cast(message);
         }
     }
 
-    /// Events from now on. `capacity` bounds what may wait for the subscriber.
     pub(super) fn subscribe(&self, filter: Filter, capacity: usize) -> Subscription {
         let buses = match &filter.session {
             Some(key) => vec![self.buses.index_of(key)],
             None => (0..self.buses.size()).collect(),
         };
-        // Each has its own queue, so that the end of one is heard while others go on.
         let listen = |index: usize| {
-            // Counted before the bus knows of it, so that nothing is missed.
             let listens = match filter.frames {
-                Frames::Yes => Some(self.listening[index].one_more()),
+                Frames::Yes => Some(Listens::begin(&self.listening[index])),
                 Frames::No => None,
             };
             let (sender, receiver) = mpsc::channel(capacity.max(2));
-            // One that is being replaced drops its end at once.
             if let Some(bus) = self.buses.at(index) {
                 let filter = filter.clone();
                 let _ = bus.cast(BusMsg::Subscribe { filter, sender });
@@ -196,38 +232,30 @@ impl BusHandle {
 }
 
 pub(super) enum BusMsg {
-    /// Somebody wants to hear.
     Subscribe {
         filter: Filter,
-        sender: mpsc::Sender<Told>,
+        sender: mpsc::Sender<Notice>,
     },
-    /// A session's new records.
     Records {
         key: SessionKey,
         entries: Vec<Entry>,
     },
-    /// A piece of text.
     Frame(Arc<Frame>),
-    /// No more of this session.
     Close(SessionKey),
-    /// Those that fell behind may have room again.
     CatchUp,
 }
+
 local_messages!(BusMsg);
 
 pub(super) struct BusActor;
 
 #[derive(Default)]
 pub(super) struct BusState {
-    /// Those that want one session, by session.
     by_session: HashMap<SessionKey, Vec<Subscriber>>,
-    /// Those that want all.
     everything: Vec<Subscriber>,
-    /// Of how many sessions somebody heard when those that had gone were last removed.
+    /// How many sessions were left when those who had gone were last removed.
     pruned: usize,
-    /// Whether somebody has to be told of a gap.
     behind: bool,
-    /// Whether a `CatchUp` is under way.
     catching_up: bool,
 }
 
@@ -263,7 +291,7 @@ impl Actor for BusActor {
 }
 
 impl BusState {
-    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Told>) {
+    fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
         self.prune_all();
         match filter.session.clone() {
             Some(key) => {
@@ -276,7 +304,6 @@ impl BusState {
         }
     }
 
-    /// Events are built only if somebody gets them.
     fn records(&mut self, key: &SessionKey, entries: &[Entry]) {
         self.prune(key);
         let mut all: Vec<&mut Subscriber> = self
@@ -291,18 +318,21 @@ impl BusState {
         }
         for Entry { seq, record } in entries {
             let kind = record.fact.kind();
-            // Those who do not want the type need not be told that they missed it.
             if !all.iter().any(|subscriber| subscriber.wants_kind(kind)) {
                 continue;
             }
-            let event = Arc::new(Event::of(&key.name, *seq, record));
+            let told = Arc::new(SessionRecord {
+                session: key.clone(),
+                seq: *seq,
+                record: Arc::clone(record),
+            });
             for subscriber in &mut all {
-                subscriber.offer(key, &event);
+                subscriber.offer(&told);
                 self.behind |= subscriber.is_behind();
             }
         }
         if all.iter().any(|subscriber| subscriber.is_lost()) {
-            tracing::debug!("a subscriber was too slow for what it asked for, and is let go");
+            tracing::debug!("a subscriber was too slow and is dropped");
             self.prune(key);
         }
     }
@@ -327,8 +357,7 @@ impl BusState {
         }
     }
 
-    /// Those who have gone from sessions that record nothing more, whenever there may be as many of
-    /// them as of others.
+    /// Removes subscribers of sessions that record nothing more, once there may be as many of them as of others.
     fn prune_all(&mut self) {
         if self.by_session.len() > 64.max(2 * self.pruned) {
             self.remove_gone();
@@ -359,12 +388,196 @@ impl BusState {
         self.behind = behind;
     }
 
-    /// Somebody who fell behind and gets no further events must still hear of the gap.
+    /// A subscriber that fell behind hears of the gap even if nothing more is published.
     fn catch_up_later(&mut self, me: &Mailbox<BusMsg>) {
         if self.behind && !self.catching_up {
             self.catching_up = true;
             me.cast_after(CATCH_UP, || BusMsg::CatchUp);
         }
+    }
+}
+
+/// The sending end of a subscription.
+struct Subscriber {
+    filter: Filter,
+    sender: mpsc::Sender<Notice>,
+    /// The sessions of which records were dropped, with the first one missing.
+    behind: BTreeMap<SessionKey, Seq>,
+    /// Whether it has missed records of too many sessions, and is to be dropped.
+    is_lost: bool,
+}
+
+impl Subscriber {
+    fn new(filter: Filter, sender: mpsc::Sender<Notice>) -> Self {
+        Self {
+            filter,
+            sender,
+            behind: BTreeMap::new(),
+            is_lost: false,
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_lost || self.sender.is_closed()
+    }
+
+    const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    fn is_behind(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    fn wants_kind(&self, kind: &str) -> bool {
+        self.filter.wants_kind(kind)
+    }
+
+    /// Sends a record, or notes the gap; what it does not want it does not miss.
+    fn offer(&mut self, record: &Arc<SessionRecord>) {
+        if self.is_lost || !self.filter.wants_session(&record.session) {
+            return;
+        }
+        self.tell_gaps();
+        if !self.filter.wants(record) {
+            return;
+        }
+        let told = Notice::Record(Arc::clone(record));
+        if self.is_behind() || self.sender.try_send(told).is_err() {
+            self.miss(&record.session, record.seq);
+        }
+    }
+
+    fn miss(&mut self, key: &SessionKey, seq: Seq) {
+        if self.behind.contains_key(key) {
+            return;
+        }
+        if self.behind.len() >= MOST_BEHIND {
+            self.is_lost = true;
+            self.behind.clear();
+            return;
+        }
+        self.behind.insert(key.clone(), seq);
+    }
+
+    /// Sends a frame, if there is room and nothing is missing before it.
+    fn show(&mut self, frame: &Arc<Frame>) {
+        if self.filter.frames == Frames::Yes && !self.is_behind() {
+            let _ = self.sender.try_send(Notice::Frame(Arc::clone(frame)));
+        }
+    }
+
+    fn tell_gaps(&mut self) {
+        while let Some((session, from)) = self.behind.first_key_value() {
+            let gap = Notice::Gap {
+                session: session.clone(),
+                from: *from,
+            };
+            if self.sender.try_send(gap).is_err() {
+                return;
+            }
+            self.behind.pop_first();
+        }
+    }
+}
+
+/// Counts a subscriber that wants frames, as long as it is held.
+#[derive(Debug)]
+struct Listens(Arc<AtomicUsize>);
+
+impl Listens {
+    fn begin(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The receiving end of a subscription, which is also a stream. Dropping it ends the subscription.
+///
+/// Its queue is bounded. In the place of records that found no room stands a [`Notice::Gap`] with the number to
+/// read on from. A subscription that lags on more than 1,024 sessions ends.
+///
+/// ```
+/// use oracle_agent::{actor::{Filter, Notice, Oracle}, model::{SessionName, Submission}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = Oracle::builder().start().await?;
+/// let oracle = system.oracle();
+/// let mut ends = oracle.subscribe(Filter {
+///     kinds: vec!["query.finished".into()],
+///     ..Filter::default()
+/// });
+/// let session = oracle.session(SessionName::new("s")?);
+/// session.submit(Submission::new("hello")).await?;
+/// match ends.next().await {
+///     Some(Notice::Record(record)) => assert_eq!(record.event().payload["outcome"], "answered"),
+///     Some(Notice::Gap { session, from }) => panic!("read on from {from} in {session}"),
+///     Some(Notice::Frame(_)) | None => panic!("no text was asked for, and the system runs"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Subscription {
+    ears: Vec<Ear>,
+    turn: usize,
+}
+
+/// The queue from one bus.
+#[derive(Debug)]
+struct Ear {
+    receiver: mpsc::Receiver<Notice>,
+    _listens: Option<Listens>,
+}
+
+impl Ear {
+    const fn new(receiver: mpsc::Receiver<Notice>, listens: Option<Listens>) -> Self {
+        Self {
+            receiver,
+            _listens: listens,
+        }
+    }
+}
+
+impl Subscription {
+    const fn new(ears: Vec<Ear>) -> Self {
+        Self { ears, turn: 0 }
+    }
+
+    /// The next notice; none when a bus failed, or dropped the subscription because it was too far behind: subscribe
+    /// again, and read in the journal what was missed.
+    pub async fn next(&mut self) -> Option<Notice> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Notice>> {
+        let all = self.ears.len();
+        for step in 0..all {
+            let at = (self.turn + step) % all;
+            if let Poll::Ready(told) = self.ears[at].receiver.poll_recv(context) {
+                self.turn = at + 1;
+                return Poll::Ready(told);
+            }
+        }
+        if all == 0 {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Notice;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Notice>> {
+        self.get_mut().poll(context)
     }
 }
 

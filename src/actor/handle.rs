@@ -46,25 +46,23 @@ mod child;
 mod create;
 mod error;
 mod figures;
-mod follow;
 mod fork;
 mod list;
 mod look;
 mod operate;
 mod pages;
+mod stream;
 mod submit;
 mod trace;
-mod watch;
 
 pub use account::{QueryAccount, QueryPage, SignalAccount};
 pub use answer::{Answer, Submitted};
 pub(super) use child::Child;
 pub use error::AskError;
-pub use follow::Follow;
 pub use list::{Listed, Listing, SessionFilter, SessionState, TenantPage};
 pub use pages::EventPage;
+pub use stream::{Detail, EventStream, Progress, Watch};
 pub use submit::GoesOn;
-pub use watch::{Detail, Progress, Watch};
 
 /// Knows the way to every session. Cheap to clone.
 #[derive(Clone)]
@@ -82,6 +80,8 @@ pub(super) struct Router {
     pub rosters: Arc<[Roster]>,
     /// What waits for a person.
     pub approvals: Approvals,
+    /// Cancelled when the system has ended.
+    pub ended: CancellationToken,
 }
 
 impl Router {
@@ -251,7 +251,7 @@ impl Oracle {
 /// let mut watch = session.ask(Submission::new("hello again")).await?;
 /// while let Some(progress) = watch.next().await? {
 ///     match progress {
-///         Progress::Event(event) => println!("{} {}", event.seq, event.kind),
+///         Progress::Record(record) => println!("{} {}", record.seq, record.kind()),
 ///         Progress::Frame(frame) => print!("{}", frame.text),
 ///     }
 /// }
@@ -364,7 +364,7 @@ impl SessionHandle {
 
     /// Whether there is still a system to have it.
     pub(super) fn is_reachable(&self) -> Result<(), AskError> {
-        match self.router.shards.is_closed() {
+        match self.router.ended.is_cancelled() {
             true => Err(AskError::Stopped),
             false => Ok(()),
         }
@@ -373,13 +373,12 @@ impl SessionHandle {
     /// What it records and shows from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        self.subscribe_to(Filter::session(self.key.clone()))
+        let capacity = self.router.subscriber_capacity;
+        self.subscribe_to(Filter::session(self.key.clone()), capacity)
     }
 
-    fn subscribe_to(&self, filter: Filter) -> Subscription {
-        self.router
-            .bus
-            .subscribe(filter, self.router.subscriber_capacity)
+    fn subscribe_to(&self, filter: Filter, capacity: usize) -> Subscription {
+        self.router.bus.subscribe(filter, capacity)
     }
 }
 

@@ -74,6 +74,7 @@ impl<M: Send + 'static> Pool<M> {
     }
 
     /// Whether all of them have ended.
+    #[cfg(test)]
     pub(super) fn is_closed(&self) -> bool {
         use ractor::ActorStatus::{Stopped, Stopping};
         let ended = |actor: &ActorRef<Counted<M>>| matches!(actor.get_status(), Stopping | Stopped);

@@ -30,7 +30,7 @@
 //!     }
 //!
 //!     async fn handle(&self, me: ActorRef<Heard>, heard: Heard, (): &mut ()) -> Result<(), ActorProcessingErr> {
-//!         if let Progress::Event(event) = &heard.progress && event.kind == "query.finished" {
+//!         if let Progress::Record(record) = &heard.progress && record.kind() == "query.finished" {
 //!             me.stop(None);
 //!         }
 //!         Ok(())
@@ -55,7 +55,8 @@ use tokio::{
 };
 
 use super::{
-    Answer, AskError, Follow, Frames, Progress, SessionHandle, message::local_messages, task::Task,
+    Answer, AskError, EventStream, Frames, Progress, SessionHandle, message::local_messages,
+    task::Task,
 };
 use crate::{
     kernel::{Command, Reply},
@@ -237,7 +238,7 @@ impl Told {
     }
 
     /// A session that is not there yet is waited for.
-    async fn follow(&self) -> Result<Follow, AskError> {
+    async fn follow(&self) -> Result<EventStream, AskError> {
         loop {
             let mut notices = self.session.subscribe();
             match self.session.follow(self.after, self.frames).await {

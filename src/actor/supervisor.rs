@@ -130,6 +130,7 @@ impl SupervisorActor {
             draining: Arc::default(),
             rosters: rosters.collect(),
             approvals: Approvals::default(),
+            ended: CancellationToken::new(),
         };
         let board = |backend: &Arc<dyn Backend>| {
             let provider = backend.provider();

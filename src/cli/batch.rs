@@ -271,8 +271,8 @@ impl Asker<'_> {
         loop {
             tokio::select! {
                 progress = watch.next() => match progress? {
-                    Some(Progress::Event(event)) => {
-                        self.event(&event).await;
+                    Some(Progress::Record(record)) => {
+                        self.event(&record.event()).await;
                         self.refuse_calls(line, watch.query()).await?;
                     }
                     Some(Progress::Frame(_)) => {}

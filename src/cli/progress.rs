@@ -8,7 +8,6 @@
 use std::pin::pin;
 
 use futures_util::future::{BoxFuture, FutureExt, OptionFuture};
-use serde_json::Value;
 
 use super::{
     Stop,
@@ -18,9 +17,12 @@ use super::{
     terminal::{Terminal, harmless},
 };
 use crate::{
-    actor::{Answer, AskError, Frame, Progress, SessionHandle, Watch},
+    actor::{Answer, AskError, Frame, Progress, SessionHandle, SessionRecord, Watch},
     kernel::Refusal,
-    model::{Attempt, Event, Outcome, QueryId, Submission, Turn},
+    model::{
+        Attempt, Outcome, QueryId, Submission, Turn,
+        record::{Fact, TurnFact},
+    },
     tool,
 };
 
@@ -127,7 +129,7 @@ impl<'a, 'b> Follower<'a, 'b> {
                 }
             };
             match progress {
-                Some(Progress::Event(event)) => self.event(terminal, &event).await?,
+                Some(Progress::Record(record)) => self.record(terminal, &record)?,
                 Some(Progress::Frame(frame)) => self.frame(terminal, &frame)?,
                 None => break,
             }
@@ -200,22 +202,18 @@ impl<'a, 'b> Follower<'a, 'b> {
         Ok(())
     }
 
-    async fn event(&mut self, terminal: &mut Terminal, event: &Event) -> Result<(), Stop> {
+    fn record(&mut self, terminal: &mut Terminal, record: &SessionRecord) -> Result<(), Stop> {
+        let event = &record.event();
         self.approvals.tell(event);
         if self.format.has_events() {
             terminal.line(&serde_json::to_string(event).map_err(Stop::no_json)?)?;
             return Ok(());
         }
-        if event.kind == "turn.replied" && self.streams(terminal) {
-            let text = self.whole_text(event).await?;
-            let attempt = event.payload["attempt"].as_u64().unwrap_or(1);
-            let attempt = Attempt(u32::try_from(attempt).unwrap_or(u32::MAX));
-            self.show(
-                terminal,
-                (event.turn.unwrap_or_default(), attempt),
-                0,
-                &text,
-            )?;
+        if let (Fact::Turn(TurnFact::Replied(replied)), true) =
+            (&record.fact, self.streams(terminal))
+        {
+            let whose = (record.turn.unwrap_or_default(), replied.attempt);
+            self.show(terminal, whose, 0, &replied.text)?;
             self.end_line(terminal)?;
         }
         if event.kind == "escalation.raised"
@@ -234,18 +232,6 @@ impl<'a, 'b> Follower<'a, 'b> {
             self.status = Some(status);
         }
         Ok(())
-    }
-
-    /// Long texts stand in events by reference.
-    async fn whole_text(&self, event: &Event) -> Result<String, Stop> {
-        match &event.payload["text"] {
-            Value::String(text) => Ok(text.clone()),
-            _ => Ok(self
-                .session
-                .reply_text(event.seq)
-                .await?
-                .unwrap_or_default()),
-        }
     }
 
     /// Shows what of a turn's text is not on the screen yet.

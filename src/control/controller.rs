@@ -128,7 +128,7 @@ impl Acting<'_> {
                 limit,
             } => {
                 let session = self.session(self.key(&session));
-                let events = session.some_events(after, limit as usize).await?;
+                let events = session.event_page(after, limit as usize).await?.events;
                 Ok(Answer::Events { events })
             }
             Verb::Fork {

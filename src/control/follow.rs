@@ -8,8 +8,10 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Code, Refused, Seen, Watching};
 use crate::{
-    actor::{self, AskError, Filter, Frames, Notice, Oracle, Progress, Subscription},
-    model::{Event, Principal, Seq, SessionKey, Severity, TenantId},
+    actor::{
+        self, AskError, Filter, Frames, Notice, Oracle, Progress, SessionRecord, Subscription,
+    },
+    model::{Principal, Seq, SessionKey, TenantId},
 };
 
 /// Pause before a bus that was replaced is listened to again.
@@ -27,37 +29,23 @@ pub struct Follow {
 
 /// Where it comes from.
 enum Source {
-    /// One session.
-    One {
-        tenant: TenantId,
-        follow: Box<actor::Follow>,
-    },
-    /// All of them.
-    All {
-        filter: Filter,
-        events: Subscription,
-    },
+    One(Box<actor::EventStream>),
+    All(Subscription),
 }
 
 struct Wanted {
     tenant: Option<TenantId>,
-    types: Vec<String>,
-    severity: Option<Severity>,
+    filter: Filter,
 }
 
 impl Wanted {
-    fn wants(&self, event: &Event) -> bool {
-        let named = |prefix: &String| event.kind.starts_with(prefix.as_str());
-        self.severity.is_none_or(|least| event.severity >= least)
-            && (self.types.is_empty() || self.types.iter().any(named))
+    fn event(&self, record: &SessionRecord) -> Option<Seen> {
+        self.filter.wants(record).then(|| Seen::Event {
+            tenant: record.session.tenant.clone(),
+            event: Arc::new(record.event()),
+        })
     }
 
-    fn event(&self, tenant: &TenantId, event: Arc<Event>) -> Option<Seen> {
-        let (wanted, tenant) = (self.wants(&event), tenant.clone());
-        wanted.then_some(Seen::Event { tenant, event })
-    }
-
-    /// Whether a tenant's sessions are wanted.
     fn is_of(&self, tenant: &TenantId) -> bool {
         self.tenant.as_ref().is_none_or(|wanted| wanted == tenant)
     }
@@ -76,34 +64,26 @@ impl Follow {
             types,
             severity,
         } = wanted;
+        let filter = Filter {
+            kinds: types,
+            severity,
+            ..Filter::default()
+        };
         let source = match (session, after) {
             (Some(session), after) => {
                 let key = session.of(tenant.as_ref().unwrap_or(&who.tenant));
                 one(&oracle, key, after).await?
             }
-            (None, None) => {
-                let filter = Filter {
-                    kinds: types.clone(),
-                    severity,
-                    ..Filter::default()
-                };
-                let events = oracle.subscribe_briefly(filter.clone(), WAITING);
-                Source::All { filter, events }
-            }
+            (None, None) => Source::All(oracle.subscribe_briefly(filter.clone(), WAITING)),
             (None, Some(_)) => {
                 let why = "`after` is a number in one session's log: name the session too";
                 return Err(Refused::new(Code::InvalidValue, why));
             }
         };
-        let wanted = Wanted {
-            tenant,
-            types,
-            severity,
-        };
         Ok(Self {
             oracle,
             source,
-            wanted,
+            wanted: Wanted { tenant, filter },
             over: false,
         })
     }
@@ -112,13 +92,13 @@ impl Follow {
     pub async fn next(&mut self) -> Option<Seen> {
         while !self.over {
             let seen = match &mut self.source {
-                Source::One { tenant, follow } => match follow.next().await {
-                    Ok(Progress::Event(event)) => self.wanted.event(tenant, event),
+                Source::One(follow) => match follow.next().await {
+                    Ok(Progress::Record(record)) => self.wanted.event(&record),
                     Ok(Progress::Frame(_)) => None,
                     Err(error) => Some(self.end(why(&error))),
                 },
-                Source::All { events, .. } => match events.next_of_any().await {
-                    Some((key, notice)) => self.of_all(key, notice),
+                Source::All(events) => match events.next().await {
+                    Some(notice) => self.of_all(notice),
                     None => self.listen_again().await,
                 },
             };
@@ -129,17 +109,16 @@ impl Follow {
         None
     }
 
-    fn of_all(&self, session: SessionKey, notice: Notice) -> Option<Seen> {
-        if !self.wanted.is_of(&session.tenant) {
-            return None;
-        }
+    fn of_all(&self, notice: Notice) -> Option<Seen> {
         match notice {
-            Notice::Frame(_) => None,
-            Notice::Event(event) => self.wanted.event(&session.tenant, event),
-            Notice::Gap { from, .. } => Some(Seen::Gap {
-                session: session.into(),
-                from,
-            }),
+            Notice::Record(record) if self.wanted.is_of(&record.session.tenant) => {
+                self.wanted.event(&record)
+            }
+            Notice::Gap { session, from } if self.wanted.is_of(&session.tenant) => {
+                let session = session.into();
+                Some(Seen::Gap { session, from })
+            }
+            Notice::Record(_) | Notice::Gap { .. } | Notice::Frame(_) => None,
         }
     }
 
@@ -149,9 +128,8 @@ impl Follow {
         if self.oracle.has_ended() {
             return Some(self.end(ENDED.to_owned()));
         }
-        if let Source::All { filter, events } = &mut self.source {
-            *events = self.oracle.subscribe_briefly(filter.clone(), WAITING);
-        }
+        let filter = self.wanted.filter.clone();
+        self.source = Source::All(self.oracle.subscribe_briefly(filter, WAITING));
         Some(Seen::Lost {})
     }
 
@@ -185,8 +163,5 @@ async fn one(oracle: &Oracle, key: SessionKey, after: Option<Seq>) -> Result<Sou
         );
         return Err(Refused::new(Code::InvalidValue, why));
     }
-    Ok(Source::One {
-        tenant: session.key().tenant.clone(),
-        follow: Box::new(follow),
-    })
+    Ok(Source::One(Box::new(follow)))
 }

@@ -99,8 +99,8 @@ impl Event {
             turn: record.turn,
             at: record.at,
             kind: record.fact.kind().to_owned(),
-            source: source(&record.fact),
-            severity: severity(&record.fact),
+            source: record.fact.source(),
+            severity: record.fact.severity(),
             payload,
         }
     }
@@ -120,63 +120,69 @@ fn by_reference(value: &mut Value, seq: Seq) {
     }
 }
 
-fn source(fact: &Fact) -> Source {
-    match fact {
-        Fact::Session(
-            SessionFact::Quarantined(_) | SessionFact::Passivated(_) | SessionFact::Revived(_),
-        )
-        | Fact::Supervisor(_) => Source::Supervisor,
-        Fact::Llm(_) => Source::Gateway,
-        Fact::Control(_)
-        | Fact::Session(
-            SessionFact::Released(_) | SessionFact::Forked(_) | SessionFact::Closed(_),
-        ) => Source::Control,
-        _ => Source::Session,
+impl Fact {
+    /// Which part of the system it comes from.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        match self {
+            Self::Session(
+                SessionFact::Quarantined(_) | SessionFact::Passivated(_) | SessionFact::Revived(_),
+            )
+            | Self::Supervisor(_) => Source::Supervisor,
+            Self::Llm(_) => Source::Gateway,
+            Self::Control(_)
+            | Self::Session(
+                SessionFact::Released(_) | SessionFact::Forked(_) | SessionFact::Closed(_),
+            ) => Source::Control,
+            _ => Source::Session,
+        }
     }
-}
 
-fn severity(fact: &Fact) -> Severity {
-    match fact {
-        Fact::Session(SessionFact::Quarantined(_))
-        | Fact::Budget(
-            BudgetFact::IterationExceeded(_)
-            | BudgetFact::TokensExceeded(_)
-            | BudgetFact::CostExceeded(_)
-            | BudgetFact::ContextExceeded(_),
-        )
-        | Fact::Agent(AgentFact::LoopDetected(_)) => Severity::Error,
-        Fact::Budget(
-            BudgetFact::IterationWarning(_)
-            | BudgetFact::TokensWarning(_)
-            | BudgetFact::CostWarning(_)
-            | BudgetFact::ContextWarning(_)
-            | BudgetFact::ContextCompactionFailed(_),
-        )
-        | Fact::Agent(AgentFact::EscalationRaised(_))
-        | Fact::Llm(
-            LlmFact::Retried(_)
-            | LlmFact::FailedOver(_)
-            | LlmFact::Failed(_)
-            | LlmFact::CircuitOpened(_)
-            | LlmFact::RateLimited(_),
-        )
-        | Fact::Supervisor(_) => Severity::Warning,
-        Fact::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
-            FallbackAction::Escalate => Severity::Warning,
-            FallbackAction::Continue
-            | FallbackAction::ForceResponse
-            | FallbackAction::RetryWithHint => Severity::Info,
-        },
-        Fact::Query(QueryFact::Finished(finished)) => match finished.outcome {
-            Outcome::Failed { .. } => Severity::Error,
-            Outcome::Answered
-            | Outcome::Partial { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::Forced { .. }
-            | Outcome::Escalated { .. }
-            | Outcome::Cancelled => Severity::Info,
-        },
-        _ => Severity::Info,
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::Session(SessionFact::Quarantined(_))
+            | Self::Budget(
+                BudgetFact::IterationExceeded(_)
+                | BudgetFact::TokensExceeded(_)
+                | BudgetFact::CostExceeded(_)
+                | BudgetFact::ContextExceeded(_),
+            )
+            | Self::Agent(AgentFact::LoopDetected(_)) => Severity::Error,
+            Self::Budget(
+                BudgetFact::IterationWarning(_)
+                | BudgetFact::TokensWarning(_)
+                | BudgetFact::CostWarning(_)
+                | BudgetFact::ContextWarning(_)
+                | BudgetFact::ContextCompactionFailed(_),
+            )
+            | Self::Agent(AgentFact::EscalationRaised(_))
+            | Self::Llm(
+                LlmFact::Retried(_)
+                | LlmFact::FailedOver(_)
+                | LlmFact::Failed(_)
+                | LlmFact::CircuitOpened(_)
+                | LlmFact::RateLimited(_),
+            )
+            | Self::Supervisor(_) => Severity::Warning,
+            Self::Agent(AgentFact::FallbackTriggered(fallback)) => match fallback.action {
+                FallbackAction::Escalate => Severity::Warning,
+                FallbackAction::Continue
+                | FallbackAction::ForceResponse
+                | FallbackAction::RetryWithHint => Severity::Info,
+            },
+            Self::Query(QueryFact::Finished(finished)) => match finished.outcome {
+                Outcome::Failed { .. } => Severity::Error,
+                Outcome::Answered
+                | Outcome::Partial { .. }
+                | Outcome::Stuck { .. }
+                | Outcome::Forced { .. }
+                | Outcome::Escalated { .. }
+                | Outcome::Cancelled => Severity::Info,
+            },
+            _ => Severity::Info,
+        }
     }
 }
 

@@ -1,7 +1,10 @@
-//! Who is sent what, without actors.
+//! Which subscriber is sent what, without actors.
 
 use super::*;
-use crate::model::{By, Record, SessionName, Timestamp, record::ControlFact};
+use crate::model::{
+    By, SessionName, Timestamp,
+    record::{ControlFact, Fact, Quarantined, SessionFact},
+};
 
 #[test]
 fn text_is_sent_on_its_way_only_where_somebody_listens() {
@@ -62,7 +65,7 @@ fn who_falls_too_far_behind_hears_of_the_end_and_keeps_nothing_here() {
         seq: Seq(1),
         record: Arc::new(record),
     }];
-    for number in 0..2 + subscriber::MOST_BEHIND {
+    for number in 0..2 + MOST_BEHIND {
         let name = SessionName::new(&format!("s{number}")).unwrap();
         bus.records(&SessionKey::local(name), &entries);
     }
@@ -77,4 +80,153 @@ fn who_falls_too_far_behind_hears_of_the_end_and_keeps_nothing_here() {
         slow.try_recv(),
         Err(mpsc::error::TryRecvError::Disconnected)
     );
+}
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::local(SessionName::new(name).unwrap())
+}
+
+fn record(name: &str, seq: u64, fact: impl Into<Fact>) -> Arc<SessionRecord> {
+    let record = Record {
+        at: Timestamp::default(),
+        query: None,
+        turn: None,
+        fact: fact.into(),
+    };
+    Arc::new(SessionRecord {
+        session: key(name),
+        seq: Seq(seq),
+        record: Arc::new(record),
+    })
+}
+
+fn paused() -> ControlFact {
+    ControlFact::Paused(By::local().into())
+}
+
+fn quarantined() -> SessionFact {
+    let reason = "unreadable".into();
+    SessionFact::Quarantined(Quarantined { reason })
+}
+
+fn drain(receiver: &mut mpsc::Receiver<Notice>) -> Vec<String> {
+    let show = |notice: Notice| match notice {
+        Notice::Record(record) => format!("{}{}", record.session.name, record.seq),
+        Notice::Frame(_) => "frame".into(),
+        Notice::Gap { session, from } => format!("gap {}{from}", session.name),
+    };
+    std::iter::from_fn(|| receiver.try_recv().ok())
+        .map(show)
+        .collect()
+}
+
+#[test]
+fn a_slow_subscriber_is_told_where_to_read_on() {
+    let (sender, mut receiver) = mpsc::channel(2);
+    let mut subscriber = Subscriber::new(Filter::default(), sender);
+    for seq in 1..=4 {
+        subscriber.offer(&record("a", seq, paused()));
+    }
+    subscriber.offer(&record("b", 7, paused()));
+    assert_eq!(drain(&mut receiver), ["a1", "a2"]);
+    assert!(subscriber.is_behind());
+    subscriber.offer(&record("a", 5, paused()));
+    assert_eq!(
+        drain(&mut receiver),
+        ["gap a3", "gap b7"],
+        "one marker for each session"
+    );
+    subscriber.offer(&record("a", 6, paused()));
+    subscriber.tell_gaps();
+    assert_eq!(
+        drain(&mut receiver),
+        ["gap a5", "a6"],
+        "then on, with every hole marked"
+    );
+}
+
+#[test]
+fn who_misses_events_of_too_many_sessions_is_let_go() {
+    let (sender, mut receiver) = mpsc::channel(2);
+    let filter = Filter {
+        kinds: vec!["session.".into()],
+        ..Filter::default()
+    };
+    let mut subscriber = Subscriber::new(filter, sender);
+    let mut offer = |number: usize, fact: Fact| {
+        subscriber.offer(&record(&format!("s{number}"), 1, fact));
+        (subscriber.behind.len(), subscriber.is_gone())
+    };
+    // Two find room.
+    for number in 0..2 + MOST_BEHIND {
+        offer(number, quarantined().into());
+    }
+    assert_eq!(
+        offer(2, quarantined().into()),
+        (MOST_BEHIND, false),
+        "once more"
+    );
+    for number in 0..2 * MOST_BEHIND {
+        let unwanted = offer(number, paused().into());
+        assert_eq!(unwanted, (MOST_BEHIND, false), "nothing is missed");
+    }
+    assert_eq!(offer(2 * MOST_BEHIND, quarantined().into()), (0, true));
+    assert_eq!(offer(0, quarantined().into()), (0, true));
+    drop(subscriber);
+    assert_eq!(drain(&mut receiver), ["s01", "s11"]);
+}
+
+#[test]
+fn filters_by_session_type_and_severity() {
+    let all = Filter::default();
+    let one = Filter {
+        session: Some(key("a")),
+        ..Filter::default()
+    };
+    let turns = Filter {
+        kinds: vec!["control.".into()],
+        ..Filter::default()
+    };
+    let grave = Filter {
+        severity: Some(Severity::Warning),
+        ..Filter::default()
+    };
+    for (name, filter, expected) in [
+        ("all", all, vec!["a1", "b2", "a3"]),
+        ("one session", one, vec!["a1", "a3"]),
+        ("types", turns, vec!["a1", "b2"]),
+        ("severity", grave, vec!["a3"]),
+    ] {
+        let (sender, mut receiver) = mpsc::channel(8);
+        let mut subscriber = Subscriber::new(filter, sender);
+        for told in [
+            record("a", 1, paused()),
+            record("b", 2, paused()),
+            record("a", 3, quarantined()),
+        ] {
+            subscriber.offer(&told);
+        }
+        assert_eq!(drain(&mut receiver), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_hears_many_buses_hears_all_and_learns_of_the_end_of_any() {
+    let (first, one) = mpsc::channel(8);
+    let (second, other) = mpsc::channel(8);
+    let mut buses = [first, second].map(|sender| Subscriber::new(Filter::default(), sender));
+    let mut subscription = Subscription::new([one, other].map(|one| Ear::new(one, None)).into());
+    for seq in 1..=2 {
+        for (bus, name) in buses.iter_mut().zip(["a", "b"]) {
+            bus.offer(&record(name, seq, paused()));
+        }
+    }
+    let [first, second] = buses;
+    drop(second);
+    let mut heard = Vec::new();
+    while let Some(Notice::Record(record)) = subscription.next().await {
+        heard.push(record.session.name.to_string());
+    }
+    assert_eq!(heard, ["a", "b", "a", "b"]);
+    drop(first);
 }

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::{Answer, AskError, Router, SessionHandle, Watch, watch::Detail};
+use super::{Answer, AskError, Detail, Router, SessionHandle, Watch};
 use crate::{
-    actor::{letters::Where, session::Opening},
+    actor::session::Opening,
     journal::{self, Entry},
     kernel::{Command, Refusal},
     model::{
@@ -129,19 +129,17 @@ impl Child {
             Err(error) => return Err(error),
         };
         let cancel = Command::Cancel { query };
-        let at = match self.session.command_anywhere(cancel).await {
-            Ok((_, at)) => at,
+        match self.session.command(cancel).await {
             // It is about to end, or has ended, or never began.
-            Err(AskError::Refused(Refusal::NothingRunning)) => Where::Here,
+            Ok(_) | Err(AskError::Refused(Refusal::NothingRunning)) => {}
             Err(error) => return Err(error),
-        };
+        }
         // What had been handed in before was heard before.
         let Some(query) = delegated(&self.log().await?) else {
             return Ok(None);
         };
-        let events = Detail::End.listen(&self.session);
-        let (session, query) = (self.session.clone(), (query, at));
-        let watch = Watch::from_the_journal(session, query, Detail::End, events).await?;
+        let events = self.session.listen(Detail::End);
+        let watch = Watch::from_the_journal(&self.session, query, Detail::End, events).await?;
         watch.answer().await.map(Some)
     }
 

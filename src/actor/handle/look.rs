@@ -1,9 +1,7 @@
 //! Looking at a session: how it stands and what it recorded. Nothing comes to life for that,
 //! and nobody waits for the journal without a deadline.
 
-use std::sync::Arc;
-
-use super::{Answer, AskError, Router, SessionHandle, ShardMsg};
+use super::{AskError, Router, SessionHandle, ShardMsg};
 use crate::{
     actor::{
         approvals::Approval,
@@ -13,8 +11,8 @@ use crate::{
     journal::{self, Known},
     kernel::Conversation,
     model::{
-        CallId, Event, Record, Seq, Sid,
-        record::{ApprovalFact, Fact, QueryFact, TurnFact},
+        CallId, Event, Seq, Sid,
+        record::{ApprovalFact, Fact},
     },
 };
 
@@ -91,23 +89,6 @@ impl SessionHandle {
             .iter()
             .map(|entry| Event::of(&self.key.name, entry.seq, &entry.record))
             .collect())
-    }
-
-    /// Up to `limit` (at most 512) of its events after a number, from the journal.
-    ///
-    /// # Errors
-    /// When there is no such session, or the journal cannot be read.
-    pub async fn some_events(&self, after: Seq, limit: usize) -> Result<Vec<Event>, AskError> {
-        let Some(known) = self.known().await?.filter(|known| known.last > Seq(0)) else {
-            let name = self.key.name.clone();
-            return Err(AskError::NoSession { name });
-        };
-        if known.last <= after {
-            return Ok(Vec::new());
-        }
-        let entries = self.read(known.sid, after, limit.clamp(1, PAGE)).await?;
-        let event = |entry: &journal::Entry| Event::of(&self.key.name, entry.seq, &entry.record);
-        Ok(entries.iter().map(event).collect())
     }
 
     /// Its last record; none where nothing was ever recorded of a session of this name.
@@ -228,40 +209,5 @@ impl SessionHandle {
             ..
         } = &self.router;
         Ok(within(*acknowledge, journal.read(sid, after, limit)).await?)
-    }
-
-    /// The visible text of a reply, by the number of its `turn.replied`: events leave out long texts.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn reply_text(&self, seq: Seq) -> Result<Option<String>, AskError> {
-        let Some(record) = self.record(seq).await? else {
-            return Ok(None);
-        };
-        let Fact::Turn(TurnFact::Replied(replied)) = &record.fact else {
-            return Ok(None);
-        };
-        Ok(Some(replied.text.to_string()))
-    }
-
-    /// How a query ended, by where its end stands.
-    pub(super) async fn recorded_end(&self, at: Seq) -> Result<Option<Answer>, AskError> {
-        let Some(record) = self.record(at).await? else {
-            return Ok(None);
-        };
-        let Fact::Query(QueryFact::Finished(finished)) = &record.fact else {
-            return Ok(None);
-        };
-        let end = |query| Answer::new(query, finished.clone());
-        Ok(record.query.map(end))
-    }
-
-    async fn record(&self, seq: Seq) -> Result<Option<Arc<Record>>, AskError> {
-        let Some(known) = self.known().await? else {
-            return Ok(None);
-        };
-        let before = Seq(seq.0.saturating_sub(1));
-        let page = self.read(known.sid, before, 1).await?;
-        Ok(page.into_iter().next().map(|entry| entry.record))
     }
 }

@@ -46,7 +46,7 @@ impl Oracle {
     /// Whether the system has ended, however it came to that: nothing more will come from it.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.router.shards.is_closed()
+        self.router.ended.is_cancelled()
     }
 
     /// Returns when somebody has asked for the system's end ([`Self::shut_down`]): for whoever holds it.
@@ -61,7 +61,7 @@ impl Router {
     /// # Errors
     /// When the system drains, or has ended.
     pub(super) fn takes_new(&self) -> Result<(), AskError> {
-        match (self.is_draining(), self.shards.is_closed()) {
+        match (self.is_draining(), self.ended.is_cancelled()) {
             (false, _) => Ok(()),
             (true, false) => Err(Refusal::Draining.into()),
             (true, true) => Err(AskError::Stopped),

@@ -86,13 +86,13 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn ask_for(&self, submission: Submission, detail: Detail) -> Result<Watch, AskError> {
-        let events = detail.listen(self);
+        let events = self.listen(detail);
         let maybe_repeated = submission.idempotency_key.is_some();
         let (Submitted { query, .. }, at) = self.hand_in(submission).await?;
         if maybe_repeated || at == Where::Elsewhere {
-            return Watch::from_the_journal(self.clone(), (query, at), detail, events).await;
+            return Watch::from_the_journal(self, query, detail, events).await;
         }
-        Ok(Watch::new(self.clone(), query, detail, events))
+        Ok(Watch::new(self, query, detail, events))
     }
 
     /// As [`Self::watch`], with no more told than this.
@@ -100,8 +100,8 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`]; a query that there never was counts as deleted.
     pub async fn watch_for(&self, query: QueryId, detail: Detail) -> Result<Watch, AskError> {
-        let events = detail.listen(self);
-        Watch::from_the_journal(self.clone(), (query, Where::Here), detail, events).await
+        let events = self.listen(detail);
+        Watch::from_the_journal(self, query, detail, events).await
     }
 
     /// Follows a query that has not ended, wherever it is: one that was cut off with its process is brought
@@ -110,11 +110,10 @@ impl SessionHandle {
     /// # Errors
     /// See [`AskError`].
     pub async fn go_on(&self, query: QueryId) -> Result<GoesOn, AskError> {
-        let events = Detail::All.listen(self);
+        let events = self.listen(Detail::All);
         let at = self.router.recover(&self.key).await?;
         // Another process may have it by now: its records are looked for, should the bus say nothing.
-        let found = (query, Where::Elsewhere);
-        let watch = Watch::from_the_journal(self.clone(), found, Detail::All, events).await?;
+        let watch = Watch::from_the_journal(self, query, Detail::All, events).await?;
         Ok(match at {
             Where::Here => GoesOn::Here(watch),
             Where::Elsewhere => GoesOn::Elsewhere(watch),

@@ -184,6 +184,7 @@ impl KeeperState {
             self.over = Some(why);
             return;
         };
+        kept.oracle.router.ended.cancel();
         match self.ending {
             Some(_) => kept.root.stop(Some(SHUT_DOWN.into())),
             // Where there is no root any more, nobody is there to be told.

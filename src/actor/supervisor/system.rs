@@ -148,6 +148,7 @@ async fn start_kept(
             keeper::leave(&oracle, Duration::ZERO).await;
             oracle.deletions.end();
             keeper::stop(&supervisor).await;
+            oracle.router.ended.cancel();
             return Err(error);
         }
     };

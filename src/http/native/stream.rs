@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::events::Sieve;
 use crate::{
-    actor::{AskError, Follow, Progress},
+    actor::{AskError, EventStream, Progress},
     http::{Drain, KEEP_ALIVE, Problem, door::Farewell},
 };
 
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream of events in the making.
 pub(super) struct Telling {
-    follow: Follow,
+    follow: EventStream,
     sieve: Sieve,
     drain: Drain,
     at: At,
@@ -52,7 +52,7 @@ enum At {
 }
 
 impl Telling {
-    pub(super) fn new(follow: Follow, sieve: Sieve, drain: Drain) -> Self {
+    pub(super) fn new(follow: EventStream, sieve: Sieve, drain: Drain) -> Self {
         Self {
             follow,
             sieve,
@@ -86,11 +86,12 @@ impl Telling {
             };
             match happened {
                 Err(_) => return Bytes::from_static(b": keep-alive\n\n"),
-                Ok(Ok(Progress::Event(event))) => {
+                Ok(Ok(Progress::Record(record))) => {
                     self.at = At::Telling;
+                    let event = record.event();
                     if self.sieve.lets_through(&event) {
                         let id = format!("id: {}\n", event.seq);
-                        return named(&id, &event.kind, &*event);
+                        return named(&id, &event.kind, &event);
                     }
                 }
                 Ok(Ok(Progress::Frame(frame))) => return named("", "frame", &*frame),

@@ -16,9 +16,9 @@ use super::{
     shapes::{Chunk, ChunkChoice, Delta, FinishReason, Head, Told},
 };
 use crate::{
-    actor::{Answer, AskError, Progress, SessionHandle, Watch},
+    actor::{Answer, Progress, SessionHandle, SessionRecord, Watch},
     http::{Drain, Problem},
-    model::Event,
+    model::record::{Fact, TurnFact},
 };
 
 /// A stream that has nothing to say says so this often.
@@ -96,7 +96,7 @@ impl Telling {
             return Ok(Some(watch));
         };
         match happened? {
-            Some(Progress::Event(event)) => self.event(&event).await?,
+            Some(Progress::Record(record)) => self.record(&record),
             // It may have to be taken back.
             Some(Progress::Frame(_)) => {}
             None => {
@@ -108,31 +108,19 @@ impl Telling {
         Ok(Some(watch))
     }
 
-    async fn event(&mut self, event: &Event) -> Result<(), AskError> {
+    fn record(&mut self, record: &SessionRecord) {
         if self.story.progress
-            && let Some(line) = progress::line(event)
+            && let Some(line) = progress::line(&record.event())
         {
             self.delta(Delta::reasoning(line));
         }
-        if event.kind != "turn.replied" {
-            return Ok(());
-        }
-        let text = match event.payload["text"].as_str() {
-            Some(text) => text.to_owned(),
-            // A long one stands in the event by reference.
-            None => self
-                .story
-                .session
-                .reply_text(event.seq)
-                .await?
-                .unwrap_or_default(),
-        };
-        if !text.is_empty() {
+        if let Fact::Turn(TurnFact::Replied(replied)) = &record.fact
+            && !replied.text.is_empty()
+        {
             // The texts of turns are parted by a blank line.
             let parting = if self.told.is_empty() { "" } else { "\n\n" };
-            self.text(&format!("{parting}{text}"));
+            self.text(&format!("{parting}{}", replied.text));
         }
-        Ok(())
     }
 
     fn text(&mut self, text: &str) {

@@ -157,8 +157,8 @@ async fn nothing_to_cancel_is_said() {
 async fn told(mut watch: Watch) -> Vec<(u64, String)> {
     let mut told = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
-        if let Progress::Event(event) = progress {
-            told.push((event.seq.0, event.kind.clone()));
+        if let Progress::Record(record) = progress {
+            told.push((record.seq.0, record.kind().to_owned()));
         }
     }
     told

@@ -32,8 +32,8 @@ async fn asked(session: &TestSession, number: usize) -> Watch {
 async fn told(mut watch: Watch) -> Vec<Event> {
     let mut told = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
-        if let Progress::Event(event) = progress {
-            told.push((*event).clone());
+        if let Progress::Record(record) = progress {
+            told.push(record.event());
         }
     }
     told
@@ -125,16 +125,16 @@ async fn who_gives_up_waiting_again_and_again_hears_of_what_others_record_all_th
     for _ in 0..4 {
         while let Ok(told) = tokio::time::timeout(PATIENCE, watch.next()).await {
             match told.unwrap() {
-                Some(Progress::Event(event)) => watched = Some(event.seq),
+                Some(Progress::Record(record)) => watched = Some(record.seq),
                 Some(Progress::Frame(_)) => {}
                 None => break,
             }
         }
         if let Ok(told) = tokio::time::timeout(PATIENCE, follow.next()).await {
-            let Progress::Event(event) = told.unwrap() else {
+            let Progress::Record(record) = told.unwrap() else {
                 continue;
             };
-            followed = Some(event.seq);
+            followed = Some(record.seq);
         }
     }
     assert_eq!((watched, followed), (Some(end), Some(end)));
@@ -188,13 +188,16 @@ async fn who_reads_in_the_journal_that_a_call_waits_finds_it_among_those_that_do
     let handle: &SessionHandle = &session;
     let watches = async {
         let mut watch = handle.watch(query).await.unwrap();
-        while !matches!(watch.next().await.unwrap(), Some(Progress::Event(event)) if asks(&event)) {
+        while !matches!(watch.next().await.unwrap(), Some(Progress::Record(record)) if asks(&record.event()))
+        {
         }
         handle.waiting_calls().len()
     };
     let follows = async {
         let mut follow = handle.follow(Seq(0), Frames::No).await.unwrap();
-        while !matches!(follow.next().await.unwrap(), Progress::Event(event) if asks(&event)) {}
+        while !matches!(follow.next().await.unwrap(), Progress::Record(record) if asks(&record.event()))
+        {
+        }
         handle.waiting_calls().len()
     };
     assert_eq!(tokio::join!(watches, follows), (1, 1));

@@ -209,7 +209,7 @@ async fn a_crowd_leaves_a_few_at_a_time_and_who_is_talked_to_meanwhile_stays() {
 /// Who leaves next, and when.
 async fn next(leaving: &mut Subscription) -> (String, Timestamp) {
     match leaving.next().await {
-        Some(Notice::Event(event)) => (event.session.to_string(), event.at),
+        Some(Notice::Record(record)) => (record.session.name.to_string(), record.at),
         other => panic!("{other:?}"),
     }
 }

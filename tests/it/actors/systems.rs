@@ -164,8 +164,8 @@ async fn two_systems_in_one_process_do_not_meet() {
     assert_eq!(end(&in_b), answered("From b."));
     let mut seqs = Vec::new();
     while seqs.len() < b.session("s").unwrap().kinds().await.unwrap().len() {
-        if let Some(oracle_agent::actor::Notice::Event(event)) = heard.next().await {
-            seqs.push(event.seq.0);
+        if let Some(oracle_agent::actor::Notice::Record(record)) = heard.next().await {
+            seqs.push(record.seq.0);
         }
     }
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
@@ -221,7 +221,7 @@ async fn a_watcher_of_the_whole_system_that_is_too_slow_finds_every_hole_marked(
     let mut seen = Vec::new();
     while seen.len() < all.len() {
         match slow.next().await.unwrap() {
-            Notice::Event(event) => seen.push(event.seq),
+            Notice::Record(record) => seen.push(record.seq),
             Notice::Gap { from, .. } => {
                 assert_eq!(from.0, seen.len() as u64 + 1, "the first one missing");
                 let missed = session.events(Seq(from.0 - 1)).await.unwrap();
@@ -254,8 +254,8 @@ async fn a_watch_whose_queue_overflows_misses_nothing() {
     session.wait_for("query.finished").await.unwrap();
     let mut seqs = Vec::new();
     while let Some(progress) = watch.next().await.unwrap() {
-        if let Progress::Event(event) = progress {
-            seqs.push(event.seq.0);
+        if let Progress::Record(record) = progress {
+            seqs.push(record.seq.0);
         }
     }
     let events = session.events(Seq(0)).await.unwrap();

@@ -57,7 +57,8 @@ async fn a_watcher_sees_every_event_once_and_frames_that_make_up_the_text() {
     let (mut seqs, mut frames, mut replied) = (Vec::new(), vec![String::new(); 3], Vec::new());
     while let Some(progress) = watch.next().await.unwrap() {
         match progress {
-            Progress::Event(event) => {
+            Progress::Record(record) => {
+                let event = record.event();
                 seqs.push(event.seq.0);
                 if event.kind == "turn.replied" {
                     replied.push(event.payload["text"].as_str().unwrap().to_owned());

@@ -72,11 +72,11 @@ async fn both_work_at_the_same_time_over_journals_limits_and_figures_of_their_ow
     }
     for (heard, text) in heard.into_iter().zip(["From a.", "From b."]) {
         let notices: Vec<_> = heard.take(CONVERSATIONS).collect().await;
-        for (_, notice) in notices {
-            let Notice::Event(event) = notice else {
+        for notice in notices {
+            let Notice::Record(record) = notice else {
                 panic!("nothing was dropped: {notice:?}")
             };
-            assert_eq!(event.payload["answer"], text);
+            assert_eq!(record.event().payload["answer"], text);
         }
     }
     for journal in &journals {

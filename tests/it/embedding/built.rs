@@ -126,7 +126,7 @@ async fn a_clone_is_the_next_system_over_the_same_journal_whatever_its_policy() 
     let mut watch = session.watch(answer.query).await.unwrap();
     let mut told = 0;
     while let Some(progress) = watch.next().await.unwrap() {
-        told += u32::from(matches!(progress, Progress::Event(_)));
+        told += u32::from(matches!(progress, Progress::Record(_)));
     }
     assert!(told > 0);
     assert_eq!(

@@ -118,7 +118,7 @@ impl Hosted {
 fn seen(heard: &Heard) -> (u64, String) {
     assert_eq!(heard.session.name.as_str(), "s");
     match &heard.progress {
-        Progress::Event(event) => (event.seq.0, event.kind.clone()),
+        Progress::Record(record) => (record.seq.0, record.kind().to_owned()),
         Progress::Frame(_) => panic!("no text was asked for"),
     }
 }

@@ -197,7 +197,7 @@ pub(super) async fn play(name: &str, play: &Play) -> Came {
                     let turn = frame.turn.0;
                     shown.take(name, turn, frame.attempt.0, frame.offset, &frame.text);
                 }
-                Progress::Event(event) => events.push((*event).clone()),
+                Progress::Record(record) => events.push(record.event()),
             }
         }
     };

@@ -199,7 +199,7 @@ async fn a_full_bus_drops_text_and_never_a_record() {
         while let Some(progress) = watch.next().await.unwrap() {
             match progress {
                 Progress::Frame(_) => frames += 1,
-                Progress::Event(event) => ended |= event.kind == "query.finished",
+                Progress::Record(record) => ended |= record.kind() == "query.finished",
             }
         }
         assert_eq!((frames > 0, ended), (room, true), "{name}");

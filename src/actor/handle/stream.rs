@@ -1,0 +1,413 @@
+//! Following what sessions record: an [`EventStream`] of one session, and a [`Watch`] over one query.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use futures_util::stream::{self, Stream};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{Answer, AskError, Notice, SessionHandle, Subscription, look::PAGE};
+use crate::{
+    actor::bus::{Filter, Frame, Frames, SessionRecord},
+    journal::{Entry, Known},
+    kernel::Refusal,
+    model::{
+        QueryId, Seq, Sid,
+        record::{Fact, QueryFact, SessionFact},
+    },
+};
+
+/// How many records wait in memory for a reader that may be slow for long, and how many are read at a time for it.
+const LITTLE: (usize, usize) = (32, 16);
+
+/// After so long without news the journal is read: another process may have written to it.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// Before a subscription that has ended is made again; the bus may be on its way back.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// After so long without news of a query its session is brought to memory, in case nobody works on it.
+const ABANDONED: Duration = Duration::from_secs(1_200);
+
+/// What a follower hears.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// A record became durable.
+    Record(Arc<SessionRecord>),
+    /// A model wrote a piece of text.
+    Frame(Arc<Frame>),
+}
+
+/// How much a [`Watch`] hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Every record, and text as it arrives.
+    All,
+    /// Every record, with little memory for readers that may be slow.
+    Events,
+    /// Only how the query ends.
+    End,
+}
+
+/// A session's records in order and without a gap, and the text that models write meanwhile.
+///
+/// It hears the bus and reads in the journal what it missed, however slow its reader is. [`next`](Self::next) may be
+/// dropped at any time without a loss, and tried again after an error of the journal.
+pub struct EventStream {
+    session: SessionHandle,
+    begin: Begin,
+    filter: Filter,
+    /// How many notices may wait, and how many records are read at a time.
+    room: (usize, usize),
+    notices: Subscription,
+    seen: Option<Seq>,
+    backlog: VecDeque<Arc<SessionRecord>>,
+    /// Whether the journal has more than was seen.
+    behind: bool,
+    /// Whether the subscription has ended.
+    lost: bool,
+    /// The session's last record when the stream began.
+    end: Seq,
+    heard: Instant,
+    silent: Duration,
+}
+
+/// Where a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// In this session, after a record.
+    Session(Sid),
+    /// With the records of a query.
+    Query(QueryId),
+}
+
+impl SessionHandle {
+    /// Follows the session from its record `after` on.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, or the journal does not answer.
+    pub async fn follow(&self, after: Seq, frames: Frames) -> Result<EventStream, AskError> {
+        let filter = Filter {
+            frames,
+            ..Filter::session(self.key.clone())
+        };
+        let notices = self.subscribe_to(filter.clone(), LITTLE.0);
+        let Known { sid, last, .. } = self.known_for_sure().await?;
+        let mut stream = EventStream::new(self, Begin::Session(sid), filter, LITTLE, notices);
+        (stream.seen, stream.behind, stream.end) = (Some(after), true, last);
+        Ok(stream)
+    }
+
+    pub(super) fn listen(&self, detail: Detail) -> Subscription {
+        self.subscribe_to(
+            detail.filter(self),
+            detail.room(self.router.subscriber_capacity).0,
+        )
+    }
+}
+
+impl Detail {
+    const fn room(self, capacity: usize) -> (usize, usize) {
+        match self {
+            Self::All | Self::End => (capacity, PAGE),
+            Self::Events => LITTLE,
+        }
+    }
+
+    fn filter(self, session: &SessionHandle) -> Filter {
+        let all = Filter::session(session.key.clone());
+        match self {
+            Self::All => all,
+            Self::Events => Filter {
+                frames: Frames::No,
+                ..all
+            },
+            Self::End => Filter {
+                kinds: ["query.finished", "session.quarantined"]
+                    .map(str::to_owned)
+                    .into(),
+                frames: Frames::No,
+                ..all
+            },
+        }
+    }
+}
+
+impl EventStream {
+    fn new(
+        session: &SessionHandle,
+        begin: Begin,
+        filter: Filter,
+        room: (usize, usize),
+        notices: Subscription,
+    ) -> Self {
+        Self {
+            session: session.clone(),
+            begin,
+            filter,
+            room,
+            notices,
+            seen: None,
+            backlog: VecDeque::new(),
+            behind: false,
+            lost: false,
+            end: Seq::default(),
+            heard: Instant::now(),
+            silent: Duration::ZERO,
+        }
+    }
+
+    /// The number of the last record that it gave out.
+    #[must_use]
+    pub fn seen(&self) -> Seq {
+        self.seen.unwrap_or_default()
+    }
+
+    /// The number of the session's last record when the stream began.
+    #[must_use]
+    pub const fn end(&self) -> Seq {
+        self.end
+    }
+
+    /// The next record or frame.
+    ///
+    /// # Errors
+    ///
+    /// The session was deleted, the system has ended, or the journal does not answer; after that it may be tried again.
+    pub async fn next(&mut self) -> Result<Progress, AskError> {
+        loop {
+            if let Some(record) = self.backlog.pop_front() {
+                if self.seen.is_none_or(|seen| record.seq > seen) {
+                    self.seen = Some(record.seq);
+                    return Ok(Progress::Record(record));
+                }
+                continue;
+            }
+            if self.lost {
+                self.subscribe_again().await?;
+                self.lost = false;
+                continue;
+            }
+            if self.behind {
+                self.catch_up().await?;
+                continue;
+            }
+            let told = timeout_at(self.heard + LOOK, self.notices.next()).await;
+            if told.is_ok() {
+                (self.heard, self.silent) = (Instant::now(), Duration::ZERO);
+            }
+            match told {
+                Ok(Some(Notice::Record(record))) if self.follows(record.seq) => {
+                    self.backlog.push_back(record);
+                }
+                Ok(Some(Notice::Frame(frame))) => return Ok(Progress::Frame(frame)),
+                Ok(Some(Notice::Record(_) | Notice::Gap { .. })) => self.behind = true,
+                Ok(None) => self.lost = true,
+                Err(_) => self.look().await?,
+            }
+        }
+    }
+
+    /// As a stream, which ends after an error.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Progress, AskError>> + Send {
+        stream::unfold(Some(self), |follow| async {
+            let mut follow = follow?;
+            match follow.next().await {
+                Ok(progress) => Some((Ok(progress), Some(follow))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+    }
+
+    /// Whether nothing can be missing before a record: numbers are without gaps, except where a filter leaves some out.
+    fn follows(&self, seq: Seq) -> bool {
+        let filtered = !self.filter.kinds.is_empty();
+        self.seen.is_none_or(|seen| filtered || seq <= seen.next())
+    }
+
+    /// Reads on in the journal.
+    async fn catch_up(&mut self) -> Result<(), AskError> {
+        let after = match (self.seen, self.begin) {
+            (Some(seen), _) => Some(seen),
+            (None, Begin::Query(query)) => self.session.before(query).await?,
+            (None, Begin::Session(_)) => Some(Seq(0)),
+        };
+        let known = self.session.known().await?;
+        let is_it = |known: &Known| match self.begin {
+            Begin::Session(sid) => known.sid == sid,
+            Begin::Query(_) => true,
+        };
+        let there = known.filter(is_it).zip(after);
+        let Some((Known { sid, last, .. }, after)) =
+            there.filter(|(known, after)| known.last >= *after)
+        else {
+            let name = self.session.key.name.clone();
+            return Err(AskError::Deleted { name });
+        };
+        if last > after {
+            let entries = self.session.read(sid, after, self.room.1).await?;
+            self.session.let_calls_be_told(&entries).await;
+            let record = |Entry { seq, record }| {
+                Arc::new(SessionRecord {
+                    session: self.session.key.clone(),
+                    seq,
+                    record,
+                })
+            };
+            self.backlog.extend(entries.into_iter().map(record));
+        }
+        self.seen = Some(after);
+        self.behind = self.backlog.back().is_some_and(|record| record.seq < last);
+        Ok(())
+    }
+
+    /// Nothing was heard for long.
+    async fn look(&mut self) -> Result<(), AskError> {
+        self.catch_up().await?;
+        self.silent = match self.backlog.is_empty() {
+            true => self.silent + LOOK,
+            false => Duration::ZERO,
+        };
+        if let (Begin::Query(_), true) = (self.begin, self.silent >= ABANDONED) {
+            self.session.router.recover(&self.session.key).await?;
+            self.silent = Duration::ZERO;
+        }
+        self.heard = Instant::now();
+        Ok(())
+    }
+
+    /// The bus is being replaced, or the session has left this process, was quarantined or deleted.
+    async fn subscribe_again(&mut self) -> Result<(), AskError> {
+        self.session.is_reachable()?;
+        sleep(PAUSE).await;
+        self.notices = self.session.subscribe_to(self.filter.clone(), self.room.0);
+        self.catch_up().await?;
+        if let (Begin::Query(_), true) = (self.begin, self.backlog.is_empty()) {
+            match self.session.view().await {
+                Err(AskError::Busy { .. }) | Ok(_) => {}
+                Err(AskError::Stopped) => self.session.is_reachable()?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A query on its way: its records, and with [`Detail::All`] the text as it arrives, to its end.
+pub struct Watch {
+    stream: EventStream,
+    query: QueryId,
+    /// Whether a record of the query was seen; before, records of the session are kept in case they lead to it.
+    begun: bool,
+    leading: Vec<Arc<SessionRecord>>,
+    ready: VecDeque<Arc<SessionRecord>>,
+    end: Option<Answer>,
+    quarantine: Option<String>,
+}
+
+impl Watch {
+    /// Of a query that has just been accepted, and of which the subscription hears all.
+    pub(super) fn new(
+        session: &SessionHandle,
+        query: QueryId,
+        detail: Detail,
+        notices: Subscription,
+    ) -> Self {
+        let room = detail.room(session.router.subscriber_capacity);
+        let filter = detail.filter(session);
+        Self {
+            stream: EventStream::new(session, Begin::Query(query), filter, room, notices),
+            query,
+            begun: detail == Detail::End,
+            leading: Vec::new(),
+            ready: VecDeque::new(),
+            end: None,
+            quarantine: None,
+        }
+    }
+
+    /// Of a query that may have begun, or ended, before the subscription.
+    pub(super) async fn from_the_journal(
+        session: &SessionHandle,
+        query: QueryId,
+        detail: Detail,
+        notices: Subscription,
+    ) -> Result<Self, AskError> {
+        let mut watch = Self::new(session, query, detail, notices);
+        watch.begun = false;
+        watch.stream.catch_up().await?;
+        Ok(watch)
+    }
+
+    /// Which query.
+    #[must_use]
+    pub const fn query(&self) -> QueryId {
+        self.query
+    }
+
+    /// What happens next; none after the end. It may be dropped at any time without a loss.
+    ///
+    /// # Errors
+    ///
+    /// The session was quarantined or deleted, the system has ended, or the journal does not answer.
+    pub async fn next(&mut self) -> Result<Option<Progress>, AskError> {
+        loop {
+            if let Some(record) = self.ready.pop_front() {
+                return Ok(Some(Progress::Record(record)));
+            }
+            if self.end.is_some() {
+                return Ok(None);
+            }
+            let stream = &self.stream;
+            let is_all_read = stream.backlog.is_empty() && !stream.behind && !stream.lost;
+            if let (true, Some(reason)) = (is_all_read, self.quarantine.take()) {
+                return Err(Refusal::Quarantined { reason }.into());
+            }
+            match self.stream.next().await? {
+                Progress::Record(record) => self.see(record),
+                Progress::Frame(frame) if frame.query == self.query => {
+                    return Ok(Some(Progress::Frame(frame)));
+                }
+                Progress::Frame(_) => {}
+            }
+        }
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    ///
+    /// As for [`next`](Self::next).
+    pub async fn answer(mut self) -> Result<Answer, AskError> {
+        while self.next().await?.is_some() {}
+        self.end.ok_or(AskError::Stopped)
+    }
+
+    fn see(&mut self, record: Arc<SessionRecord>) {
+        let mine = record.query == Some(self.query);
+        if mine && !self.begun {
+            self.begun = true;
+            self.ready.extend(self.leading.drain(..));
+        }
+        if !self.begun {
+            match record.query {
+                None => self.leading.push(record),
+                Some(_) => self.leading.clear(),
+            }
+            return;
+        }
+        match &record.fact {
+            Fact::Query(QueryFact::Finished(finished)) if mine => {
+                self.end = Some(Answer::new(self.query, finished.clone()));
+            }
+            Fact::Session(SessionFact::Quarantined(why)) => {
+                self.quarantine = Some(why.reason.clone());
+            }
+            Fact::Session(SessionFact::Released(_)) => self.quarantine = None,
+            _ => {}
+        }
+        if mine || record.query.is_none() {
+            self.ready.push_back(record);
+        }
+    }
+}
