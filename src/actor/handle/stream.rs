@@ -22,6 +22,10 @@ const LITTLE: (usize, usize) = (32, 16);
 /// After so long without news the journal is read: another process may have written to it.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// The same for a session that another process may have, and after how long that process is asked.
+const LOOK_ELSEWHERE: Duration = Duration::from_millis(250);
+const ASK_ELSEWHERE: Duration = Duration::from_secs(1);
+
 /// Before a subscription that has ended is made again; the bus may be on its way back.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -192,7 +196,7 @@ impl EventStream {
                 self.catch_up().await?;
                 continue;
             }
-            let told = timeout_at(self.heard + LOOK, self.notices.next()).await;
+            let told = timeout_at(self.heard + self.patience().0, self.notices.next()).await;
             if told.is_ok() {
                 (self.heard, self.silent) = (Instant::now(), Duration::ZERO);
             }
@@ -223,6 +227,18 @@ impl EventStream {
     fn follows(&self, seq: Seq) -> bool {
         let filtered = !self.filter.kinds.is_empty();
         self.seen.is_none_or(|seen| filtered || seq <= seen.next())
+    }
+
+    /// How long to wait for news before the journal is read, and before somebody has to work on the session. Shorter
+    /// where another process may work on it.
+    fn patience(&self) -> (Duration, Duration) {
+        let router = &self.session.router;
+        let is_here = router.state(&self.session.key).is_some();
+        match (router.journal.letters(), self.begin) {
+            (Some(_), Begin::Query(_)) if !is_here => (LOOK_ELSEWHERE, ASK_ELSEWHERE),
+            (Some(_), Begin::Session(_)) if !is_here => (LOOK_ELSEWHERE * 20, ABANDONED),
+            (Some(_) | None, _) => (LOOK, ABANDONED),
+        }
     }
 
     /// Reads on in the journal.
@@ -264,11 +280,12 @@ impl EventStream {
     /// Nothing was heard for long.
     async fn look(&mut self) -> Result<(), AskError> {
         self.catch_up().await?;
+        let (look, abandoned) = self.patience();
         self.silent = match self.backlog.is_empty() {
-            true => self.silent + LOOK,
+            true => self.silent + look,
             false => Duration::ZERO,
         };
-        if let (Begin::Query(_), true) = (self.begin, self.silent >= ABANDONED) {
+        if let (Begin::Query(_), true) = (self.begin, self.silent >= abandoned) {
             self.session.router.recover(&self.session.key).await?;
             self.silent = Duration::ZERO;
         }
