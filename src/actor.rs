@@ -24,6 +24,7 @@ mod clock;
 mod composer;
 mod deletion;
 mod depths;
+mod ephemeral;
 mod flight;
 mod gateway;
 mod habits;
@@ -53,6 +54,7 @@ pub use bus::{Filter, Frame, Frames, Notice, SessionRecord, Subscription};
 pub use clock::Clock;
 pub use deletion::{DeleteError, Deletion, delete};
 pub use depths::Depths;
+pub use ephemeral::Ephemeral;
 pub use gateway::{BreakerSettings, CircuitState, GatewaySettings, ModelState, ProviderState};
 pub use handle::{
     Answer, AskError, Detail, EventPage, EventStream, GoesOn, Listed, Listing, Oracle, Progress,

@@ -44,6 +44,11 @@ impl Flight {
         }
     }
 
+    /// About how many tokens it sends.
+    pub(super) const fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
     /// It is sent.
     pub(super) fn leaves(&self) {
         self.sent.store(true, Ordering::Release);

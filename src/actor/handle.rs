@@ -21,6 +21,7 @@ use super::{
     clock::Clock,
     deletion::Deletions,
     depths::{Depths, Gauges},
+    ephemeral::{Ephemerals, UsageLog},
     gateway::{Board, Boards, ProviderState},
     ledger::Ledger,
     letters::Where,
@@ -71,6 +72,7 @@ pub(super) struct Router {
     pub bus: BusHandle,
     pub ledger: Ledger,
     pub journal: Arc<dyn Journal>,
+    pub ephemerals: Arc<Ephemerals>,
     pub profiles: Shelf,
     pub acknowledge: Duration,
     pub subscriber_capacity: usize,
@@ -130,6 +132,7 @@ pub struct Oracle {
     pub(super) clock: Clock,
     /// The system's own log.
     pub(super) log: SystemLog,
+    pub(super) usage: Arc<UsageLog>,
     /// What is being deleted.
     pub(super) deletions: Deletions,
     /// Somebody wants the system to end.

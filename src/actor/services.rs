@@ -4,7 +4,8 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use super::{
     bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
-    gateway::Boards, habits::Habits, handle::Router, meter::Meter, profile::Shelf,
+    ephemeral::UsageLog, gateway::Boards, habits::Habits, handle::Router, meter::Meter,
+    profile::Shelf,
 };
 use crate::{access::Tenants, journal::Journal};
 
@@ -61,6 +62,8 @@ pub(super) struct All {
     pub classifier: ClassifierHandle,
     pub composer: ComposerHandle,
     pub bus: BusHandle,
+    /// What model calls of ephemeral sessions use.
+    pub usage: Arc<UsageLog>,
     pub router: Router,
     /// How the providers stand.
     pub providers: Boards,

@@ -6,7 +6,10 @@
 //! If one keeps failing within a short time, or the supervisor itself does, the system ends: better that
 //! than to limp.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +22,7 @@ use super::{
     composer::{ComposerActor, ComposerHandle},
     deletion::Deletions,
     depths::Gauges,
+    ephemeral::{Ephemerals, Split, UsageLog},
     gateway::{Board, GatewayActor, GatewayArgs, GatewayMsg},
     habits::Habits,
     handle::{Oracle, Router},
@@ -116,6 +120,18 @@ impl SupervisorActor {
         let settings = &args.settings;
         let capacity = settings.mailbox_capacity;
         let bus = BusHandle::new(Pool::new(settings.buses, capacity));
+        let ephemerals = Arc::<Ephemerals>::default();
+        let journal: Arc<dyn Journal> = Arc::new(Split {
+            durable: Arc::clone(&args.journal),
+            ephemerals: Arc::clone(&ephemerals),
+        });
+        let usage = UsageLog {
+            journal: Arc::clone(&args.journal),
+            bus: bus.clone(),
+            clock: args.clock.clone(),
+            deadline: settings.timeouts.append,
+            writer: OnceLock::new(),
+        };
         let profiles = Shelf::new(args.profiles.clone());
         let shards = settings.shards.clamp(1, 64);
         let rosters = (0..shards).map(|_| Roster::default());
@@ -123,7 +139,8 @@ impl SupervisorActor {
             shards: Pool::new(shards, capacity),
             bus: bus.clone(),
             ledger: Ledger::default(),
-            journal: Arc::clone(&args.journal),
+            journal: Arc::clone(&journal),
+            ephemerals,
             profiles: profiles.clone(),
             acknowledge: settings.timeouts.acknowledge,
             subscriber_capacity: settings.subscriber_capacity,
@@ -141,10 +158,11 @@ impl SupervisorActor {
         };
         Services::new(All {
             clock: args.clock.clone(),
-            journal: Arc::clone(&args.journal),
+            journal,
             classifier: ClassifierHandle(Pool::new(settings.classifiers, capacity)),
             composer: ComposerHandle(Pool::new(settings.composers, capacity)),
             bus,
+            usage: Arc::new(usage),
             router,
             profiles,
             meter: Meter::default(),
@@ -164,6 +182,7 @@ impl SupervisorActor {
             tenants: services.tenants.clone(),
             clock: services.clock.clone(),
             log,
+            usage: Arc::clone(&services.usage),
             deletions: Deletions::default(),
             told_to_end: CancellationToken::new(),
             source: Source::default(),

@@ -29,12 +29,11 @@ const CAPACITY: usize = 256;
 /// How often one is tried to be written, where others claim the session at the same time.
 const TRIES: u32 = 5;
 
-/// What waits to be written.
+/// A record that waits to be written, and who waits for that; without a record, for all before it.
 #[derive(Debug)]
-enum Line {
-    Fact(Box<Record>),
-    /// Whoever wants to know that all before it is written.
-    Mark(oneshot::Sender<()>),
+struct Line {
+    record: Option<Arc<Record>>,
+    done: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
 /// Where to write. Cheap to clone; never waits.
@@ -45,37 +44,57 @@ pub(super) struct SystemLog {
 }
 
 impl SystemLog {
+    /// The log of the system.
+    pub(super) fn of_system(clock: Clock) -> (Self, Unwritten) {
+        Self::open(SessionKey::local(SessionName::system()), clock)
+    }
+
     /// What is written down waits until somebody begins to write.
-    pub(super) fn open(clock: Clock) -> (Self, Unwritten) {
+    pub(super) fn open(key: SessionKey, clock: Clock) -> (Self, Unwritten) {
         let (facts, waiting) = mpsc::channel(CAPACITY);
         let log = Self { facts, clock };
-        (log.clone(), Unwritten { waiting, log })
+        (log.clone(), Unwritten { key, waiting, log })
     }
 
     /// Writes down what happened.
     pub(super) fn note(&self, fact: impl Into<Fact>) {
         let record = record(&self.clock, fact);
         let kind = record.fact.kind();
-        if self.facts.try_send(Line::Fact(Box::new(record))).is_err() {
-            tracing::warn!(
-                kind,
-                "too much is to be written: it is not in the system's log"
-            );
+        let (record, done) = (Some(Arc::new(record)), None);
+        if self.facts.try_send(Line { record, done }).is_err() {
+            tracing::warn!(kind, "too much is to be written: it is not in the log");
         }
+    }
+
+    /// The same, waiting for room.
+    pub(super) async fn send(&self, fact: impl Into<Fact>) {
+        let (record, done) = (Some(Arc::new(record(&self.clock, fact))), None);
+        let _ = self.facts.send(Line { record, done }).await;
+    }
+
+    /// Writes a fact down and waits until it is durable.
+    pub(super) async fn record(&self, fact: impl Into<Fact>) -> Result<(), Error> {
+        self.wait(Some(Arc::new(record(&self.clock, fact)))).await
     }
 
     /// Returns when what was written down until now is in the log, or cannot be.
     pub(super) async fn written(&self) {
-        let (mark, passed) = oneshot::channel();
-        if self.facts.send(Line::Mark(mark)).await.is_ok() {
-            // Nobody writes any more where it is dropped.
-            let _ = passed.await;
-        }
+        let _ = self.wait(None).await;
+    }
+
+    async fn wait(&self, record: Option<Arc<Record>>) -> Result<(), Error> {
+        let (done, written) = oneshot::channel();
+        let done = Some(done);
+        let ended = || Error::Unavailable("the log is not written any more".into());
+        let sent = self.facts.send(Line { record, done }).await;
+        sent.map_err(|_| ended())?;
+        written.await.unwrap_or_else(|_| Err(ended()))
     }
 }
 
 /// What waits to be written, and nobody writes yet.
 pub(super) struct Unwritten {
+    key: SessionKey,
     waiting: mpsc::Receiver<Line>,
     log: SystemLog,
 }
@@ -89,7 +108,7 @@ impl Unwritten {
         deadline: Duration,
     ) -> Task {
         let writer = Writer {
-            key: SessionKey::local(SessionName::system()),
+            key: self.key,
             journal,
             bus,
             clock: self.log.clock,
@@ -121,29 +140,40 @@ struct Writer {
 
 impl Writer {
     async fn run(mut self, mut waiting: mpsc::Receiver<Line>) {
-        while let Some(line) = waiting.recv().await {
-            let record = match line {
-                Line::Fact(record) => Arc::from(record),
-                Line::Mark(mark) => {
-                    // Whoever waits may have given up.
-                    let _ = mark.send(());
-                    continue;
-                }
-            };
-            let mut tries = 1;
-            while let Err(error) = self.write(&record).await {
-                // Whatever it was, how the log stands is not known any more.
-                self.claim = None;
+        let mut lines = Vec::new();
+        while waiting.recv_many(&mut lines, CAPACITY).await > 0 {
+            let records: Vec<_> = lines
+                .iter()
+                .filter_map(|line| line.record.clone())
+                .collect();
+            let mut written = Ok(());
+            if !records.is_empty() {
+                written = self.write_all(&records).await;
                 self.let_go();
-                if tries == TRIES || !claimed_by_another(&error) {
-                    let kind = record.fact.kind();
-                    tracing::warn!(%error, kind, "it is not in the system's log");
-                    break;
-                }
-                tries += 1;
             }
-            self.let_go();
+            if let Err(error) = &written {
+                let kinds: Vec<_> = records.iter().map(|record| record.fact.kind()).collect();
+                let log = &self.key.name;
+                tracing::warn!(%error, ?kinds, %log, "not in the log");
+            }
+            for done in lines.drain(..).filter_map(|line| line.done) {
+                let _ = done.send(written.clone());
+            }
         }
+    }
+
+    async fn write_all(&mut self, records: &[Arc<Record>]) -> Result<(), Error> {
+        let mut tries = 1;
+        while let Err(error) = self.write(records).await {
+            // Whatever it was, the end of the log is not known any more.
+            self.claim = None;
+            self.let_go();
+            if tries == TRIES || !claimed_by_another(&error) {
+                return Err(error);
+            }
+            tries += 1;
+        }
+        Ok(())
     }
 
     /// Any process may have it between two records.
@@ -165,12 +195,12 @@ impl Writer {
         })
     }
 
-    async fn write(&mut self, record: &Arc<Record>) -> Result<(), Error> {
+    async fn write(&mut self, records: &[Arc<Record>]) -> Result<(), Error> {
         let claim = match self.claim {
             Some(claim) => claim,
             None => within(self.deadline, self.claimed()).await?,
         };
-        let mut records = vec![Arc::clone(record)];
+        let mut records = records.to_vec();
         if claim.last == Seq(0) {
             let opened = SessionFact::Opened(Opened {
                 key: self.key.clone(),

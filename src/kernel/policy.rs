@@ -256,6 +256,15 @@ impl Policy {
         }
     }
 
+    /// What a model costs, if that is known.
+    #[must_use]
+    pub fn price(&self, model: &str) -> Option<Price> {
+        let others = self.second_opinion.iter().map(|other| &other.model);
+        let models = self.models.iter().chain(others);
+        let mut asked = models.filter(|choice| *choice.name == *model);
+        asked.find_map(|model| model.price)
+    }
+
     /// The model of the chain that follows this one; one that stands in it twice is asked once.
     pub(crate) fn after(&self, model: &str) -> Option<&ModelChoice> {
         let first = |name: &str| self.models.iter().position(|known| *known.name == *name);

@@ -31,11 +31,7 @@ const REJECTION_NOTES: u32 = 2;
 
 /// With what the call cost by the model's price, unless the reply says so itself.
 pub(super) fn priced(draft: &Draft<'_>, model: &str, usage: Usage) -> Usage {
-    let policy = draft.policy();
-    let others = policy.second_opinion.iter().map(|other| &other.model);
-    let models = policy.models.iter().chain(others);
-    let mut asked = models.filter(|choice| *choice.name == *model);
-    match asked.find_map(|model| model.price) {
+    match draft.policy().price(model) {
         Some(price) if usage.cost.0 == 0 => Usage {
             cost: price.of(&usage),
             ..usage

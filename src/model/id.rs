@@ -150,6 +150,8 @@ impl ProfileName {
 
 /// How the names of sessions begin that last for one request.
 const BRIEF: &str = "once-";
+/// How the names of sessions in memory begin.
+const EPHEMERAL: &str = "ephemeral-";
 
 impl SessionName {
     /// The session that holds what belongs to none (spec 9); nobody can talk with it.
@@ -164,10 +166,16 @@ impl SessionName {
         Self("system-probe".into())
     }
 
+    /// The session that holds what model calls of ephemeral sessions use.
+    #[must_use]
+    pub fn usage() -> Self {
+        Self("usage".into())
+    }
+
     /// Whether it is Oracle's own.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        [Self::system(), Self::probe()].contains(self)
+        [Self::system(), Self::probe(), Self::usage()].contains(self)
     }
 
     /// A name for a session that lasts for one request, from a UUID (version 7) that the caller drew.
@@ -180,12 +188,26 @@ impl SessionName {
     /// finds one that nobody works for knows that a crash has left it.
     #[must_use]
     pub fn is_brief(&self) -> bool {
+        self.root(BRIEF).or_else(|| self.root(EPHEMERAL)).is_some()
+    }
+
+    /// A name for a session in memory, from a UUID (version 7) that the caller drew.
+    #[must_use]
+    pub fn ephemeral(id: uuid::Uuid) -> Self {
+        Self(format!("{EPHEMERAL}{}", id.hyphenated()).into())
+    }
+
+    /// The session in memory that it names, or to which it belongs as a sub-agent.
+    #[must_use]
+    pub fn ephemeral_root(&self) -> Option<Self> {
+        self.root(EPHEMERAL).map(|root| Self(root.into()))
+    }
+
+    fn root(&self, prefix: &str) -> Option<&str> {
         const ID: usize = uuid::fmt::Hyphenated::LENGTH;
-        let rest = self.0.strip_prefix(BRIEF);
-        let Some((id, below)) = rest.and_then(|rest| rest.split_at_checked(ID)) else {
-            return false;
-        };
-        uuid::Uuid::parse_str(id).is_ok() && (below.is_empty() || are_sub_agents(below))
+        let (id, below) = self.0.strip_prefix(prefix)?.split_at_checked(ID)?;
+        let fits = uuid::Uuid::parse_str(id).is_ok() && (below.is_empty() || are_sub_agents(below));
+        fits.then(|| &self.0[..prefix.len() + ID])
     }
 
     /// A name for a session nobody named, from a UUID that the caller drew.

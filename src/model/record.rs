@@ -35,8 +35,8 @@ pub use control::{
     Steered, ToolAttached,
 };
 pub use llm::{
-    Admitted, CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, RateLimitCleared,
-    RateLimited, Retried, WaitReason, Waiting,
+    Admitted, CircuitClosed, CircuitOpened, Failed, FailedOver, LlmFact, ModelUsage,
+    RateLimitCleared, RateLimited, Retried, WaitReason, Waiting,
 };
 pub use query::{
     Accepted, Classified, Doubted, Finished, OpinionOutcome, Place, PromptSummary, QueryFact,
@@ -92,6 +92,7 @@ impl Record {
             Fact::Llm(LlmFact::Retried(retried)) => retried.usage,
             Fact::Llm(LlmFact::FailedOver(failed)) => failed.usage,
             Fact::Llm(LlmFact::Failed(failed)) => failed.usage,
+            Fact::Llm(LlmFact::Used(used)) => used.usage,
             _ => Usage::default(),
         }
     }

@@ -17,6 +17,7 @@ mod children;
 mod compaction;
 mod crashes;
 mod delegation;
+mod ephemeral;
 mod family;
 mod following;
 mod forks;

@@ -40,6 +40,7 @@ impl Oracle {
     /// doings is written.
     pub(in crate::actor) async fn settled(&self) {
         self.deletions.ended().await;
+        self.usage.written().await;
         self.log.written().await;
     }
 

@@ -9,6 +9,7 @@ use super::{SessionMsg, state::SessionState};
 use crate::{
     actor::{
         bus::{BusHandle, Frame},
+        ephemeral::{Metered, UsageLog},
         flight::Flight,
         gateway::{DELTA_BUFFER, Failover, Ticket},
         mailbox::Mailbox,
@@ -18,10 +19,11 @@ use crate::{
         shard::ShardMsg,
         task::Task,
     },
-    kernel::{CallToken, Report, Session},
+    kernel::{CallToken, InFlight, Report, Session},
     llm::{Delta, Request, ToolChoice},
     model::{
-        Fault, Message, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage, record::TurnMode,
+        Fault, Message, Price, QueryType, Reply, Role, SessionKey, Sid, ToolSpec, Usage,
+        record::TurnMode,
     },
     prompt::ComposedPrompt,
     signal::Stripper,
@@ -46,7 +48,28 @@ pub(super) struct Call {
     shard: Mailbox<ShardMsg>,
     pulse: Arc<Pulse>,
     flight: Arc<Flight>,
+    price: Option<Price>,
     services: Services,
+}
+
+/// Notes what a call has used, where its session is ephemeral.
+struct Metering {
+    call: Option<Metered>,
+    flight: Arc<Flight>,
+    usage: Arc<UsageLog>,
+}
+
+impl Metering {
+    /// The estimate stands where nobody knows better.
+    async fn end(self, answered: &Result<Reply, Failed>) {
+        let used = match answered {
+            Ok(reply) => reply.usage,
+            Err(Failed { usage, .. }) => *usage,
+        };
+        if !used.is_none() || self.flight.read() == InFlight::Unsent {
+            self.usage.end(self.call, used).await;
+        }
+    }
 }
 
 /// A try that failed.
@@ -158,6 +181,7 @@ impl SessionState {
         self.pulse.queue(Place::Left, now);
         self.pulse.sent(self.services.clock.monotonic_micros());
         let policy = &self.profile.policy;
+        let price = policy.price(&model);
         let wall = self.services.clock.now();
         let waited = |outage| self.session.waited(wall, outage);
         Some(Call {
@@ -175,6 +199,7 @@ impl SessionState {
             shard: self.shard.clone(),
             pulse: Arc::clone(&self.pulse),
             flight: self.pulse.take_off(tokens),
+            price,
             services: self.services.clone(),
         })
     }
@@ -200,14 +225,16 @@ impl Call {
             },
         };
         let (key, token, bus) = (self.key.clone(), self.token, self.services.bus.clone());
-        let pieces = self.send(request)?;
-        if sent.mode == TurnMode::Signal {
+        let (pieces, metering) = self.send(request).await?;
+        let answered = if sent.mode == TurnMode::Signal {
             let late = |_| Err(Fault::retryable("total_timeout", "no signal came in time").into());
-            return timeout(SIGNAL_WITHIN, whole(pieces))
-                .await
-                .unwrap_or_else(late);
-        }
-        follow(pieces, key, token, &bus).await
+            let whole = timeout(SIGNAL_WITHIN, whole(pieces)).await;
+            whole.unwrap_or_else(late)
+        } else {
+            follow(pieces, key, token, &bus).await
+        };
+        metering.end(&answered).await;
+        answered
     }
 
     /// A call beside the conversation: an instruction and a text.
@@ -224,8 +251,10 @@ impl Call {
             tools: Arc::default(),
             tool_choice: ToolChoice::None,
         };
-        let pieces = self.send(request)?;
-        whole(pieces).await
+        let (pieces, metering) = self.send(request).await?;
+        let answered = whole(pieces).await;
+        metering.end(&answered).await;
+        answered
     }
 
     fn name(&self) -> Arc<str> {
@@ -234,7 +263,22 @@ impl Call {
     }
 
     /// Out through the shard; what comes back comes by the channel.
-    fn send(self, request: Request) -> Result<mpsc::Receiver<Result<Delta, Fault>>, Fault> {
+    async fn send(
+        self,
+        request: Request,
+    ) -> Result<(mpsc::Receiver<Result<Delta, Fault>>, Metering), Fault> {
+        let call = Metered {
+            session: self.key.clone(),
+            token: self.token,
+            model: Arc::clone(&self.model),
+            tokens: self.flight.tokens(),
+            price: self.price,
+        };
+        let metering = Metering {
+            call: self.services.usage.begin(call).await?,
+            flight: Arc::clone(&self.flight),
+            usage: Arc::clone(&self.services.usage),
+        };
         let (deltas, pieces) = mpsc::channel(DELTA_BUFFER);
         let ticket = Ticket {
             sid: self.sid,
@@ -251,7 +295,7 @@ impl Call {
             flight: self.flight,
         };
         let sent = self.shard.cast(ShardMsg::Call(Box::new(ticket)));
-        sent.map(|()| pieces).map_err(|_| lost())
+        sent.map(|()| (pieces, metering)).map_err(|_| lost())
     }
 }
 

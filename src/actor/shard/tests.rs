@@ -91,7 +91,7 @@ impl Bench {
             ..
         } = args.settings;
         let gateways = SupervisorActor::gateways(&args);
-        let log = SystemLog::open(args.clock.clone());
+        let log = SystemLog::of_system(args.clock.clone());
         let system = (args, services.clone(), Arc::clone(&gateways), log);
         // The services that sessions need; its own shards have nothing to do.
         let _system = Actor::spawn(None, SupervisorActor, system).await.unwrap();

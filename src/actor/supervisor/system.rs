@@ -122,7 +122,7 @@ async fn start_kept(
 ) -> Result<(ActorRef<RootMsg>, Oracle), SpawnErr> {
     let services = SupervisorActor::services(&args);
     let gateways = SupervisorActor::gateways(&args);
-    let (log, unwritten) = SystemLog::open(args.clock.clone());
+    let (log, unwritten) = SystemLog::of_system(args.clock.clone());
     let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
     let state = (args, services, gateways, (log, unwritten));
     let started = Actor::spawn_linked(None, SupervisorActor, state, keeper.get_cell()).await?;

@@ -46,7 +46,7 @@ async fn parts(oracle: TestOracle) -> Parts {
     let args = oracle.args().unwrap();
     let services = SupervisorActor::services(&args);
     let gateways = SupervisorActor::gateways(&args);
-    let (log, unwritten) = SystemLog::open(args.clock.clone());
+    let (log, unwritten) = SystemLog::of_system(args.clock.clone());
     let oracle = SupervisorActor::oracle(&services, &gateways, log.clone());
     let state = (
         args,

@@ -5,7 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::facts;
-use crate::model::{fault::Fault, id::Attempt, time::Timestamp, usage::Usage};
+use crate::model::{
+    fault::Fault,
+    id::{Attempt, QueryId, SessionKey, Turn},
+    time::Timestamp,
+    usage::Usage,
+};
 
 /// `llm.retried`: the same model is asked again, after a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +56,24 @@ pub struct Failed {
     /// How.
     pub fault: Fault,
     /// What it cost.
+    pub usage: Usage,
+}
+
+/// `llm.estimated` and `llm.used`: what a call of an ephemeral session uses, before it is made and after it. Of a call
+/// that was cut off there is the estimate alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// Whose call.
+    pub session: SessionKey,
+    /// In answer to which query.
+    pub query: QueryId,
+    /// In which turn.
+    pub turn: Turn,
+    /// The try.
+    pub attempt: Attempt,
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// What it uses.
     pub usage: Usage,
 }
 
@@ -151,6 +174,10 @@ facts! {
         FailedOver(FailedOver) = "llm.failed_over",
         /// See [`Failed`].
         Failed(Failed) = "llm.failed",
+        /// See [`ModelUsage`].
+        Estimated(ModelUsage) = "llm.estimated",
+        /// See [`ModelUsage`].
+        Used(ModelUsage) = "llm.used",
         /// See [`CircuitOpened`].
         CircuitOpened(CircuitOpened) = "llm.circuit_opened",
         /// See [`CircuitClosed`].

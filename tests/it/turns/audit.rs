@@ -216,6 +216,7 @@ impl Audit {
                 | AgentFact::EscalationRaised(_),
             )
             | Fact::Supervisor(_)
+            | Fact::Llm(LlmFact::Estimated(_) | LlmFact::Used(_))
             | Fact::Control(_) => {}
         }
     }

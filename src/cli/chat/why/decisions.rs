@@ -166,6 +166,8 @@ impl Account {
                 let whom = closed.model.as_ref().unwrap_or(&closed.provider);
                 self.under("fault", format_args!("{whom} is asked again"));
             }
+            // Of requests that leave nothing behind.
+            LlmFact::Estimated(_) | LlmFact::Used(_) => {}
         }
     }
 }

@@ -1,0 +1,136 @@
+//! Sessions in memory: they live like others, and leave nothing behind but what they used.
+
+use std::sync::Arc;
+
+use oracle_agent::{
+    actor::{AskError, SessionFilter},
+    journal::{Journal, Memory},
+    llm::Scripted,
+    model::{
+        Event, Outcome, ProfileName, Seq, SessionKey, SessionName, Submission, TenantId, Usage,
+    },
+    testkit::{TestOracle, TestSystem, TestTool},
+};
+use serde_json::json;
+
+use super::{HOUR, done};
+
+async fn start(script: Scripted, journal: &Arc<Memory>) -> TestSystem {
+    let oracle = TestOracle::new(script).journal(journal.clone());
+    let oracle = oracle.tool(TestTool::new("look").needs_approval());
+    oracle.start().await.unwrap()
+}
+
+/// What is durable, as the names of sessions.
+async fn durable(journal: &Memory) -> Vec<String> {
+    let all = journal.list(TenantId::local(), None, 100).await.unwrap();
+    all.iter().map(|known| known.key.name.to_string()).collect()
+}
+
+async fn usage(system: &TestSystem) -> Vec<Event> {
+    let key = SessionKey::local(SessionName::usage());
+    system.oracle().session(key).events(Seq(0)).await.unwrap()
+}
+
+async fn listed(system: &TestSystem) -> usize {
+    let (tenant, all) = (TenantId::local(), SessionFilter::default());
+    let listing = system.oracle().list(&tenant, &all, None, 10).await;
+    listing.unwrap().sessions.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ephemeral_session_answers_and_leaves_its_usage_alone() {
+    let journal = Arc::new(Memory::new());
+    let script = Scripted::new().reply(done("One.")).reply(done("Two."));
+    let system = start(script, &journal).await;
+    let session = system
+        .oracle()
+        .ephemeral(TenantId::local(), ProfileName::oracle());
+    for text in ["One.", "Two."] {
+        let answer = session.answer(Submission::new("and?")).await.unwrap();
+        assert_eq!(
+            (answer.text.as_str(), answer.outcome),
+            (text, Outcome::Answered)
+        );
+    }
+    assert_eq!(listed(&system).await, 1);
+    let key = session.key().clone();
+    let used = session.view().await.unwrap().usage;
+    drop(session);
+    assert_eq!(listed(&system).await, 0);
+    let gone = system.oracle().session(key.clone()).view().await;
+    assert!(matches!(gone, Err(AskError::NoSession { .. })), "{gone:?}");
+    // Nobody else begins it again.
+    let again = system.oracle().session(key);
+    let refused = again.submit(Submission::new("and?")).await;
+    assert!(
+        matches!(refused, Err(AskError::Reserved { .. })),
+        "{refused:?}"
+    );
+    let events = usage(&system).await;
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    let call = ["llm.estimated", "llm.used"];
+    assert_eq!(kinds, [&["session.opened"], &call[..], &call[..]].concat());
+    let mut all = Usage::default();
+    for event in events.iter().filter(|event| event.kind == "llm.used") {
+        all += serde_json::from_value(event.payload["usage"].clone()).unwrap();
+    }
+    assert_eq!(all, used);
+    assert_eq!(durable(&journal).await, ["usage"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ephemeral_session_is_controlled_like_others_while_it_lives() {
+    let journal = Arc::new(Memory::new());
+    let script = Scripted::new().calls("Looking.", [("look", json!({}))]);
+    let system = start(script, &journal).await;
+    let session = system
+        .oracle()
+        .ephemeral(TenantId::local(), ProfileName::oracle());
+    let watch = session.ask(Submission::new("look")).await.unwrap();
+    let other = system.oracle().session(session.key().clone());
+    while other.waiting_calls().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(other.view().await.unwrap().query, Some(watch.query()));
+    other.cancel(None).await.unwrap();
+    assert_eq!(watch.answer().await.unwrap().outcome, Outcome::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_in_an_ephemeral_session_ends_with_its_handle() {
+    let journal = Arc::new(Memory::new());
+    let script = Scripted::new().stall("Let me see").reply(done("Another."));
+    let system = start(script, &journal).await;
+    let session = system
+        .oracle()
+        .ephemeral(TenantId::local(), ProfileName::oracle());
+    session.submit(Submission::new("and?")).await.unwrap();
+    while usage(&system).await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    drop(session);
+    let idle = async {
+        while system.oracle().running() > 0
+            || system.oracle().figures().live[1..]
+                .iter()
+                .any(|live| live.count > 0)
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(HOUR, idle).await.unwrap();
+    let answer = system.session("s").unwrap().ask("and?").await.unwrap();
+    assert_eq!(answer.text, "Another.");
+    let kinds: Vec<_> = usage(&system)
+        .await
+        .into_iter()
+        .map(|event| event.kind)
+        .collect();
+    assert_eq!(
+        kinds,
+        ["session.opened", "llm.estimated"],
+        "the estimate stands"
+    );
+    assert_eq!(durable(&journal).await, ["s", "usage"]);
+}
