@@ -1,6 +1,6 @@
 //! Sessions in memory: they live like others, and leave nothing behind but what they used.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use oracle_agent::{
     actor::{AskError, SessionFilter},
@@ -116,7 +116,7 @@ async fn what_runs_in_an_ephemeral_session_ends_with_its_handle() {
                 .iter()
                 .any(|live| live.count > 0)
         {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::advance(Duration::from_millis(10)).await;
         }
     };
     tokio::time::timeout(HOUR, idle).await.unwrap();
