@@ -1,147 +1,316 @@
-//! What the prose promises about this repository, kept true.
+//! Promises about the tree itself: imports point down, files stay short, pure rooms stay pure, and
+//! the documents name what exists.
 //!
-//! Each rule is a function from the text of one file (or of all of them) to what is wrong with it;
-//! this file applies all rules to the tree and reports everything at once. Code is read as tokens,
-//! so comments, intra-doc links and strings never break a rule. It does not repeat what rustfmt,
-//! rustc and clippy already refuse (missing docs, unwraps, `mod.rs` in compiled code).
-//!
-//! **Invariant:** every rule has a test with a sample that breaks it; a check that cannot fail is
-//! worth nothing.
+//! The checks read lines, not syntax: a line that begins with `//` is a comment, and everything else
+//! counts. rustfmt, rustc and clippy check the rest.
 
-mod documents;
-mod floors;
-mod modules;
-mod paths;
-mod purity;
-mod shape;
-mod source;
-mod tokens;
-mod words;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use std::fmt;
-use std::path::Path;
+/// The floor of every room: a room imports rooms of lower floors only. The test kit has none: it
+/// stands beside them all, behind its feature.
+const FLOORS: &[(&str, u8)] = &[
+    ("model", 0),
+    ("signal", 1),
+    ("words", 1),
+    ("access", 2),
+    ("config", 2),
+    ("journal", 2),
+    ("kernel", 2),
+    ("llm", 2),
+    ("prompt", 2),
+    ("query", 2),
+    ("tool", 2),
+    ("actor", 3),
+    ("mock", 3),
+    ("control", 4),
+    ("cli", 5),
+    ("http", 5),
+    ("mcp", 5),
+    ("telemetry", 5),
+    ("app", 6),
+];
 
-use source::Source;
+/// Rooms without I/O, clock or runtime, and what they must not name.
+const PURE: &[&str] = &["kernel", "model", "query", "signal", "words"];
+const IMPURE: &[&str] = &[
+    "tokio::",
+    "ractor::",
+    "reqwest::",
+    "std::fs",
+    "std::net",
+    "std::thread",
+    "Instant",
+    "::now()",
+    "rand::",
+    "now_v7",
+];
 
-/// Something that is not as promised, where it is, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Violation {
-    /// Relative to the repository, with `/`.
+/// Lines of a file, without the test module at its end.
+const LONGEST: usize = 800;
+
+struct Source {
     path: String,
-    /// From 1.
-    line: usize,
-    /// What is wrong, and the remedy.
-    what: String,
+    text: String,
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.what)
+impl Source {
+    /// Numbered lines without comments.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..)
+            .zip(self.text.lines())
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
+    }
+
+    fn room(&self) -> Option<&str> {
+        let inner = self.path.strip_prefix("src/")?;
+        let room = inner.split('/').next()?;
+        Some(room.strip_suffix(".rs").unwrap_or(room))
+            .filter(|room| !["lib", "main"].contains(room))
+    }
+
+    fn is_test(&self) -> bool {
+        !self.path.starts_with("src/")
+            || self.path.ends_with("/tests.rs")
+            || self.path.contains("/tests/")
+    }
+
+    /// The line of the test module at the end, or the number of lines and one.
+    fn tests_begin(&self) -> usize {
+        let mut lines = self.code();
+        while let Some((number, line)) = lines.next() {
+            if line == "#[cfg(test)]" && lines.any(|(_, next)| next == "mod tests {") {
+                return number;
+            }
+        }
+        self.text.lines().count() + 1
     }
 }
 
-type FileRule = fn(&Source) -> Vec<Violation>;
-type TreeRule = fn(&[Source]) -> Vec<Violation>;
-
-/// The rules that look at one file.
-const FILE_RULES: &[FileRule] = &[
-    shape::opens_with_its_doc,
-    shape::stays_short,
-    shape::is_not_a_mod_rs,
-    shape::has_no_trailing_space,
-    floors::imports_point_down,
-    floors::only_app_names_back_ends,
-    floors::test_kit_stays_in_tests,
-    purity::rooms_stay_pure,
-    purity::actor_refs_stay_in_actor,
-    purity::anyhow_stays_in_the_binary,
-    words::lints_are_lifted_with_a_reason,
-    words::nothing_is_left_to_do,
-    words::tests_do_not_sleep,
-    words::test_names_state_behaviour,
-    words::routes_are_described,
-];
-
-/// The rules that look at all files together.
-const TREE_RULES: &[TreeRule] = &[
-    modules::every_file_is_compiled,
-    modules::integration_tests_share_one_binary,
-];
-
-fn violations(sources: &[Source]) -> Vec<Violation> {
-    let of_files = sources
-        .iter()
-        .flat_map(|source| FILE_RULES.iter().flat_map(|rule| rule(source)));
-    let of_tree = TREE_RULES.iter().flat_map(|rule| rule(sources));
-    of_files.chain(of_tree).collect()
+/// The first segments of every `crate::…` path, groups included.
+fn rooms_named(source: &Source) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let lines: Vec<(usize, &str)> = source.code().collect();
+    for (at, (number, line)) in lines.iter().enumerate() {
+        for (start, _) in line.match_indices("crate::") {
+            let rest = &line[start + "crate::".len()..];
+            if line[..start].ends_with('$') {
+                continue;
+            }
+            if let Some(group) = rest.strip_prefix('{') {
+                let following = lines[at + 1..].iter().map(|(_, line)| *line);
+                let text: String = std::iter::once(group).chain(following).collect();
+                found.extend(group_members(&text).map(|room| (*number, room)));
+            } else {
+                found.push((*number, first_word(rest)));
+            }
+        }
+    }
+    found
 }
 
-fn report(mut violations: Vec<Violation>) -> String {
-    violations.sort();
-    violations.dedup();
-    violations
-        .iter()
-        .map(|violation| format!("{violation}\n"))
+fn first_word(text: &str) -> String {
+    text.trim_start()
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
         .collect()
 }
 
-#[test]
-fn the_repository_keeps_its_promises() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sources = source::read_tree(root);
-    for known in [
-        "src/lib.rs",
-        "src/main.rs",
-        "src/model/id.rs",
-        "tests/it/tidy.rs",
-    ] {
-        assert!(
-            sources.iter().any(|source| source.path == known),
-            "the walk misses {known}"
-        );
+/// The members of a group that was opened before `text`.
+fn group_members(text: &str) -> impl Iterator<Item = String> {
+    let mut depth = 0_i32;
+    let mut members = vec![String::new()];
+    for c in text.chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match c {
+            _ if depth < 0 => break,
+            ',' if depth == 0 => members.push(String::new()),
+            _ => members.last_mut().unwrap().push(c),
+        }
     }
-    let mut found = violations(&sources);
-    found.extend(documents::violations(root));
+    members
+        .into_iter()
+        .map(|m| first_word(&m))
+        .filter(|m| !m.is_empty())
+}
+
+fn imports_point_down(source: &Source) -> Vec<String> {
+    let floors: HashMap<_, _> = FLOORS.iter().copied().collect();
+    let Some(own) = source.room() else {
+        return Vec::new();
+    };
+    let floor = match floors.get(own) {
+        Some(floor) => floor,
+        None if own == "testkit" => return Vec::new(),
+        None => return vec![format!("{}: the room `{own}` has no floor", source.path)],
+    };
+    let mut found = rooms_named(source);
+    // What has no floor is a word in a string, or the test kit.
+    found
+        .retain(|(_, room)| room != own && floors.get(room.as_str()).is_some_and(|to| to >= floor));
+    found
+        .into_iter()
+        .map(|(line, room)| format!("{}:{line}: `{own}` must not import `{room}`", source.path))
+        .collect()
+}
+
+fn pure_rooms_stay_pure(source: &Source) -> Vec<String> {
+    let tests = source.tests_begin();
+    if source.is_test() || !source.room().is_some_and(|room| PURE.contains(&room)) {
+        return Vec::new();
+    }
+    let found = source
+        .code()
+        .filter(|(number, line)| *number < tests && IMPURE.iter().any(|name| line.contains(name)));
+    found
+        .map(|(number, line)| format!("{}:{number}: impure: {line}", source.path))
+        .collect()
+}
+
+fn stays_short(source: &Source) -> Vec<String> {
+    let lines = source.tests_begin() - 1;
+    let long = (lines > LONGEST).then(|| format!("{}: {lines} lines, over {LONGEST}", source.path));
+    long.into_iter().collect()
+}
+
+/// A file that no `mod` line declares is not compiled, and its tests never run.
+fn is_declared(path: &str, sources: &[Source]) -> bool {
+    let name = Path::new(path).file_stem().unwrap().to_str().unwrap();
+    let folder = Path::new(path).parent().unwrap().to_str().unwrap();
+    let roots = ["src/lib.rs", "src/main.rs", "tests/it/main.rs"];
+    roots.contains(&path)
+        || sources.iter().any(|parent| {
+            let inside = match parent.path.as_str() {
+                root if roots.contains(&root) => root.rsplit_once('/').unwrap().0,
+                other => other.strip_suffix(".rs").unwrap(),
+            };
+            inside == folder
+                && parent
+                    .code()
+                    .any(|(_, l)| l.ends_with(&format!("mod {name};")))
+        })
+}
+
+fn commands(text: &str, select: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    text.lines().filter_map(select).collect()
+}
+
+fn read_tree(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            read_tree(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    read_tree(&root.join("src"), &mut paths);
+    read_tree(&root.join("tests/it"), &mut paths);
+    let source = |path: PathBuf| Source {
+        path: path
+            .strip_prefix(root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .replace('\\', "/"),
+        text: fs::read_to_string(path).unwrap(),
+    };
+    paths.into_iter().map(source).collect()
+}
+
+#[test]
+fn the_tree_keeps_its_promises() {
+    let sources = sources();
+    let rules = [imports_point_down, pure_rooms_stay_pure, stays_short];
+    let mut found: Vec<String> = sources
+        .iter()
+        .flat_map(|source| rules.iter().flat_map(|rule| rule(source)))
+        .collect();
+    let lost = sources
+        .iter()
+        .filter(|source| !is_declared(&source.path, &sources));
+    found.extend(lost.map(|source| format!("{}: no file declares it", source.path)));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn readme_and_ci_run_the_same_commands() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let ci = fs::read_to_string(root.join(".ci/run")).unwrap();
+    let section = readme.split("## Checking\n").nth(1).unwrap();
+    let block = section.split("```").nth(1).unwrap();
+    let told = commands(block.trim_start_matches("sh\n"), |line| {
+        Some(line.to_owned())
+    });
+    let run = commands(&ci, |line| {
+        let step = line.trim_start().strip_prefix("step '")?;
+        Some(step.strip_suffix('\'')?.to_owned())
+    });
+    assert_eq!(told, run);
+}
+
+/// Entries are `it/ROOM::name` and `ROOM::name`; where in its room a test stands may change.
+#[test]
+fn tests_that_the_list_names_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let list = fs::read_to_string(root.join("tests/README.md")).unwrap();
+    let sources = sources();
+    let named: Vec<(&str, &str)> = list
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|entry| entry.split_once("::"))
+        .collect();
+    assert!(named.len() > 300, "the list names {} tests", named.len());
+    let exists = |room: &str, name: &str| {
+        let room = if room.starts_with("it/") {
+            format!("tests/{room}")
+        } else {
+            format!("src/{room}")
+        };
+        let line = format!("fn {name}(");
+        let inside = |path: &str| {
+            path.strip_prefix(&room)
+                .is_some_and(|rest| rest.starts_with(['.', '/']))
+        };
+        sources
+            .iter()
+            .any(|source| inside(&source.path) && source.text.contains(&line))
+    };
+    let missing: Vec<_> = named
+        .into_iter()
+        .filter(|(r, n)| *r != "it/ROOM" && *r != "ROOM" && !exists(r, n))
+        .collect();
     assert!(
-        found.is_empty(),
-        "{} violations:\n{}",
-        found.len(),
-        report(found)
+        missing.is_empty(),
+        "tests/README.md names tests that do not exist: {missing:?}"
     );
 }
 
 #[test]
-fn a_report_names_every_place_once_and_in_order() {
-    let at = |line, what: &str| Violation {
-        path: "src/a.rs".into(),
-        line,
-        what: what.into(),
+fn imports_are_found_in_paths_and_groups() {
+    let text = "use crate::{\n    model::{A, B},\n    tool,\n};\n// crate::llm\nfn f() { crate::actor::g() }\n";
+    let source = Source {
+        path: "src/kernel/phase.rs".into(),
+        text: text.into(),
     };
-    let found = vec![at(9, "late"), at(2, "early"), at(9, "late")];
-    assert_eq!(report(found), "src/a.rs:2: early\nsrc/a.rs:9: late\n");
-}
-
-#[test]
-fn all_rules_run_over_all_files() {
-    let sources = source::tree(&[
-        ("src/lib.rs", "//! Root.\nmod query;\n"),
-        ("src/query.rs", "//! Room.\nuse crate::prompt;\n"),
-        ("src/query/lost.rs", "fn f() { dbg!(1); } \n"),
-    ]);
-    let found = report(violations(&sources));
-    let places: Vec<&str> = found
-        .lines()
-        .filter_map(|line| line.split(' ').next())
+    let rooms: Vec<String> = rooms_named(&source)
+        .into_iter()
+        .map(|(_, room)| room)
         .collect();
+    assert_eq!(rooms, ["model", "tool", "actor"]);
     assert_eq!(
-        places,
+        imports_point_down(&source),
         [
-            "src/query.rs:2:",      // a room beside it
-            "src/query/lost.rs:1:", // no doc
-            "src/query/lost.rs:1:", // a space at the end
-            "src/query/lost.rs:1:", // `dbg!`
-            "src/query/lost.rs:1:", // nobody's module
-        ],
-        "{found}"
+            "src/kernel/phase.rs:1: `kernel` must not import `tool`",
+            "src/kernel/phase.rs:6: `kernel` must not import `actor`",
+        ]
     );
 }
