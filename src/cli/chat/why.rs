@@ -1,250 +1,316 @@
 //! What became of a question, and why: `/why`, out of its records and nothing else.
 //!
-//! Pure: records in, rows for people out. A row is a word and what there is to say about it; rows of a turn
-//! stand under it.
+//! Records in, rows for people out. A row is a word and what there is to say about it; the rows of a turn are
+//! indented under it. What a record says is a template over its payload; a template that gives nothing has no row.
 
-use std::fmt::Display;
+use std::{collections::HashMap, fmt::Display};
+
+use minijinja::{Environment, Value, context};
+use serde::Deserialize as _;
+use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli::text::grouped,
     journal::Entry,
     model::{
-        CallId, QueryClassification, Record, Timestamp,
-        record::{
-            Accepted, ApprovalFact, Classified, ControlFact, Fact, Finished, OpinionOutcome,
-            PromptSummary, QueryFact, SecondOpinion, SessionFact, SupervisorFact,
-        },
+        CallId, NanoUsd, Record, Timestamp, Usage,
+        record::{Fact, QueryFact, ToolFact, TurnFact},
         time::Span,
     },
 };
 
-mod decisions;
-mod rows;
-mod turns;
+/// Columns of the words, and of a step to the right.
+const WORDS: usize = 12;
+const STEP: usize = 2;
+/// A narrower terminal gets the word on a line of its own.
+const NARROW: usize = 50;
+/// Longest text of a row, and longest arguments of a call, in characters: the log has the rest.
+const LONGEST: usize = 240;
+const ARGUMENTS: usize = 100;
+/// Parts the rows of a template that gives several.
+const SEPARATOR: char = '\u{1e}';
 
-pub(super) use rows::{Rows, told, used};
+/// What records say, a line each: a record's type, its row's word, indented where it belongs to a turn, and a template.
+const SAYINGS: &str = "\
+query.accepted: question {{ query }}: {{ p.text }}
+query.accepted: continues: {% if p.continues is number %}question {{ p.continues }}{% endif %}
+query.accepted: limits: {% set l = p.limits %}at most {{ l.max_turns }} turns\
+    {% if l.max_tokens is number %}, {{ l.max_tokens|grouped }} tokens{% endif %}\
+    {% if l.max_cost is number %}, {{ l.max_cost|usd }}{% endif %}
+query.doubted: doubted: {% set c = p.classification %}{{ c.query_type }}, \
+    {{ c.confidence|percent }} sure, by {{ c.keywords_matched|join(', ') or 'no words of the lexicon' }}; \
+    {{ p.model }} was asked what it is
+query.classified: taken for: {% set c = p.classification %}{{ c.query_type }}, \
+    {{ c.confidence|percent }} sure, by {{ c.keywords_matched|join(', ') or 'no words of the lexicon' }}
+query.classified: opinion: {% set o = p.second_opinion %}{% if o %}{% if o.outcome == 'agreed' %}\
+    {{ o.model }} agrees{% elif o.outcome == 'changed' %}by {{ o.model }}, and no longer {{ o.from }}\
+    {% elif o.outcome == 'not_understood' %}{{ o.model }} named none of the types: {{ o.said }}\
+    {% elif o.outcome == 'late' %}{{ o.model }} did not answer in time{% else %}{{ o.model }} failed: \
+    {{ o.detail }} ({{ o.code }}){% endif %}{% endif %}
+query.classified: prompt: {{ p.prompt.segments_included|join(', ') }}: about \
+    {{ p.prompt.token_estimate|grouped }} tokens
+query.classified: warning: {{ p.prompt.warnings|join(separator) }}
+query.finished: ended: {{ p.outcome }} after {{ p.turns }} {{ 'turn' if p.turns == 1 else 'turns' }}\
+    {% if took %}, {{ took }}{% endif %}{% if reason %}: {{ reason }}{% endif %}
+query.finished: used: {{ p.usage|used }}
+turn.started: turn {{ turn }}: {{ p.model }} is asked\
+    {% if p.mode == 'last' %}, the last that the budget allows, without tools\
+    {% elif p.mode == 'final' %}, to give the final answer, without tools\
+    {% elif p.mode == 'signal' %} for the missing signal alone{% endif %}
+turn.started:   guidance: {{ p.guidance|join(separator) }}
+turn.restarted:   again: {{ p.model }} is asked after a {% if p.cause == 'fault' %}fault (\
+    {{ p.code }}){% else %}restart{% endif %}, try {{ p.attempt }}
+turn.replied:   replied: {{ p.model }}{% if took %} in {{ took }}{% endif %}, {{ p.stop|words }}: \
+    {{ p.usage|used }}{% if p.estimated %}, estimated{% endif %}
+turn.replied:   signal: {% if p.signal == 'absent' %}none{% endif %}
+signal.emitted:   signal: {% set f = p.fields %}{{ p.type }}, {{ p.confidence|percent }} sure: \
+    {% if p.type == 'need_capability' %}{{ f.capability }}: {{ f.reason }}\
+    {% elif p.type == 'context_sufficient' %}{{ f.sources_found }} \
+    {{ 'source' if f.sources_found == 1 else 'sources' }}{% elif p.type == 'partial_answer' %}missing: \
+    {{ f.missing }}{% else %}{{ f.reason or f.blocker or f.scope }}{% endif %}
+signal.rejected:   signal: rejected: {{ p.reason }}
+tool.finished:   tool: {{ p.name }} {{ arguments }}: {{ p.status|words }}{% if took %} in {{ took }}\
+    {% endif %}{% if p.status == 'failed' %}: {{ p.content|lines|first }}{% endif %}
+tool.refused:   tool: {{ p.name }} {{ p.arguments }}: refused, {{ p.why|words }}
+approval.requested:   approval: asked for, to run {{ p.name }}
+approval.answered:   approval: {{ p.verdict|words }}
+budget.iteration.warning:   budget: warning: {{ p.turn }} of {{ p.max_turns }} turns are used
+budget.iteration.exceeded:   budget: spent: {{ p.turn }} of {{ p.max_turns }} turns
+budget.tokens.warning:   budget: warning: {{ p.used|grouped }} of {{ p.limit|grouped }} tokens
+budget.tokens.exceeded:   budget: spent: {{ p.used|grouped }} of {{ p.limit|grouped }} tokens
+budget.cost.warning:   budget: warning: {{ p.used|usd }} of {{ p.limit|usd }}
+budget.cost.exceeded:   budget: spent: {{ p.used|usd }} of {{ p.limit|usd }}
+budget.context.warning:   budget: the context window fills: {{ p.used|grouped }} of \
+    {{ p.limit|grouped }} tokens
+budget.context.exceeded:   budget: the context window is full: {{ p.used|grouped }} of \
+    {{ p.limit|grouped }} tokens
+budget.context.compacting:   budget: {{ p.model }} is asked for a summary of what was said
+budget.context.compacted:   budget: a summary stands for what was said: \
+    {{ p.before|grouped }} tokens are {{ p.after|grouped }} now
+budget.context.compaction_failed:   budget: no summary was to be had: {{ p.fault.detail }} (\
+    {{ p.fault.code }})
+loop.detected:   loop: of the same {{ p.kind|words }}: {{ p.detail }}
+fallback.triggered:   fallback: for {{ p.cause|words }}: {{ p.action|words }}\
+    {% if not p.applied %}, not done{% endif %}, {{ p.confidence|percent }} sure: {{ p.reason }}
+fallback.triggered:   hint: {{ p.hint or '' }}
+capability.requested:   missing: {{ p.capability }}: {{ p.reason }}
+delegation.recommended:   sub-agent: recommended for: {{ p.scope }}
+delegation.started:   sub-agent: session {{ p.child }} begins: {{ p.scope }}
+delegation.cancelled:   sub-agent: session {{ p.child }} is taken back
+delegation.finished:   sub-agent: session {{ p.child }} ended: {{ p.outcome }}; {{ p.usage|used }}
+escalation.raised:   escalation: {{ p.notice }}
+llm.retried:   fault: try {{ p.attempt }}: {{ p.fault.detail }} ({{ p.fault.code }}); it is tried again
+llm.failed_over:   fault: {{ p.from }}: {{ p.fault.detail }} ({{ p.fault.code }}); \
+    {{ p.to }} is asked instead
+llm.failed:   fault: {{ p.model }}: {{ p.fault.detail }} ({{ p.fault.code }})
+llm.waiting:   wait: for {{ p.model|split('/')|first }}: \
+    {{ 'server unavailable' if p.reason == 'unavailable' else p.reason|words }}
+llm.admitted:   wait: over after {{ p.waited_ms|span }}
+llm.rate_limited:   wait: {{ p.model }} is held for {{ p.hold_ms|span }}: rate limit
+llm.rate_limit_cleared:   wait: {{ p.model }} is not limited any more
+llm.circuit_opened:   fault: {{ p.model or p.provider }} is left alone for {{ p.cool_down_ms|span }}
+llm.circuit_closed:   fault: {{ p.model or p.provider }} is asked again
+supervisor.restarted:   restarted: by the supervisor, time {{ p.count }}: {{ p.cause|words }}, \
+    {{ p.detail }}
+control.steered:   steered: by {{ p.by }}: {{ p.text }}
+control.budget_set:   limits: at most {{ p.limits.max_turns }} turns now, by {{ p.by }}
+control.paused:   paused: by {{ p.by }}
+control.resumed:   resumed: by {{ p.by }}
+control.cancelled:   taken back: by {{ p.by }}
+control.finished:   told to end: by {{ p.by }}
+control.restarted:   restarted: by {{ p.by }}
+control.tool_attached:   got a tool: by {{ p.by }}
+session.quarantined:   set aside: {{ p.reason }}
+session.released:   released: goes on";
 
 /// What became of a question, by its records in their order.
 pub(super) fn why(records: &[Entry]) -> Rows {
-    let mut account = Account::default();
+    let mut account = Account {
+        environment: environment(),
+        rows: Rows::default(),
+        accepted: None,
+        asked: None,
+        calls: HashMap::new(),
+        order: Vec::new(),
+        ended: false,
+    };
     for entry in records {
         account.take(&entry.record);
     }
-    account.close();
-    account.rows
+    account.close()
+}
+
+/// The type, the word and the template of each line.
+fn sayings() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    SAYINGS.lines().filter_map(|line| {
+        let (kind, rest) = line.split_once(": ")?;
+        let (word, text) = rest.split_once(": ")?;
+        Some((kind, word, text))
+    })
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.add_filter("grouped", grouped);
+    environment.add_filter("percent", |share: f64| format!("{:.0} %", share * 100.0));
+    environment.add_filter("usd", |nanos: u64| NanoUsd(nanos).to_string());
+    environment.add_filter("span", |millis: u64| {
+        Span(std::time::Duration::from_millis(millis)).to_string()
+    });
+    environment.add_filter("words", |word: Value| word.to_string().replace('_', " "));
+    environment.add_filter("used", |usage: Value| {
+        Usage::deserialize(usage).map_or_else(|error| error.to_string(), |usage| used(&usage))
+    });
+    environment
 }
 
 /// What is gathered on the way.
-#[derive(Default)]
 struct Account {
+    environment: Environment<'static>,
     rows: Rows,
     accepted: Option<Timestamp>,
     /// When the model was asked last.
     asked: Option<Timestamp>,
-    /// Calls that have not ended: which tool, with what, and since when they run.
-    calls: Vec<Call>,
+    /// Calls that have not ended: what is called, with what, and since when it runs.
+    calls: HashMap<CallId, (String, String, Option<Timestamp>)>,
+    /// Those calls as they came.
+    order: Vec<CallId>,
     ended: bool,
-}
-
-/// A call of a tool that has not ended.
-struct Call {
-    id: CallId,
-    name: String,
-    arguments: String,
-    since: Option<Timestamp>,
 }
 
 impl Account {
     fn take(&mut self, record: &Record) {
-        let at = record.at;
+        let took = |since: Option<Timestamp>| since.map(|since| Span(record.at.since(since)));
+        let (mut since, mut arguments, mut reason) = (None, String::new(), None);
         match &record.fact {
-            Fact::Query(fact) => self.query(record, fact),
-            Fact::Turn(fact) => self.turn(record, fact),
-            Fact::Signal(fact) => self.signal(fact),
-            Fact::Tool(fact) => self.tool(at, fact),
-            Fact::Approval(ApprovalFact::Requested(call)) => {
-                self.under("approval", format_args!("asked for, to run {}", call.name));
+            Fact::Query(QueryFact::Accepted(_)) => self.accepted = Some(record.at),
+            Fact::Query(QueryFact::Finished(finished)) => {
+                (since, self.ended) = (self.accepted, true);
+                reason = finished.outcome.reason();
             }
-            Fact::Approval(ApprovalFact::Answered(answered)) => {
-                self.under("approval", told(&answered.verdict));
+            Fact::Turn(TurnFact::Started(_) | TurnFact::Restarted(_)) => {
+                self.asked = Some(record.at);
             }
-            Fact::Budget(fact) => self.budget(fact),
-            Fact::Agent(fact) => self.agent(fact),
-            Fact::Llm(fact) => self.llm(fact),
-            Fact::Supervisor(SupervisorFact::Restarted(restarted)) => {
-                let (cause, count) = (told(&restarted.cause), restarted.count);
-                self.under(
-                    "restarted",
-                    format_args!(
-                        "by the supervisor, time {count}: {cause}, {}",
-                        restarted.detail
-                    ),
-                );
+            Fact::Turn(TurnFact::Replied(_)) => since = self.asked,
+            Fact::Tool(ToolFact::Requested(requested)) => {
+                let call = &requested.call;
+                let open = (call.name.clone(), call.arguments.clone(), None);
+                self.calls.insert(call.id.clone(), open);
+                self.order.push(call.id.clone());
             }
-            Fact::Control(fact) => self.control(fact),
-            Fact::Session(SessionFact::Quarantined(set_aside)) => {
-                self.under("set aside", &set_aside.reason);
+            Fact::Tool(ToolFact::Started(started)) => {
+                if let Some((_, _, since)) = self.calls.get_mut(&started.call) {
+                    *since = Some(record.at);
+                }
             }
-            Fact::Session(SessionFact::Released(_)) => self.under("released", "goes on"),
-            // Of the session, not of the question.
-            Fact::Session(_) => {}
-        }
-    }
-
-    fn query(&mut self, record: &Record, fact: &QueryFact) {
-        match fact {
-            QueryFact::Accepted(accepted) => self.accepted(record, accepted),
-            QueryFact::Doubted(doubted) => {
-                let first = taken_for(&doubted.classification);
-                let model = &doubted.model;
-                self.top(
-                    "doubted",
-                    format_args!("{first}; {model} was asked what it is"),
-                );
+            Fact::Tool(ToolFact::Finished(finished)) => {
+                if let Some(call) = self.calls.remove(&finished.result.call) {
+                    (arguments, since) = (short(&call.1, ARGUMENTS), call.2);
+                }
             }
-            QueryFact::Classified(classified) => self.classified(classified),
-            QueryFact::Finished(finished) => self.finished(record.at, finished),
+            Fact::Tool(ToolFact::Refused(refused)) => {
+                self.calls.remove(&refused.call.id);
+            }
+            _ => {}
         }
-    }
-
-    fn accepted(&mut self, record: &Record, accepted: &Accepted) {
-        self.accepted = Some(record.at);
-        let number = record
-            .query
-            .map_or_else(String::new, |query| format!(" {query}"));
-        self.top(&format!("question{number}"), &accepted.text);
-        if let Some(before) = accepted.continues {
-            self.top("continues", format_args!("question {before}"));
-        }
-        let limits = accepted.limits;
-        let mut most = vec![format!("{} turns", limits.max_turns)];
-        most.extend(
-            limits
-                .max_tokens
-                .map(|most| format!("{} tokens", grouped(most))),
-        );
-        most.extend(limits.max_cost.map(|most| most.to_string()));
-        self.top("limits", format_args!("at most {}", most.join(", ")));
-    }
-
-    fn classified(&mut self, classified: &Classified) {
-        let Classified {
-            classification,
-            prompt,
-            second_opinion,
-        } = classified;
-        self.top("taken for", taken_for(classification));
-        if let Some(opinion) = second_opinion {
-            self.top("opinion", opinion_of(opinion));
-        }
-        let PromptSummary {
-            segments_included,
-            token_estimate,
-            warnings,
-            ..
-        } = prompt;
-        let segments = segments_included.join(", ");
-        let tokens = grouped(*token_estimate);
-        self.top("prompt", format_args!("{segments}: about {tokens} tokens"));
-        for warning in warnings {
-            self.top("warning", warning);
-        }
-    }
-
-    fn finished(&mut self, at: Timestamp, finished: &Finished) {
-        self.ended = true;
-        let (name, turns) = (finished.outcome.name(), finished.turns);
-        let took = self
-            .accepted
-            .map(|since| format!(", {}", Span(at.since(since))));
-        let took = took.unwrap_or_default();
-        let turns = match turns {
-            1 => "1 turn".to_owned(),
-            _ => format!("{turns} turns"),
+        let kind = record.fact.kind();
+        let fact = serde_json::to_value(&record.fact).unwrap_or_default();
+        let context = context! {
+            p => Value::serialize(&fact["payload"]),
+            query => record.query.map(|query| query.to_string()),
+            turn => record.turn.map_or(0, |turn| turn.0 + 1),
+            took => took(since).map(|took| took.to_string()),
+            arguments => arguments,
+            reason => reason,
+            separator => SEPARATOR.to_string(),
         };
-        let reason = finished.outcome.reason().map(|why| format!(": {why}"));
-        let reason = reason.unwrap_or_default();
-        self.top("ended", format_args!("{name} after {turns}{took}{reason}"));
-        self.top("used", rows::used(&finished.usage));
+        for (_, word, text) in sayings().filter(|saying| saying.0 == kind) {
+            let said = |template: &str| {
+                let said = self.environment.render_str(template, &context);
+                said.unwrap_or_else(|error| error.to_string())
+            };
+            let (depth, text) = (usize::from(word.starts_with(' ')), said(text));
+            let word = said(word.trim_start());
+            for text in text.split(SEPARATOR).filter(|text| !text.is_empty()) {
+                self.rows.push(depth, word.trim_end(), text);
+            }
+        }
     }
 
-    fn control(&mut self, fact: &ControlFact) {
-        let (what, by) = match fact {
-            ControlFact::Steered(steered) => {
-                let (text, by) = (&steered.text, steered.by.as_str());
-                self.under("steered", format_args!("by {by}: {text}"));
-                return;
+    /// Adds what is still open.
+    fn close(mut self) -> Rows {
+        for id in &self.order {
+            if let Some((name, arguments, since)) = self.calls.get(id) {
+                let how = since.map_or("has not begun", |_| "has not ended");
+                self.rows
+                    .push(1, "tool", format_args!("{name} {arguments}: {how}"));
             }
-            ControlFact::BudgetSet(set) => {
-                let most = set.limits.max_turns;
-                let by = set.by.as_str();
-                self.under("limits", format_args!("at most {most} turns now, by {by}"));
-                return;
-            }
-            ControlFact::Paused(act) => ("paused", &act.by),
-            ControlFact::Resumed(act) => ("resumed", &act.by),
-            ControlFact::Cancelled(act) => ("taken back", &act.by),
-            ControlFact::Finished(act) => ("told to end", &act.by),
-            ControlFact::Restarted(act) => ("restarted", &act.by),
-            ControlFact::ToolAttached(attached) => ("got a tool", &attached.by),
-            // What follows says it, or it is not about the question.
-            _ => return,
-        };
-        self.under(what, format_args!("by {}", by.as_str()));
-    }
-
-    /// What is still open.
-    fn close(&mut self) {
-        for Call {
-            name,
-            arguments,
-            since,
-            ..
-        } in std::mem::take(&mut self.calls)
-        {
-            let how = since.map_or("has not begun", |_| "has not ended");
-            self.under("tool", format_args!("{name} {arguments}: {how}"));
         }
         if !self.ended && self.accepted.is_some() {
-            self.top("ended", "not yet");
+            self.rows.push(0, "ended", "not yet");
         }
-    }
-
-    fn top(&mut self, word: &str, what: impl Display) {
-        self.rows.push(0, word, what);
-    }
-
-    /// Of the turn that it follows.
-    fn under(&mut self, word: &str, what: impl Display) {
-        self.rows.push(1, word, what);
+        self.rows
     }
 }
 
-fn taken_for(classification: &QueryClassification) -> String {
-    let QueryClassification {
-        query_type,
-        confidence,
-        keywords_matched,
-        ..
-    } = classification;
-    let by = match keywords_matched.as_slice() {
-        [] => "no words of the lexicon".to_owned(),
-        words => words.join(", "),
+/// Rows, to be shown.
+#[derive(Debug, Default)]
+pub(super) struct Rows(Vec<(usize, String, String)>);
+
+impl Rows {
+    /// One more. White space in the text is folded, and a long text is cut.
+    pub(super) fn push(&mut self, depth: usize, word: &str, text: impl Display) {
+        let text = short(&text.to_string(), LONGEST);
+        self.0.push((depth, word.to_owned(), text));
+    }
+
+    /// As lines of at most so many columns, as far as words let it.
+    pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (depth, word, text) in &self.0 {
+            let indent = " ".repeat(depth * STEP);
+            let (mut line, hang) = if width < NARROW {
+                lines.push(format!("{indent}{word}"));
+                let hang = format!("{indent}{}", " ".repeat(STEP));
+                (hang.clone(), hang)
+            } else {
+                let head = format!("{indent}{word:columns$}  ", columns = WORDS - depth * STEP);
+                let hang = " ".repeat(head.width());
+                (head, hang)
+            };
+            for (at, word) in text.split(' ').enumerate() {
+                if at > 0 && line != hang && line.width() + 1 + word.width() > width {
+                    lines.push(std::mem::replace(&mut line, hang.clone()));
+                } else if at > 0 {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            lines.push(line.trim_end().to_owned());
+        }
+        lines
+    }
+}
+
+/// White space folded, and no more than so many characters.
+fn short(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Tokens and money.
+pub(super) fn used(usage: &Usage) -> String {
+    let (sent, received) = (grouped(usage.input_tokens), grouped(usage.output_tokens));
+    let cached = match usage.cached_tokens {
+        0 => String::new(),
+        cached => format!(" ({} of them cached)", grouped(cached)),
     };
-    format!("{query_type}, {} sure, by {by}", rows::percent(*confidence))
-}
-
-fn opinion_of(opinion: &SecondOpinion) -> String {
-    let model = &opinion.model;
-    match &opinion.outcome {
-        OpinionOutcome::Agreed => format!("{model} agrees"),
-        OpinionOutcome::Changed { from } => format!("by {model}, and no longer {from}"),
-        OpinionOutcome::NotUnderstood { said } => {
-            format!("{model} named none of the types: {said}")
-        }
-        OpinionOutcome::Late => format!("{model} did not answer in time"),
-        OpinionOutcome::Failed { code, detail } => format!("{model} failed: {detail} ({code})"),
-    }
+    let cost = usage.cost;
+    format!("{sent} tokens sent{cached}, {received} received, {cost}")
 }
 
 #[cfg(test)]

@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use super::*;
 use crate::model::{
-    Attempt, CallId, Fault, Limits, Message, NanoUsd, Outcome, QueryId, QueryType, Role, Seq,
-    Signal, SignalFields, StopReason, ToolCall, ToolResult, ToolStatus, Turn, Usage,
+    Attempt, CallId, Fault, Limits, Message, NanoUsd, Outcome, QueryClassification, QueryId,
+    QueryType, Role, Seq, Signal, SignalFields, StopReason, ToolCall, ToolResult, ToolStatus, Turn,
+    Usage,
     access::By,
     command::Author,
+    record::{
+        Accepted, ApprovalFact, Classified, ControlFact, Finished, OpinionOutcome, PromptSummary,
+        SecondOpinion, SupervisorFact,
+    },
     record::{
         Act, AgentFact, AmountBudget, ApprovalAnswered, ApprovalVerdict, BudgetFact, CallStarted,
         Failed, FallbackAction, FallbackCause, FallbackTriggered, IterationWarning, LlmFact,
@@ -308,4 +313,43 @@ fn what_has_not_ended_is_open() {
         assert!(shown.lines().any(|line| line == row), "{row}: {shown}");
     }
     assert_eq!(why(&[]).lines(80), Vec::<String>::new());
+}
+
+#[test]
+fn all_templates_are_in_order() {
+    let environment = environment();
+    for (kind, word, text) in sayings() {
+        for template in [word, text] {
+            let parsed = environment.template_from_str(template);
+            assert!(parsed.is_ok(), "{kind}: {parsed:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_fit_the_terminal() {
+    let mut rows = Rows::default();
+    let question = "where  is\nthe parser of the configuration file?";
+    rows.push(0, "question 1", question);
+    rows.push(1, "tool", "code_search: ok");
+    let wide = [
+        "question 1    where is the parser of the",
+        "              configuration file?",
+        "  tool        code_search: ok",
+    ];
+    let narrow = [
+        "question 1",
+        "  where is the",
+        "  parser of the",
+        "  configuration",
+        "  file?",
+        "  tool",
+        "    code_search: ok",
+    ];
+    assert_eq!(rows.lines(50), wide);
+    assert_eq!(rows.lines(20), narrow);
+    assert_eq!(
+        short(&"a".repeat(300), LONGEST).chars().count(),
+        LONGEST + 1
+    );
 }
