@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Stop, terminal::Terminal};
 use crate::{
-    access::{BookError, Entry, FileError, Key, KeyFile, KeyId, KeyName, NewKey, NoRandomness},
+    access::{BookError, Entry, FileError, Key, KeyFile, KeyId, KeyName, NewKey},
     model::{TenantId, Timestamp, access},
 };
 
@@ -71,8 +71,6 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime(Duration);
 
-/// The units, and their seconds.
-const UNITS: [(&str, u64); 4] = [("m", 60), ("h", 3_600), ("d", 86_400), ("w", 604_800)];
 /// More than anybody means.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
 
@@ -85,12 +83,18 @@ impl FromStr for Lifetime {
     type Err = NotALifetime;
 
     fn from_str(text: &str) -> Result<Self, NotALifetime> {
-        let at = text.find(|c: char| !c.is_ascii_digit());
-        let (number, unit) = text.split_at(at.ok_or(NotALifetime)?);
-        let unit = UNITS.iter().find(|(name, _)| *name == unit);
-        let seconds = unit.zip(number.parse::<u64>().ok());
-        let seconds = seconds.and_then(|((_, unit), number)| number.checked_mul(*unit));
-        let span = Duration::from_secs(seconds.ok_or(NotALifetime)?);
+        let (number, unit) = text
+            .split_at_checked(text.len().saturating_sub(1))
+            .ok_or(NotALifetime)?;
+        let unit = match unit {
+            "m" => 60,
+            "h" => 3_600,
+            "d" => 86_400,
+            "w" => 604_800,
+            _ => return Err(NotALifetime),
+        };
+        let number: u64 = number.parse().map_err(|_| NotALifetime)?;
+        let span = Duration::from_secs(number.checked_mul(unit).ok_or(NotALifetime)?);
         let good = !span.is_zero() && span <= LONGEST;
         good.then_some(Self(span)).ok_or(NotALifetime)
     }
@@ -157,7 +161,7 @@ fn create(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
-    let key = Key::draw()?;
+    let key = Key::draw().map_err(Stop::failed)?;
     let new = NewKey {
         name: args.name.clone(),
         tenant: args.tenant.clone(),
@@ -218,30 +222,10 @@ fn list(file: &KeyFile, now: Timestamp, json: bool, terminal: &mut Terminal) -> 
             .err
             .say("there are no keys yet: `oracle keys create` makes one");
     }
-    if !terminal.out_is_terminal() {
-        for row in &rows {
-            writeln!(terminal.out, "{}", row.join("\t"))?;
-        }
-        return Ok(());
-    }
     let head = [
         "ID", "NAME", "TENANT", "ROLE", "STATE", "CREATED", "EXPIRES",
     ];
-    aligned(&[&[head.map(str::to_owned)][..], &rows].concat(), terminal)
-}
-
-/// Columns for a person.
-fn aligned(rows: &[[String; 7]], terminal: &mut Terminal) -> Result<(), Stop> {
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3, 4, 5, 6].map(width);
-    for row in rows {
-        let cells = row.iter().zip(widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        writeln!(terminal.out, "{}", line.join("  ").trim_end())?;
-    }
-    Ok(())
+    Ok(terminal.table(head, 7, &rows)?)
 }
 
 fn revoke(
@@ -275,12 +259,6 @@ impl From<FileError> for Stop {
 
 impl From<BookError> for Stop {
     fn from(error: BookError) -> Self {
-        Self::failed(error)
-    }
-}
-
-impl From<NoRandomness> for Stop {
-    fn from(error: NoRandomness) -> Self {
         Self::failed(error)
     }
 }

@@ -148,6 +148,44 @@ impl Terminal {
         self.write(&format!("{text}\n"))
     }
 
+    /// Writes a table: in columns under a head for a person, those from `right` on ending at the right, and with
+    /// tabs and without the head for a program.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub(super) fn table<const N: usize>(
+        &mut self,
+        head: [&str; N],
+        right: usize,
+        rows: &[[String; N]],
+    ) -> io::Result<()> {
+        if !self.out_is_terminal() {
+            for row in rows {
+                writeln!(self.out, "{}", row.join("\t"))?;
+            }
+            return Ok(());
+        }
+        let rows = [&[head.map(str::to_owned)][..], rows].concat();
+        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let widths: [usize; N] = std::array::from_fn(width);
+        for row in &rows {
+            let cells = row
+                .iter()
+                .zip(widths)
+                .enumerate()
+                .map(|(at, (cell, width))| {
+                    if at < right {
+                        format!("{cell:width$}")
+                    } else {
+                        format!("{cell:>width$}")
+                    }
+                });
+            let line: Vec<String> = cells.collect();
+            writeln!(self.out, "{}", line.join("  ").trim_end())?;
+        }
+        Ok(())
+    }
+
     /// Tells people something, a line, as it stands. Where nobody listens, nothing is lost: what is
     /// said on standard error never decides how a command ends.
     pub fn note(&mut self, text: &str) {

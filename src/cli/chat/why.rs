@@ -5,7 +5,10 @@
 
 use std::{collections::HashMap, fmt::Display};
 
-use minijinja::{Environment, Value, context};
+use minijinja::{
+    Environment, context,
+    value::{Serde, Value},
+};
 use serde::Deserialize as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -216,7 +219,7 @@ impl Account {
         let kind = record.fact.kind();
         let fact = serde_json::to_value(&record.fact).unwrap_or_default();
         let context = context! {
-            p => Value::serialize(&fact["payload"]),
+            p => Value::from(Serde(&fact["payload"])),
             query => record.query.map(|query| query.to_string()),
             turn => record.turn.map_or(0, |turn| turn.0 + 1),
             took => took(since).map(|took| took.to_string()),

@@ -3,7 +3,7 @@
 //! The journal lists by name; what was used last is sorted out here, page by page, so that no more is
 //! held than is to be shown.
 
-use std::{cmp::Reverse, io::Write as _};
+use std::cmp::Reverse;
 
 use serde::Serialize;
 
@@ -84,14 +84,8 @@ pub async fn list(
         [name, at, listed.state.to_owned(), records]
     });
     let rows: Vec<[String; 4]> = rows.collect();
-    if terminal.out_is_terminal() {
-        let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"].map(str::to_owned);
-        aligned(&[&[head][..], &rows].concat(), terminal)?;
-    } else {
-        for row in &rows {
-            writeln!(terminal.out, "{}", row.join("\t"))?;
-        }
-    }
+    let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"];
+    terminal.table(head, 3, &rows)?;
     let more = all - rows.len();
     if more > 0 {
         let hint = "see more with --limit";
@@ -102,19 +96,6 @@ pub async fn list(
         terminal
             .err
             .say("no sessions are kept in this data directory yet");
-    }
-    Ok(())
-}
-
-/// Columns for a person; the last is of numbers.
-fn aligned(rows: &[[String; 4]], terminal: &mut Terminal) -> Result<(), Stop> {
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let [first, second, third, fourth] = [0, 1, 2, 3].map(width);
-    for [name, at, state, records] in rows {
-        writeln!(
-            terminal.out,
-            "{name:first$}  {at:second$}  {state:third$}  {records:>fourth$}"
-        )?;
     }
     Ok(())
 }
