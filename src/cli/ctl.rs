@@ -42,7 +42,7 @@ pub async fn run(
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
-    let verb = match command.step() {
+    let verb = match command.step().map_err(Stop::no_json)? {
         Step::Do(verb) => verb,
         Step::Watch(wanted) => return watch(way, wanted, json, terminal).await,
         Step::Budget(session, budgets) => {

@@ -1,31 +1,33 @@
-//! `oracle sessions`: what is kept of conversations (spec 9, 10, 14).
+//! `oracle sessions`: what is kept of conversations.
 //!
 //! All of it reads the journal and brings no session to life, but for `release`. What a model or a
 //! person has said is written to a terminal so that it cannot command it, and elsewhere as it is.
 
+use std::{cmp::Reverse, io::Write as _};
+
 use clap::Subcommand;
+use serde_json::json;
 
 use super::{Stop, terminal::Terminal};
 use crate::{
-    actor::AskError,
-    journal::{self, Journal, Known},
-    model::{SessionKey, SessionName, TenantId},
+    actor::{AskError, Oracle},
+    journal::{self, Entry, Journal, Known, Standing},
+    kernel::Command,
+    model::{
+        Event, Record, Seq, SessionKey, SessionName, TenantId,
+        record::{Fact, SessionFact},
+    },
 };
 
 mod delete;
-mod list;
-mod log;
-mod release;
-mod search;
 mod show;
 
 pub use delete::{DeleteArgs, delete};
-pub use list::{ListArgs, last, list};
-pub(super) use list::{newest, state};
-pub use log::{EventsArgs, events, export};
-pub use release::release;
-pub use search::{SearchArgs, search};
 pub use show::show;
+
+/// Sessions, and records of one, read at a time.
+const PAGE: usize = 1_024;
+const RECORDS: usize = 256;
 
 /// `oracle sessions`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -33,6 +35,44 @@ pub struct SessionsArgs {
     /// What is to be done.
     #[command(subcommand)]
     pub command: SessionsCommand,
+}
+
+/// `oracle sessions list`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct ListArgs {
+    /// List at most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+}
+
+/// `oracle sessions events`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct EventsArgs {
+    /// The session
+    #[arg(value_name = "ID")]
+    pub id: SessionName,
+    /// Only events after this number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub after: u64,
+    /// Only events whose type begins like this, such as `tool.`
+    #[arg(
+        long = "type",
+        value_name = "PREFIX",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub kind: String,
+}
+
+/// `oracle sessions search`.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct SearchArgs {
+    /// Words that must all be there, whole, in either case
+    #[arg(required = true)]
+    pub words: Vec<String>,
+    /// Show at most so many places
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
 }
 
 /// What can be done with sessions.
@@ -102,13 +142,290 @@ fn unknown(name: &SessionName) -> Stop {
     AskError::NoSession { name }.into()
 }
 
-/// Whose sessions the command line sees.
-fn tenant() -> TenantId {
-    TenantId::local()
+/// The word for a session's state. `running` is a query that has not ended: a process works on it, or it was cut off.
+pub(super) const fn state(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Resting => "idle",
+        Standing::Busy => "running",
+        Standing::Closed => "closed",
+        Standing::SetAside => "quarantined",
+    }
+}
+
+/// Lists the sessions that were used last.
+///
+/// # Errors
+/// When the journal cannot be read or standard output cannot be written.
+pub async fn list(
+    journal: &dyn Journal,
+    args: &ListArgs,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let (sessions, all) = newest(journal, args.limit).await?;
+    if json {
+        for known in &sessions {
+            let (session, state) = (&known.key.name, state(known.standing));
+            terminal.out.json(&json!({
+                "session": session, "last_activity": known.at, "state": state, "records": known.last,
+            }))?;
+        }
+        return Ok(());
+    }
+    let row = |known: &Known| {
+        let at = known.at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        let (name, records) = (known.key.name.to_string(), known.last.to_string());
+        [name, at, state(known.standing).to_owned(), records]
+    };
+    let rows: Vec<[String; 4]> = sessions.iter().map(row).collect();
+    let head = ["SESSION", "LAST ACTIVITY", "STATE", "RECORDS"];
+    terminal.table(head, 3, &rows)?;
+    match all - rows.len() {
+        0 if all == 0 => terminal
+            .err
+            .say("no sessions are kept in this data directory yet"),
+        0 => {}
+        more => terminal
+            .err
+            .say(format_args!("{more} more sessions: see more with --limit")),
+    }
+    Ok(())
+}
+
+/// The `limit` sessions that were used last, the last first, and how many there are in all. The journal lists by
+/// name: they are sorted page by page, so that no more is held than is shown.
+pub(super) async fn newest(
+    journal: &dyn Journal,
+    limit: usize,
+) -> Result<(Vec<Known>, usize), Stop> {
+    let (mut newest, mut all, mut after) = (Vec::new(), 0, None);
+    loop {
+        let mut page = journal.list(TenantId::local(), after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.name.clone());
+        // Nobody's conversation.
+        page.retain(|known| !known.key.name.is_reserved());
+        all += page.len();
+        newest.extend(page);
+        newest.sort_by_key(|known: &Known| Reverse((known.at, known.sid)));
+        newest.truncate(limit);
+    }
+    Ok((newest, all))
+}
+
+/// The session that a person used last; those of sub-agents are not meant.
+///
+/// # Errors
+/// When the journal cannot be read, or nothing was asked yet.
+pub async fn last(journal: &dyn Journal) -> Result<SessionName, Stop> {
+    let mut wanted = PAGE;
+    loop {
+        let (sessions, all) = newest(journal, wanted).await?;
+        for known in &sessions {
+            // One that cannot be read is found by its name, but is not chosen unasked.
+            let first = journal.read(known.sid, Seq(0), 1).await.unwrap_or_default();
+            if let Some(first) = first.first()
+                && let Fact::Session(SessionFact::Opened(opened)) = &first.record.fact
+                && opened.parent.is_none()
+                && !known.key.name.is_brief()
+            {
+                return Ok(known.key.name.clone());
+            }
+        }
+        if sessions.len() == all {
+            break;
+        }
+        wanted = all;
+    }
+    Err(Stop::failed(
+        "no session was used yet, so there is none to go on with: ask without --last",
+    ))
+}
+
+/// Prints events as `ask --events` does.
+///
+/// # Errors
+/// When there is no such session, the journal cannot be read, or standard output cannot be written.
+pub async fn events(
+    journal: &dyn Journal,
+    args: &EventsArgs,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let log = Log::of(journal, &args.id, Seq(args.after)).await?;
+    log.print(&args.kind, Event::of, terminal).await
+}
+
+/// Prints all events, with whole texts: an export has to do without the journal.
+///
+/// # Errors
+/// As for [`events`].
+pub async fn export(
+    journal: &dyn Journal,
+    One { id }: &One,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let log = Log::of(journal, id, Seq(0)).await?;
+    log.print("", Event::with_whole_texts, terminal).await
+}
+
+/// A session's log as it is now.
+struct Log<'a> {
+    journal: &'a dyn Journal,
+    known: Known,
+    after: Seq,
+}
+
+impl<'a> Log<'a> {
+    async fn of(journal: &'a dyn Journal, name: &SessionName, after: Seq) -> Result<Self, Stop> {
+        let known = known(journal, name).await?;
+        Ok(Self {
+            journal,
+            known,
+            after,
+        })
+    }
+
+    /// The next records; none at the end.
+    async fn page(&mut self) -> Result<Vec<Entry>, Stop> {
+        let (sid, end) = (self.known.sid, self.known.last);
+        if self.after >= end {
+            return Ok(Vec::new());
+        }
+        let page = self.journal.read(sid, self.after, RECORDS).await?;
+        self.after = page.last().map_or(end, |entry| entry.seq);
+        Ok(page)
+    }
+
+    async fn print(
+        mut self,
+        prefix: &str,
+        projection: fn(&SessionName, Seq, &Record) -> Event,
+        terminal: &mut Terminal,
+    ) -> Result<(), Stop> {
+        loop {
+            let page = self.page().await?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for entry in &page {
+                if entry.record.fact.kind().starts_with(prefix) {
+                    let name = &self.known.key.name;
+                    let event = projection(name, entry.seq, &entry.record);
+                    terminal.out.json(&event)?;
+                }
+            }
+        }
+    }
+}
+
+/// Prints where words were said.
+///
+/// # Errors
+/// When the journal cannot be read or standard output cannot be written.
+pub async fn search(
+    journal: &dyn Journal,
+    args: &SearchArgs,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    let (tenant, words) = (TenantId::local(), args.words.join(" "));
+    let hits = journal.search(tenant, words, args.limit).await?;
+    for hit in &hits {
+        let (session, seq, at, excerpt) = (&hit.key.name, hit.seq, hit.at, &hit.excerpt);
+        if json {
+            terminal.out.json(&json!({
+                "session": session, "seq": seq, "at": at, "query": hit.query, "excerpt": excerpt,
+            }))?;
+        } else {
+            // An excerpt is one line, without what cannot be seen.
+            writeln!(terminal.out, "{session}:{seq}\t{at}\t{excerpt}")?;
+        }
+    }
+    if hits.is_empty() && !json {
+        terminal.err.say("nobody has said that");
+    }
+    Ok(())
+}
+
+/// Releases a session; one that is not quarantined is left as it is.
+///
+/// # Errors
+/// When there is no such session, or its records still cannot be read.
+pub async fn release(
+    oracle: &Oracle,
+    journal: &dyn Journal,
+    One { id }: &One,
+    json: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
+    known(journal, id).await?;
+    let session = oracle.session(SessionKey::local(id.clone()));
+    let before = session.view().await?;
+    if before.quarantine.is_some() {
+        session.command(Command::Release).await?;
+    }
+    let now = session.view().await?;
+    if json {
+        let released = before.quarantine.is_some();
+        let released = json!({ "session": id, "released": released, "state": &now.state });
+        return terminal.out.json(&released);
+    }
+    let released = match before.quarantine {
+        Some(reason) => format!("session `{id}` goes on; it was set aside: {reason}"),
+        None => format!("session `{id}` is not quarantined: nothing to release"),
+    };
+    Ok(writeln!(terminal.out, "{released}")?)
 }
 
 impl From<journal::Error> for Stop {
     fn from(error: journal::Error) -> Self {
         Self::Refused(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        journal::{Append, Memory},
+        model::{ProfileName, Timestamp, record::Opened},
+    };
+
+    #[tokio::test]
+    async fn the_log_of_the_system_is_nobodys_conversation() {
+        let journal = Memory::new();
+        let names = [SessionName::new("a").unwrap(), SessionName::system()];
+        for (name, at) in names.into_iter().zip(1..) {
+            let key = SessionKey::local(name);
+            let claim = journal.claim(key.clone()).await.unwrap();
+            let opened = SessionFact::Opened(Opened {
+                key,
+                profile: ProfileName::oracle(),
+                parent: None,
+            });
+            let record = Record {
+                at: Timestamp::from_millis(at),
+                query: None,
+                turn: None,
+                fact: opened.into(),
+            };
+            let append = Append {
+                sid: claim.sid,
+                epoch: claim.epoch,
+                after: claim.last,
+                records: vec![Arc::new(record)],
+                leaves: Standing::Resting,
+            };
+            journal.append(append).await.unwrap();
+        }
+        let (sessions, all) = newest(&journal, 9).await.ok().unwrap();
+        let names: Vec<&str> = sessions
+            .iter()
+            .map(|known| known.key.name.as_str())
+            .collect();
+        assert_eq!((names, all), (vec!["a"], 1));
+        assert_eq!(last(&journal).await.ok().unwrap().as_str(), "a");
     }
 }

@@ -1,5 +1,8 @@
 //! Texts for people at a terminal.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The first columns of a text; what is cut off is marked.
@@ -27,6 +30,29 @@ pub(super) fn grouped(figure: u64) -> String {
     let groups = digits.as_bytes().rchunks(3).rev();
     let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
     groups.join(",")
+}
+
+/// What terminals are told by, whole (ECMA-48): colours of a log that was pasted, titles, links.
+static SEQUENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let control = r"(?:\x1b\[|\u{9b})[0-?]*[ -/]*[@-~]";
+    let text = r"(?:\x1b[\]P_^X]|[\u{9d}\u{90}])[^\x07\x1b\u{9c}\n]*(?:\x07|\x1b\\|\u{9c})";
+    let short = r"\x1b[ -/]*[0-~]";
+    Regex::new(&format!("{control}|{text}|{short}")).ok()
+});
+
+/// A message without what is no text: a paste may have brought it.
+pub(super) fn cleaned(message: &str) -> String {
+    let plain = match &*SEQUENCE {
+        Some(sequence) => sequence.replace_all(message, ""),
+        None => message.into(),
+    };
+    visible(&plain)
+}
+
+/// A text without the characters that have no width, and with all others.
+pub(super) fn visible(text: &str) -> String {
+    let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().filter(is_text).collect()
 }
 
 #[cfg(test)]

@@ -101,11 +101,11 @@ pub async fn usage(
         let names = ["TURNS", "SENT", "OF IT CACHED", "RECEIVED", "COST", "CALLS"];
         written(by.head(), names.map(str::to_owned), terminal)?;
     }
-    let mut tenants = Tenants::of(by);
-    while let Some(tenant) = tenants.next(journal).await? {
+    let mut tenant = None;
+    while let Some(next) = next_tenant(journal, by, tenant).await? {
         let mut after = None;
         loop {
-            let page = journal.list(tenant.clone(), after, PAGE).await?;
+            let page = journal.list(next.clone(), after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.key.name.clone());
             for known in &page {
@@ -126,6 +126,7 @@ pub async fn usage(
                 }
             }
         }
+        tenant = Some(next);
     }
     for (of, sum) in &sums {
         rows += 1;
@@ -141,35 +142,17 @@ pub async fn usage(
     Ok(())
 }
 
-/// Whose sessions are added up: everybody's where that is told apart, else those of the command line.
-enum Tenants {
-    Local,
-    /// Those behind this one.
-    All(Option<TenantId>),
-    NoMore,
-}
-
-impl Tenants {
-    const fn of(by: By) -> Self {
-        match by {
-            By::Tenant => Self::All(None),
-            By::Session | By::Model | By::Day => Self::Local,
-        }
-    }
-
-    async fn next(&mut self, journal: &dyn Journal) -> Result<Option<TenantId>, journal::Error> {
-        let next = match std::mem::replace(self, Self::NoMore) {
-            Self::Local => Some(TenantId::local()),
-            Self::All(after) => {
-                let next = journal.tenants(after, 1).await?.pop();
-                if next.is_some() {
-                    *self = Self::All(next.clone());
-                }
-                next
-            }
-            Self::NoMore => None,
-        };
-        Ok(next)
+/// Whose sessions are added up behind this tenant: everybody's where that is told apart, else those of the command
+/// line.
+async fn next_tenant(
+    journal: &dyn Journal,
+    by: By,
+    after: Option<TenantId>,
+) -> Result<Option<TenantId>, journal::Error> {
+    match (by, after) {
+        (By::Tenant, after) => Ok(journal.tenants(after, 1).await?.pop()),
+        (_, None) => Ok(Some(TenantId::local())),
+        (_, Some(_)) => Ok(None),
     }
 }
 

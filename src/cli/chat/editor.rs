@@ -20,8 +20,9 @@ use tokio::sync::mpsc;
 
 use super::{
     history::{self, History},
-    reader::{Typed, cleaned},
+    reader::Typed,
 };
+use crate::cli::text::cleaned;
 
 mod helper;
 

@@ -1,8 +1,6 @@
 //! Where messages come from: an editor where somebody types on a terminal that can be drawn on, else lines.
 
-use std::{io, sync::LazyLock};
-
-use regex::Regex;
+use std::io;
 
 use super::{ChatRequest, editor::Editor};
 use crate::cli::{
@@ -10,6 +8,7 @@ use crate::cli::{
     multiline::{Enter, enter},
     person::{self, Keyboard, Person},
     terminal::{Style, Terminal},
+    text::cleaned,
 };
 
 /// What came of waiting for a message.
@@ -162,29 +161,6 @@ impl Lines {
     fn whole(&mut self) -> Typed {
         Typed::Message(cleaned(&std::mem::take(&mut self.begun)))
     }
-}
-
-/// What terminals are told by, whole (ECMA-48): colours of a log that was pasted, titles, links.
-static SEQUENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let control = r"(?:\x1b\[|\u{9b})[0-?]*[ -/]*[@-~]";
-    let text = r"(?:\x1b[\]P_^X]|[\u{9d}\u{90}])[^\x07\x1b\u{9c}\n]*(?:\x07|\x1b\\|\u{9c})";
-    let short = r"\x1b[ -/]*[0-~]";
-    Regex::new(&format!("{control}|{text}|{short}")).ok()
-});
-
-/// A message without what is no text: a paste may have brought it.
-pub(super) fn cleaned(message: &str) -> String {
-    let plain = match &*SEQUENCE {
-        Some(sequence) => sequence.replace_all(message, ""),
-        None => message.into(),
-    };
-    visible(&plain)
-}
-
-/// A text without the characters that have no width, and with all others.
-pub(super) fn visible(text: &str) -> String {
-    let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().filter(is_text).collect()
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
 //! What may be typed after `oracle ctl`, and which verb that is.
 
 use clap::Subcommand;
+use serde::{Serialize, Serializer};
 
 use crate::{
     actor::SessionState,
     control::{Subject, Verb, Watching},
-    model::{
-        CallId, Limits, NanoUsd, QueryId, Seq, SessionName, Severity, TenantId, Turn,
-        command::Author,
-    },
+    model::{CallId, Limits, NanoUsd, Seq, SessionName, Severity, TenantId, command::Author},
 };
 
-/// The commands.
-#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+/// Tenants and calls that are listed.
+const MOST: u32 = 1_000;
+
+/// The commands. Each is written as the verb that it is, but for those that [`CtlCommand::step`] names.
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand, Serialize)]
+#[serde(tag = "verb", rename_all = "snake_case")]
 pub enum CtlCommand {
     /// List sessions by name
     List {
@@ -38,6 +40,7 @@ pub enum CtlCommand {
     Tail {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// Only those after this number
         #[arg(long, value_name = "N", default_value_t = 0)]
@@ -72,29 +75,34 @@ pub enum CtlCommand {
     Interrupt {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// Or this one
         #[arg(long, value_name = "N")]
         query: Option<u32>,
     },
     /// End the running query with what there is
+    #[serde(rename = "finish_now")]
     Finish(One),
     /// Put words into the running query
     Steer {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// The words
         #[arg(value_name = "TEXT")]
         text: String,
         /// As words of the person whose conversation it is
         #[arg(long)]
+        #[serde(rename = "author", serialize_with = "author")]
         as_user: bool,
     },
     /// Change budgets of the running query; those that are not named stay
     Budget {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// What is changed
         #[command(flatten)]
@@ -104,6 +112,7 @@ pub enum CtlCommand {
     Continue {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// Most turns of both together
         #[arg(long, value_name = "N")]
@@ -123,6 +132,7 @@ pub enum CtlCommand {
     Fork {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// The name of the new one
         #[arg(value_name = "NEW")]
@@ -140,6 +150,7 @@ pub enum CtlCommand {
     Delete {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// Also in the middle of a query
         #[arg(long)]
@@ -150,21 +161,29 @@ pub enum CtlCommand {
         /// Only those after this one
         #[arg(long, value_name = "TENANT")]
         after: Option<TenantId>,
+        /// At most so many
+        #[arg(skip = MOST)]
+        limit: u32,
     },
     /// List the tool calls that wait for a person
     Approvals {
         /// Whose [default: one's own]
         #[arg(long, value_name = "TENANT")]
         tenant: Option<TenantId>,
+        /// At most so many
+        #[arg(skip = MOST)]
+        limit: u32,
     },
     /// Let a tool call run
     Approve(Call),
     /// Let a tool call not run
     Deny(Call),
     /// Give a session one more tool
+    #[serde(rename = "attach_tool")]
     Attach {
         /// The session
         #[command(flatten)]
+        #[serde(flatten)]
         one: One,
         /// The tool
         #[arg(value_name = "TOOL")]
@@ -173,13 +192,14 @@ pub enum CtlCommand {
     /// Take no new messages in any session until the next start; what runs goes on
     Drain,
     /// End the server in order
+    #[serde(rename = "shut_down")]
     Shutdown,
     /// Read the configuration anew, and put into effect what can be without a new start
     Reload,
 }
 
 /// A session.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 pub struct One {
     /// The session, `ID` or `TENANT/ID`
     // As `session` clap would take it for the option `--session`.
@@ -188,7 +208,7 @@ pub struct One {
 }
 
 /// A call that waits in a session.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize)]
 pub struct Call {
     /// The session, `ID` or `TENANT/ID`
     // As `session` clap would take it for the option `--session`.
@@ -200,7 +220,7 @@ pub struct Call {
 }
 
 /// Budgets that are changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args, Serialize)]
 #[group(required = true, multiple = true)]
 pub struct Budgets {
     /// Most turns
@@ -223,111 +243,47 @@ pub(super) enum Step {
 }
 
 impl CtlCommand {
-    pub(super) fn step(&self) -> Step {
-        let of = |one: &One| one.session.clone();
-        Step::Do(match self.clone() {
+    pub(super) fn step(&self) -> Result<Step, serde_json::Error> {
+        Ok(match self.clone() {
             Self::Watch {
                 session,
                 tenant,
                 after,
                 types,
                 severity,
-            } => {
-                let after = after.map(Seq);
-                return Step::Watch(Watching {
-                    session,
-                    tenant,
-                    after,
-                    types,
-                    severity,
-                });
-            }
-            Self::Budget { one, budgets } => return Step::Budget(of(&one), budgets),
-            Self::List {
+            } => Step::Watch(Watching {
+                session,
                 tenant,
-                state,
-                prefix,
-                after,
-                limit,
-            } => Verb::List {
-                tenant,
-                state,
-                prefix,
-                updated_since: None,
-                after,
-                limit,
-            },
-            Self::Inspect(One { session }) => Verb::Inspect { session },
-            Self::Tail { one, after, limit } => Verb::Tail {
-                session: of(&one),
-                after: Seq(after),
-                limit,
-            },
-            Self::Pause(One { session }) => Verb::Pause { session },
-            Self::Resume(One { session }) => Verb::Resume { session },
-            Self::Interrupt { one, query } => Verb::Interrupt {
-                session: of(&one),
-                query: query.map(QueryId),
-            },
-            Self::Finish(One { session }) => Verb::FinishNow { session },
-            Self::Steer { one, text, as_user } => Verb::Steer {
-                session: of(&one),
-                text,
-                author: match as_user {
-                    true => Author::User,
-                    false => Author::Operator,
-                },
-            },
+                after: after.map(Seq),
+                types,
+                severity,
+            }),
+            Self::Budget { one, budgets } => Step::Budget(one.session, budgets),
             Self::Continue {
                 one,
                 turns,
                 tokens,
                 cost,
-            } => Verb::Continue {
-                session: of(&one),
+            } => Step::Do(Verb::Continue {
+                session: one.session,
                 limits: Limits {
                     max_turns: turns,
                     max_tokens: tokens,
                     max_cost: cost,
                 },
-            },
-            Self::Restart(One { session }) => Verb::Restart { session },
-            Self::Release(One { session }) => Verb::Release { session },
-            Self::Fork {
-                one,
-                into,
-                query,
-                turn,
-            } => Verb::Fork {
-                session: of(&one),
-                into,
-                query: QueryId(query),
-                turn: turn.map(Turn),
-            },
-            Self::Close(One { session }) => Verb::Close { session },
-            Self::Delete { one, anyway } => Verb::Delete {
-                session: of(&one),
-                anyway,
-            },
-            Self::Tenants { after } => Verb::Tenants {
-                after,
-                limit: 1_000,
-            },
-            Self::Approvals { tenant } => Verb::Approvals {
-                tenant,
-                limit: 1_000,
-            },
-            Self::Approve(Call { session, call }) => Verb::Approve { session, call },
-            Self::Deny(Call { session, call }) => Verb::Deny { session, call },
-            Self::Attach { one, tool } => Verb::AttachTool {
-                session: of(&one),
-                tool,
-            },
-            Self::Drain => Verb::Drain {},
-            Self::Shutdown => Verb::ShutDown {},
-            Self::Reload => Verb::Reload {},
+            }),
+            verb => Step::Do(serde_json::from_value(serde_json::to_value(verb)?)?),
         })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
+fn author<S: Serializer>(as_user: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    let author = match as_user {
+        true => Author::User,
+        false => Author::Operator,
+    };
+    author.serialize(serializer)
 }
 
 fn state(word: &str) -> Result<SessionState, String> {

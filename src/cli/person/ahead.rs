@@ -1,51 +1,31 @@
 //! What is typed while a query runs: the message that it comes to, as far as one can be edited unseen. Pure.
 //!
-//! Nothing is sent: Enter begins a new line, and the whole stands at the next prompt. What is pasted is taken as
-//! it is; control characters and keys that move about are left out.
+//! Nothing is sent: Enter begins a new line, and the whole stands at the next prompt. A paste is taken as it is;
+//! control characters and keys that move about are left out.
 
-use crate::cli::multiline::is_continued;
+use std::sync::LazyLock;
+
+use memchr::memmem::rfind;
+use regex::Regex;
+
+use crate::cli::{multiline::is_continued, text::cleaned};
 
 /// The longest text that is kept, in bytes.
 const MOST: usize = 64 << 10;
-/// The longest sequence that a key sends.
-const SEQUENCE: usize = 32;
 
-const ESCAPE: u8 = 0x1b;
-const CTRL_D: u8 = 0x04;
-const CTRL_U: u8 = 0x15;
-const CTRL_W: u8 = 0x17;
+const CTRL_D: char = '\u{4}';
+const CTRL_U: char = '\u{15}';
+const CTRL_W: char = '\u{17}';
 const CTRL_Z: u8 = 0x1a;
-const BACKSPACE: [u8; 2] = [0x08, 0x7f];
 
 /// What was typed.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Ahead {
-    text: String,
-    /// Where in what comes it is.
-    at: At,
-    /// Whether it is being pasted.
-    pasted: bool,
-    /// Whether the last character ended a line by a carriage return.
-    returned: bool,
-    /// Whether Ctrl-D was pressed with nothing typed.
-    leaves: bool,
+    bytes: Vec<u8>,
+    /// Whether nobody is there any more.
+    left: bool,
     /// Whether there was more than is kept.
     lost: bool,
-}
-
-/// Where in what comes.
-#[derive(Debug, Default)]
-enum At {
-    #[default]
-    Text,
-    /// Within a character, of which these bytes have come.
-    Character(Vec<u8>),
-    /// Behind an escape character.
-    Escape,
-    /// Within a sequence, of which so much has come.
-    Sequence(Vec<u8>),
-    /// Before the last byte of a key.
-    Last,
 }
 
 /// What came of it.
@@ -59,128 +39,82 @@ pub(in crate::cli) struct Typed {
     pub(in crate::cli) lost: bool,
 }
 
+/// A paste, a key that sends a sequence, Enter, or a character.
+static KEYS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let paste = r"\x1b\[200~(?P<paste>.*?)(?:\x1b\[201~|\z)";
+    let sequence = r"\x1b\[\[.?|\x1b\[[^@-~]{0,31}.?|\x1bO.?|\x1b(?P<alt>[\r\n])|\x1b[^\x1b]?";
+    let plain = r"(?P<enter>\r\n|\r|\n)|(?P<key>.)";
+    Regex::new(&format!("(?s){paste}|{sequence}|{plain}")).ok()
+});
+
 impl Ahead {
     /// Takes what came. Whether Ctrl-Z is among it.
     pub(super) fn take(&mut self, bytes: &[u8]) -> bool {
-        let mut suspends = false;
-        for &byte in bytes {
-            suspends |= self.byte(byte);
-        }
-        suspends
+        let known = self.bytes.len();
+        let kept = bytes.len().min(MOST - known);
+        self.lost |= kept < bytes.len();
+        self.bytes.extend(&bytes[..kept]);
+        let suspends = |at| self.bytes[at] == CTRL_Z && !is_pasted(&self.bytes[..at]);
+        (known..self.bytes.len()).any(suspends)
     }
 
     /// Whether a paste has begun and not ended.
-    pub(super) const fn is_pasted(&self) -> bool {
-        self.pasted
+    pub(super) fn is_pasted(&self) -> bool {
+        is_pasted(&self.bytes)
     }
 
     /// Nobody is there any more.
     pub(super) const fn leave(&mut self) {
-        self.leaves = true;
+        self.left = true;
     }
 
     /// All of it. Whoever pressed Enter behind the last line meant to send it, and has to press it again.
     pub(super) fn typed(self) -> Typed {
-        let mut text = self.text;
+        let keys = String::from_utf8_lossy(&self.bytes);
+        let (mut text, mut leaves) = (String::new(), self.left);
+        for key in KEYS.iter().flat_map(|pattern| pattern.captures_iter(&keys)) {
+            if let Some(paste) = key.name("paste") {
+                let lines = paste.as_str().replace("\r\n", "\n").replace('\r', "\n");
+                text.push_str(&cleaned(&lines));
+            } else if key.name("alt").is_some() {
+                text.push('\n');
+            } else if key.name("enter").is_some() {
+                // A backslash before Enter goes away, as it does where it is seen.
+                if is_continued(&text) {
+                    text.pop();
+                }
+                text.push('\n');
+            } else if let Some(key) = key.name("key").and_then(|key| key.as_str().chars().next()) {
+                leaves |= key == CTRL_D && text.is_empty();
+                edit(&mut text, key);
+            }
+        }
         text.truncate(text.trim_end_matches('\n').len());
         Typed {
             text,
-            leaves: self.leaves,
+            leaves,
             lost: self.lost,
         }
     }
+}
 
-    fn byte(&mut self, byte: u8) -> bool {
-        match std::mem::take(&mut self.at) {
-            At::Text => return self.key(byte),
-            At::Character(mut bytes) => {
-                bytes.push(byte);
-                return self.character(bytes);
-            }
-            At::Escape => match byte {
-                b'[' => self.at = At::Sequence(Vec::new()),
-                b'O' => self.at = At::Last,
-                ESCAPE => self.at = At::Escape,
-                b'\r' | b'\n' => self.push('\n'),
-                _ => {}
-            },
-            At::Sequence(mut sequence) => {
-                sequence.push(byte);
-                match sequence.as_slice() {
-                    b"200~" => self.pasted = true,
-                    b"201~" => self.pasted = false,
-                    // A key of the console of Linux.
-                    b"[" => self.at = At::Last,
-                    [.., 0x40..=0x7e] => {}
-                    _ if sequence.len() < SEQUENCE => self.at = At::Sequence(sequence),
-                    _ => {}
-                }
-            }
-            At::Last => {}
+fn edit(text: &mut String, key: char) {
+    match key {
+        '\u{8}' | '\u{7f}' => drop(text.pop()),
+        CTRL_U => text.truncate(text.rfind('\n').map_or(0, |end| end + 1)),
+        CTRL_W => {
+            let words = text.trim_end_matches(' ');
+            text.truncate(words.rfind([' ', '\n']).map_or(0, |end| end + 1));
         }
-        false
+        // What is no character has become this one.
+        char::REPLACEMENT_CHARACTER => {}
+        key if key.is_control() => {}
+        key => text.push(key),
     }
+}
 
-    /// Whether it is Ctrl-Z.
-    fn key(&mut self, byte: u8) -> bool {
-        let returned = std::mem::take(&mut self.returned);
-        match byte {
-            ESCAPE => self.at = At::Escape,
-            b'\r' => {
-                self.end_line();
-                self.returned = true;
-            }
-            b'\n' if returned => {}
-            b'\n' => self.end_line(),
-            b'\t' if self.pasted => self.push('\t'),
-            CTRL_Z if !self.pasted => return true,
-            CTRL_D if !self.pasted => self.leaves |= self.text.is_empty(),
-            CTRL_U if !self.pasted => {
-                let line = self.text.rfind('\n').map_or(0, |end| end + 1);
-                self.text.truncate(line);
-            }
-            CTRL_W if !self.pasted => {
-                let words = self.text.trim_end_matches(' ');
-                let word = words.rfind([' ', '\n']).map_or(0, |end| end + 1);
-                self.text.truncate(word);
-            }
-            _ if BACKSPACE.contains(&byte) && !self.pasted => drop(self.text.pop()),
-            0x20..=0x7e => self.push(char::from(byte)),
-            0x80.. => return self.character(vec![byte]),
-            _ => {}
-        }
-        false
-    }
-
-    /// A backslash before Enter goes away, as it does where it is seen.
-    fn end_line(&mut self) {
-        if !self.pasted && is_continued(&self.text) {
-            self.text.pop();
-        }
-        self.push('\n');
-    }
-
-    /// What is no character is left out, but for the byte behind it. Whether that is Ctrl-Z.
-    fn character(&mut self, bytes: Vec<u8>) -> bool {
-        match (str::from_utf8(&bytes), bytes.as_slice()) {
-            (Ok(text), _) => text.chars().for_each(|c| self.push(c)),
-            (Err(error), _) if error.error_len().is_none() => self.at = At::Character(bytes),
-            (Err(_), [_, .., behind]) => return self.key(*behind),
-            (Err(_), _) => {}
-        }
-        false
-    }
-
-    fn push(&mut self, c: char) {
-        if c.is_control() && !matches!(c, '\n' | '\t') {
-            return;
-        }
-        if self.text.len() + c.len_utf8() > MOST {
-            self.lost = true;
-            return;
-        }
-        self.text.push(c);
-    }
+fn is_pasted(bytes: &[u8]) -> bool {
+    rfind(bytes, b"\x1b[200~") > rfind(bytes, b"\x1b[201~")
 }
 
 #[cfg(test)]
@@ -217,7 +151,7 @@ mod tests {
                 "\x1b[200~l1\r\nl2\r\tl3\x04\x1a\x7f\x1b[201~ and",
                 "l1\nl2\n\tl3 and",
             ),
-            ("\x1b[200~a\x1b]0;t\x07b\x1b[31mc\x1b[201~", "a0;tbc"),
+            ("\x1b[200~a\x1b]0;t\x07b\x1b[31mc\x1b[201~", "abc"),
             ("e\u{301}tude 日本語 \u{9b}2J", "e\u{301}tude 日本語 2J"),
         ] {
             let want = Typed {
@@ -252,7 +186,7 @@ mod tests {
         let much = typed("é".repeat(MOST).as_bytes());
         assert_eq!((much.text.len(), much.lost), (MOST, true));
         let mut sequence = b"\x1b[".to_vec();
-        sequence.extend([b'0'; SEQUENCE]);
+        sequence.extend([b'0'; 32]);
         sequence.extend(b"a");
         assert_eq!(typed(&sequence).text, "a");
     }

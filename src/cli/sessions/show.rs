@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 
-use super::{One, Stop, Terminal, known, log::Log};
+use super::{Log, One, Stop, Terminal, known};
 use crate::{
     actor::{Oracle, SessionView},
     cli::terminal::harmless,

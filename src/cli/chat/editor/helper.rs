@@ -12,8 +12,9 @@ use rustyline::{
 };
 
 use crate::cli::{
-    chat::{command, reader::visible},
+    chat::command,
     multiline::{Enter, enter, is_continued},
+    text::visible,
 };
 
 /// Completes commands; has nothing to say to what is typed besides.
