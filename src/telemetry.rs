@@ -5,32 +5,29 @@
 
 use std::{
     ffi::OsStr,
-    io::{self, Write as _},
-    sync::OnceLock,
-    time::Duration,
+    io::{self, Write},
+    sync::{Mutex, PoisonError},
 };
 
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt::writer::BoxMakeWriter};
-
-mod aside;
-
-use aside::Aside;
 
 /// ractor tells of every actor that starts and ends.
 const QUIET: &str = "ractor=warn";
-/// How long the end of the process waits for what is still to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Most lines that are pending for a slow reader.
+const MOST_LINES: usize = 16_384;
 
-/// The one of this process, where it has one.
-static ASIDE: OnceLock<Aside> = OnceLock::new();
+/// The writer beside this process, and the guard whose drop writes what is pending. A lock, because the process
+/// may end in any thread.
+static ASIDE: Mutex<Option<(NonBlocking, WorkerGuard)>> = Mutex::new(None);
 
 /// Who writes the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     /// Whoever logs, and waits until it is written.
     Own,
-    /// A thread beside the program: who serves many waits for nobody who reads the log. Where that one is too slow,
-    /// lines are dropped, and the log says how many.
+    /// A thread beside the program: a server never waits for a slow reader of its log. Lines that do not fit are
+    /// dropped, and the end of the log says how many.
     Aside,
 }
 
@@ -45,13 +42,8 @@ pub struct Log(());
 pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
     let filter = directives(verbosity, filter.and_then(OsStr::to_str), writer);
     let writer = match writer {
-        // Without a thread for it, it is written as it comes.
-        Writer::Aside => Aside::to(io::stderr()).ok(),
-        Writer::Own => None,
-    };
-    let writer = match writer {
-        Some(aside) => BoxMakeWriter::new(ASIDE.get_or_init(|| aside).clone()),
-        None => BoxMakeWriter::new(io::stderr),
+        Writer::Aside => BoxMakeWriter::new(aside(io::stderr())),
+        Writer::Own => BoxMakeWriter::new(io::stderr),
     };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::builder().parse_lossy(filter))
@@ -64,23 +56,43 @@ pub fn start(verbosity: u8, filter: Option<&OsStr>, writer: Writer) -> Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        if let Some(aside) = ASIDE.get() {
-            aside.finish(LAST_WORDS);
-        }
+        finish(None);
     }
 }
 
-/// Says on standard error why the process ends at once, after all that was logged. Whoever does not read it does
-/// not keep the process from ending.
+/// Says on standard error why the process ends at once, after all that was logged. A reader that is too slow
+/// does not keep the process from ending.
 pub fn last_words(text: &str) {
-    match ASIDE.get() {
-        Some(aside) => {
-            aside.say(text);
-            aside.finish(LAST_WORDS);
-        }
-        // Whether or not anybody reads it.
-        None => drop(writeln!(io::stderr(), "{text}")),
+    if !finish(Some(text)) {
+        // Where standard error is closed, nobody can be told.
+        let _ = writeln!(io::stderr(), "{text}");
     }
+}
+
+/// A writer on a thread of its own, which drops lines instead of waiting for a slow reader.
+fn aside(out: impl Write + Send + 'static) -> NonBlocking {
+    let builder = NonBlockingBuilder::default().buffered_lines_limit(MOST_LINES);
+    let (writer, guard) = builder.thread_name("log").finish(out);
+    let mut aside = ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    *aside = Some((writer.clone(), guard));
+    writer
+}
+
+/// Ends the writer beside the process, within about a second; false where there is none.
+fn finish(last: Option<&str>) -> bool {
+    let aside = ASIDE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some((mut writer, guard)) = aside else {
+        return false;
+    };
+    let lost = writer.error_counter().dropped_lines();
+    let lost = (lost > 0)
+        .then(|| format!("oracle: {lost} lines of the log were dropped: it was read too slowly"));
+    for line in lost.as_deref().into_iter().chain(last) {
+        // Never fails: what finds no room is dropped.
+        let _ = writer.write_all(format!("{line}\n").as_bytes());
+    }
+    drop(guard);
+    true
 }
 
 fn directives(verbosity: u8, filter: Option<&str>, writer: Writer) -> String {
@@ -120,5 +132,56 @@ mod tests {
         let own = "warn,oracle_agent::actor::gateway=error,ractor=warn";
         assert_eq!(directives(0, None, Writer::Own), own);
         assert_eq!(directives(1, None, Writer::Own), "info,ractor=warn");
+    }
+
+    /// One writer stands beside a process, so these cases share a test.
+    #[test]
+    fn pending_lines_and_the_last_words_are_written_and_a_stuck_reader_keeps_nobody() {
+        let (sent, read) = std::sync::mpsc::channel();
+        let mut writer = aside(Sent(sent));
+        for number in 0..1_000 {
+            writeln!(writer, "line {number}").unwrap();
+        }
+        last_words("that was all");
+        writeln!(writer, "too late").unwrap();
+        drop(writer);
+        let told: String = read.iter().collect();
+        assert_eq!(told.lines().count(), 1_001);
+        assert!(told.ends_with("line 999\nthat was all\n"), "{told}");
+
+        let (sent, _stuck) = std::sync::mpsc::sync_channel(0);
+        let mut writer = aside(Stuck(sent));
+        for _ in 0..=2 * MOST_LINES {
+            writeln!(writer, "never read").unwrap();
+        }
+        assert!(writer.error_counter().dropped_lines() > 0);
+        last_words("nobody reads this");
+    }
+
+    struct Sent(std::sync::mpsc::Sender<String>);
+
+    impl Write for Sent {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let _ = self.0.send(text);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Stuck(std::sync::mpsc::SyncSender<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.send(());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 }
