@@ -29,8 +29,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // As slow as a model can be, so that all wait for it at the same time.
     let model = Scripted::new().reply(FOUND).slowly(Duration::from_secs(8));
     let mut config = config::Config::default();
-    config.actors.model_concurrency = config::Count::of::<10_000>();
-    config.actors.model_queue = config::Count::of::<1_000_000>();
+    config.actors.model_concurrency = 10_000;
+    config.actors.model_queue = 1_000_000;
     let system = Oracle::builder()
         .config(config)
         .backend(model)

@@ -13,8 +13,8 @@ use crate::{
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, Weights},
     tool::{
-        CodeSearch, FileRead, HistorySearch, NoteRead, NoteSearch, NoteWrite, Notes, Progress,
-        ProjectRoot, RepoMap, RootError, ThreadSearch, Tool,
+        CodeSearch, FileRead, FileReadSettings, HistorySearch, NoteRead, NoteSearch, NoteWrite,
+        Notes, Progress, ProjectRoot, RepoMap, RootError, ThreadSearch, Tool,
     },
 };
 
@@ -47,7 +47,7 @@ fn project_tools(
             settings::code_search(config),
             progress.clone(),
         )),
-        Arc::new(FileRead::new(root.clone(), settings::file_read(config))),
+        Arc::new(FileRead::new(root.clone(), FileReadSettings::default())),
         Arc::new(RepoMap::new(root.clone(), settings::repo_map(config))),
         Arc::new(HistorySearch::new(root, settings::history_search(config))),
         Arc::new(NoteSearch::new(Arc::clone(&notes))),
@@ -110,7 +110,7 @@ fn variables(
     Ok(Variables {
         project_name,
         project_context: project_context(config)?,
-        max_turns: Some(config.oracle.max_turns.get()),
+        max_turns: Some(config.oracle.max_turns),
         tools: tools.collect(),
     })
 }

@@ -20,7 +20,6 @@ pub mod completions;
 pub mod config;
 pub mod ctl;
 pub mod doctor;
-mod environment;
 pub mod exit;
 mod help;
 pub mod input;
@@ -44,8 +43,8 @@ pub mod terminal;
 mod text;
 pub mod usage;
 
+pub use crate::config::Environment;
 pub use arguments::{AskArgs, ChatArgs, ReplayArgs};
-pub use environment::Environment;
 pub use options::Options;
 pub use stop::Stop;
 

@@ -64,7 +64,6 @@ mod openai;
 mod overload;
 mod problem;
 mod server;
-mod settings;
 mod several;
 mod shed;
 mod socket;
@@ -79,13 +78,13 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
+pub use crate::config::Server as Settings;
 pub use accept::{BindError, Door, Listener};
 pub use caller::{Admin, Caller};
 pub use drain::Drain;
 pub use host::{Host, Shares};
 pub use problem::Problem;
 pub use server::Server;
-pub use settings::Settings;
 pub use several::OneMore;
 pub use tenants::Place;
 

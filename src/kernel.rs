@@ -48,7 +48,7 @@ mod snapshot;
 mod turn_end;
 mod verdict;
 
-pub use budget::BasisPoints;
+pub use budget::{BasisPoints, NoShare, share};
 pub use conversation::{Conversation, Said};
 pub use doubt::{Opinion, named};
 pub use effect::{CallToken, Decision, Effect, Reply};

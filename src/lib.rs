@@ -57,11 +57,12 @@
 //! |---|---|
 //! | 0 | [`model`]: the shared vocabulary, plain data |
 //! | 1 | [`signal`]: the protocol by which a model says how it stands |
-//! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`config`], [`access`] |
-//! | 3 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
-//! | 4 | [`control`]: what an operator can do, in process and on a local socket |
-//! | 5 | [`cli`], [`http`]: translation of the outside to commands and back; [`telemetry`]: the log |
-//! | 6 | [`app`]: puts a system together |
+//! | 2 | [`query`], [`prompt`], [`kernel`], [`llm`], [`tool`], [`journal`], [`access`] |
+//! | 3 | [`config`]: what can be set; a section that is about one room is that room's settings |
+//! | 4 | [`actor`]: scheduling, ownership and failure around them; [`mock`]: a model server for tests |
+//! | 5 | [`control`]: what an operator can do, in process and on a local socket |
+//! | 6 | [`cli`], [`http`]: translation of the outside to commands and back; [`telemetry`]: the log |
+//! | 7 | [`app`]: puts a system together |
 //!
 //! `testkit` (feature of that name) puts whole systems together for tests; the feature `cluster` is for hosts that
 //! use ractor's.

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod classification;
 pub mod command;
+pub mod decimal;
 pub mod event;
 pub mod fault;
 pub mod id;

@@ -14,6 +14,7 @@ use std::{
 };
 
 use dashmap::DashMap;
+use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, time::Instant};
 
 use crate::model::TenantId;
@@ -26,19 +27,24 @@ pub use books::{Over, Room};
 pub use guards::{AtWork, Counted, Inbox, NewSession, Pending, SessionCount};
 
 /// Limits of one tenant; what is not set has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Requests in a minute.
     pub requests_per_minute: Option<u64>,
     /// Requests at a time, streams among them.
+    #[serde(rename = "max_requests")]
     pub requests: Option<usize>,
     /// Queries that run at a time.
+    #[serde(rename = "max_queries")]
     pub queries: Option<usize>,
     /// Tokens in a minute, sent to models and received.
     pub tokens_per_minute: Option<u64>,
     /// Sessions that are kept, those of sub-agents among them.
+    #[serde(rename = "max_sessions")]
     pub sessions: Option<usize>,
     /// Messages that wait.
+    #[serde(rename = "max_queued")]
     pub queued: Option<usize>,
 }
 
@@ -57,10 +63,12 @@ impl Limits {
     }
 }
 
-/// Limits of all tenants.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Limits of all tenants; the section `[tenants]` of the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TenantLimits {
     /// Of each tenant that has none of its own.
+    #[serde(flatten)]
     pub all: Limits,
     /// Those of single ones; what they do not say is as for all.
     pub named: BTreeMap<TenantId, Limits>,

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use super::{BuildError, Builder, prices, providers::Providers};
 use crate::{
-    cli::Environment,
-    config::{Config, ModelChain, Prices},
-    kernel::{BasisPoints, ModelChoice, SecondOpinionPolicy},
+    config::{Config, Environment, ModelChain, Prices},
+    kernel::{ModelChoice, SecondOpinionPolicy},
     llm::{Backend, OFFLINE, Remote, scripted::Scripts},
 };
 
@@ -50,9 +49,9 @@ impl Chains<'_> {
     }
 
     /// Whoever is asked what a query is, where that is somebody else.
-    fn opinion(&self) -> Option<ModelChain> {
-        let model = self.config.query.second_opinion_model.as_ref()?;
-        Some(model.chain())
+    fn opinion(&self) -> Result<Option<ModelChain>, BuildError> {
+        let model = self.config.query.second_opinion_model.as_deref();
+        Ok(model.map(|model| ModelChain::new([model])).transpose()?)
     }
 
     /// Back ends that the chains name and that are not there yet, each by itself.
@@ -60,7 +59,7 @@ impl Chains<'_> {
         let of_profiles = self.config.profiles.iter();
         let of_profiles = of_profiles.filter_map(|profile| profile.chain.clone());
         let all = std::iter::once(self.chain()).chain(of_profiles);
-        let chains: Vec<ModelChain> = all.chain(self.opinion()).collect();
+        let chains: Vec<ModelChain> = all.chain(self.opinion().ok().flatten()).collect();
         let mut missing: Vec<&str> = Vec::new();
         for provider in chains.iter().flat_map(ModelChain::providers) {
             if !serves(self.own, provider) && !missing.contains(&provider) {
@@ -110,15 +109,15 @@ impl Chains<'_> {
     ) -> Result<Option<SecondOpinionPolicy>, BuildError> {
         let own = self.chain();
         let is_offline = own.providers().iter().all(|provider| *provider == OFFLINE);
-        let chain = self.opinion().unwrap_or(own);
+        let chain = self.opinion()?.unwrap_or(own);
         // Looked at in any case: what is configured wrongly is refused.
         let mut models = self.choices(&chain, backends)?.into_iter();
         let below = self.config.query.second_opinion_below;
         let asked = below.filter(|_| !is_offline).zip(models.next());
         Ok(asked.map(|(below, model)| SecondOpinionPolicy {
-            below: BasisPoints::new(below.get()),
+            below,
             model,
-            within: self.config.query.second_opinion_deadline.get(),
+            within: self.config.query.second_opinion_deadline,
         }))
     }
 

@@ -15,8 +15,7 @@ use super::{
 };
 use crate::{
     actor::{Clock, Oracle, Recovery, System, SystemArgs},
-    cli::Environment,
-    config::{Config, ModelChain},
+    config::{Config, Environment, ModelChain},
     journal::{self, Journal},
     kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},

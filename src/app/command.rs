@@ -131,8 +131,14 @@ fn find(args: &Args, environment: &Environment, more: More) -> Found {
         environment: environment.pairs().to_vec(),
         options: [more.before, args.options.settings(), more.after].concat(),
     };
+    let loaded = config::load(&sources);
+    for (name, near) in loaded.iter().flat_map(|loaded| &loaded.near_misses) {
+        tracing::warn!(
+            "the environment variable {name} sets nothing; the nearest that does is {near}"
+        );
+    }
     // A file that cannot be read does not hide what else is wrong.
-    let loaded = match (unreadable, config::load(&sources)) {
+    let loaded = match (unreadable, loaded) {
         (None, loaded) => loaded,
         (Some(problem), Ok(_)) => Err(vec![problem]),
         (Some(problem), Err(others)) => Err([vec![problem], others].concat()),

@@ -9,8 +9,7 @@ use super::{
 };
 use crate::{
     actor::{Profile, Profiles},
-    cli::Environment,
-    config::{Config, ModelChain, ToolName},
+    config::{Config, Environment, ModelChain},
     kernel::{FallbackClassifier, Policy, TurnPolicy},
     llm::Backend,
     model::{ProfileName, ToolSpec},
@@ -70,7 +69,7 @@ impl Workshop {
         for wanted in &config.profiles {
             let mut profile = self.profile(&wanted.name, &wanted.over(config))?;
             if let Some(description) = &wanted.description {
-                profile = profile.described(description.as_str());
+                profile = profile.described(description);
             }
             profiles = profiles.with(wanted.name.clone(), profile);
         }
@@ -110,11 +109,12 @@ impl Workshop {
 
     /// The same for whoever is asked what a query is.
     pub(super) fn serves_opinion(&self, config: &Config) -> bool {
-        let model = config.query.second_opinion_model.as_ref();
+        let model = config.query.second_opinion_model.as_deref();
         model.is_none_or(|model| {
-            let chain = model.chain();
-            let mut providers = chain.providers().into_iter();
-            providers.all(|provider| serves(&self.backends, provider))
+            let provider = model
+                .split_once('/')
+                .map_or(model, |(provider, _)| provider);
+            serves(&self.backends, provider)
         })
     }
 
@@ -182,7 +182,7 @@ impl Workshop {
         let there = self.tools.specs();
         let (only, given) = (&config.tools.only, &config.tools.attachable);
         let mut named = only.iter().flatten().chain(given);
-        let known = |tool: &ToolName| there.iter().any(|spec| spec.name == tool.as_str());
+        let known = |tool: &String| there.iter().any(|spec| spec.name == *tool);
         if let Some(unknown) = named.find(|tool| !known(tool)) {
             let names: Vec<String> = there
                 .iter()
@@ -194,8 +194,7 @@ impl Workshop {
                 known: names.join(", "),
             });
         }
-        let is_in =
-            |list: &[ToolName], spec: &ToolSpec| list.iter().any(|tool| tool.as_str() == spec.name);
+        let is_in = |list: &[String], spec: &ToolSpec| list.iter().any(|tool| *tool == spec.name);
         let has = |spec: &&ToolSpec| match only {
             Some(only) => is_in(only, spec),
             None => !is_in(given, spec),

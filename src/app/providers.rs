@@ -8,16 +8,9 @@ use std::{fs, io, net::Ipv6Addr, path::PathBuf};
 use secrecy::SecretString;
 
 use crate::{
-    cli::{
-        Environment,
-        models::{KeyFrom, Server},
-    },
-    config::{
-        BaseUrl, Config, Dialect, HeaderName, PRESETS, Preset, Prices, Provider, Stream,
-        VariableName,
-    },
+    config::{Config, Environment, PRESETS, Preset, Prices, Provider, base_url},
     kernel::ModelChoice,
-    llm::{self, ModelSettings, ProviderSettings, Streaming},
+    llm::{ModelSettings, ProviderSettings},
 };
 
 /// Why a provider cannot be called. Each text says what is wrong and what to do.
@@ -115,7 +108,7 @@ impl<'a> Providers<'a> {
     /// The names of those that are configured, and then of the presets.
     pub(super) fn names(&self) -> Vec<String> {
         let configured = self.config.providers.iter();
-        let configured = configured.map(|provider| provider.name.to_string());
+        let configured = configured.map(|provider| provider.name.clone());
         let mut names: Vec<String> = configured.collect();
         let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
         let more: Vec<String> = presets.filter(|name| !names.contains(name)).collect();
@@ -126,7 +119,7 @@ impl<'a> Providers<'a> {
     /// Whether the file has a provider of this name.
     pub(super) fn is_configured(&self, name: &str) -> bool {
         let mut configured = self.config.providers.iter();
-        configured.any(|provider| provider.name.as_str() == name)
+        configured.any(|provider| provider.name == name)
     }
 
     /// A provider with the address that counts. A preset at an address of the user's own needs no key:
@@ -144,12 +137,11 @@ impl<'a> Providers<'a> {
             } else {
                 address
             };
-            provider.base_url =
-                BaseUrl::new(address).map_err(|allowed| ProviderError::Address {
-                    variable,
-                    allowed: allowed.to_string(),
-                })?;
-            let keyed = |key: &VariableName| self.text(key.as_str()).is_some();
+            provider.base_url = base_url(address).map_err(|allowed| ProviderError::Address {
+                variable,
+                allowed: allowed.to_string(),
+            })?;
+            let keyed = |key: &String| self.text(key).is_some();
             provider.key_env = provider.key_env.filter(keyed);
         }
         Ok(Some(provider))
@@ -179,24 +171,10 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// Where a provider is and where its key is from.
-    pub(super) fn server(&self, provider: &Provider) -> Server {
-        let variable = provider.key_env.as_ref();
-        let variable = variable.map(|name| KeyFrom::Variable(name.to_string()));
-        let file = provider.key_file.as_ref();
-        let file = file.map(|path| KeyFrom::File(path.as_path().to_path_buf()));
-        Server {
-            dialect: provider.dialect.as_str(),
-            base_url: provider.base_url.to_string(),
-            key: variable.or(file).unwrap_or(KeyFrom::Nowhere),
-        }
-    }
-
     /// The context window that is configured for a model.
     pub(super) fn configured_window(&self, provider: &str, model: &str) -> Option<u64> {
         let provider = self.config.provider(provider)?;
-        let window = provider.model(model)?.context_window?;
-        Some(window.get().into())
+        provider.model(model)?.context_window
     }
 
     /// Most tokens of one reply of a model, as configured, else as known.
@@ -218,24 +196,18 @@ impl<'a> Providers<'a> {
         let deadlines = &self.config.model;
         Ok(ProviderSettings {
             name: provider.name.to_string(),
-            dialect: match provider.dialect {
-                Dialect::OpenAi => llm::Dialect::OpenAi,
-                Dialect::Anthropic => llm::Dialect::Anthropic,
-            },
+            dialect: provider.dialect,
             base_url: provider.base_url.as_str().trim_end_matches('/').to_owned(),
             key: self.key(provider)?.map(Into::into),
             headers: self.headers(provider)?,
             authorities: authorities(provider)?,
-            streaming: match provider.stream {
-                Stream::Always => Streaming::Always,
-                Stream::Never => Streaming::Never,
-            },
+            streaming: provider.stream,
             models: names
                 .into_iter()
                 .map(|name| self.model(provider, name))
                 .collect(),
-            connect: deadlines.connect_deadline.get(),
-            first_byte: deadlines.headers_deadline.get(),
+            connect: deadlines.connect_deadline,
+            first_byte: deadlines.headers_deadline,
         })
     }
 
@@ -247,12 +219,8 @@ impl<'a> Providers<'a> {
         let output = configured.and_then(|model| model.max_output_tokens);
         ModelSettings {
             name: name.to_owned(),
-            context_window: window
-                .map(|window| window.get().into())
-                .or_else(|| self.facts.context_window(&full)),
-            max_output: output
-                .map(|output| output.get().into())
-                .or_else(|| self.facts.max_output_tokens(&full)),
+            context_window: window.or_else(|| self.facts.context_window(&full)),
+            max_output: output.or_else(|| self.facts.max_output_tokens(&full)),
         }
     }
 
@@ -302,8 +270,8 @@ impl<'a> Providers<'a> {
 
     fn headers(&self, provider: &Provider) -> Result<Vec<(String, SecretString)>, ProviderError> {
         let open = provider.headers.iter();
-        let open = open.map(|(name, value)| Ok((name.to_string(), value.to_string().into())));
-        let secret = |(name, variable): (&HeaderName, &VariableName)| {
+        let open = open.map(|(name, value)| Ok((name.clone(), value.clone().into())));
+        let secret = |(name, variable): (&String, &String)| {
             let missing = || ProviderError::NoHeader {
                 provider: provider.name.to_string(),
                 header: name.to_string(),
@@ -316,12 +284,8 @@ impl<'a> Providers<'a> {
     }
 
     /// The secret in a variable; none if it is not set or empty.
-    fn secret(
-        &self,
-        provider: &Provider,
-        variable: &VariableName,
-    ) -> Result<Option<String>, ProviderError> {
-        let set = self.environment.get(variable.as_str());
+    fn secret(&self, provider: &Provider, variable: &str) -> Result<Option<String>, ProviderError> {
+        let set = self.environment.get(variable);
         let Some(value) = set.filter(|value| !value.to_string_lossy().trim().is_empty()) else {
             return Ok(None);
         };

@@ -9,7 +9,7 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{profiles::Workshop, settings};
+use super::profiles::Workshop;
 use crate::{
     actor::{Changes, Oracle, Reload},
     config::Config,
@@ -73,7 +73,7 @@ impl Reload for Reloader {
         let (merged, changes) = merged(&running, &wanted, is_live).map_err(one)?;
         let profiles = self.workshop.profiles(&merged).map_err(one)?;
         system.live_by(profiles);
-        system.tenants().limit(settings::tenants(&merged));
+        system.tenants().limit(merged.tenants.clone());
         *running = merged;
         Ok(changes)
     }

@@ -1,8 +1,8 @@
 //! The price list: what models cost, for cost budgets (spec 6), and how much fits into them.
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
-use super::value::money;
+use super::value::usd;
 use crate::model::{NanoUsd, Price};
 
 /// The list that is compiled in.
@@ -16,13 +16,13 @@ pub struct Prices(Vec<Entry>);
 #[serde(deny_unknown_fields)]
 struct Entry {
     model: String,
-    #[serde(deserialize_with = "dollars")]
+    #[serde(deserialize_with = "usd::required")]
     input: NanoUsd,
-    #[serde(default, deserialize_with = "some_dollars")]
+    #[serde(default, deserialize_with = "usd::deserialize")]
     cached: Option<NanoUsd>,
-    #[serde(default, deserialize_with = "some_dollars")]
+    #[serde(default, deserialize_with = "usd::deserialize")]
     cache_write: Option<NanoUsd>,
-    #[serde(deserialize_with = "dollars")]
+    #[serde(deserialize_with = "usd::required")]
     output: NanoUsd,
     context_window: Option<u64>,
     max_output_tokens: Option<u64>,
@@ -138,16 +138,6 @@ impl Entry {
             None => self.model == model,
         }
     }
-}
-
-fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NanoUsd, D::Error> {
-    money(deserializer)?.ok_or_else(|| {
-        de::Error::custom("a price is US dollars from 0 to 1000000, with at most 6 decimals")
-    })
-}
-
-fn some_dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NanoUsd>, D::Error> {
-    dollars(deserializer).map(Some)
 }
 
 #[cfg(test)]

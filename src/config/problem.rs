@@ -2,8 +2,6 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::secret::may_be_secret;
-
 /// Where a value came from, least important first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -101,17 +99,30 @@ pub enum Problem {
     },
 }
 
+/// Whether the value of a key or header of this name may be a secret.
+#[must_use]
+pub fn may_be_secret(name: &str) -> bool {
+    const WORDS: [&str; 7] = [
+        "auth",
+        "key",
+        "token",
+        "secret",
+        "cookie",
+        "password",
+        "credential",
+    ];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
 /// Longest value that is shown, in characters.
 const SHOWN: usize = 60;
 
 /// A value as it goes into a line: one line, nothing invisible, not too long.
 pub(super) fn shown(value: &str) -> String {
-    let visible = |c: char| -> String {
-        if c.is_control() {
-            c.escape_default().collect()
-        } else {
-            c.into()
-        }
+    let visible = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
     };
     let mut short: String = value.chars().take(SHOWN).map(visible).collect();
     if value.chars().nth(SHOWN).is_some() {
@@ -130,9 +141,8 @@ pub(super) fn plain(value: &str) -> String {
 
 /// The value of a key that does not exist: what looks like a secret is not printed (spec 13).
 pub(super) fn shown_unless_secret(key: &str, value: &str) -> String {
-    let number = value.parse::<f64>().is_ok();
-    if !number && may_be_secret(key) {
-        return "…".to_owned();
+    match may_be_secret(key) {
+        true => plain(value),
+        false => shown(value),
     }
-    shown(value)
 }

@@ -10,7 +10,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Host, connection, overload, settings::Settings};
+use super::{Host, Settings, connection, overload};
 
 mod crowd;
 

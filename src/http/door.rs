@@ -23,7 +23,7 @@ use axum::{
 };
 use tokio::time::Instant;
 
-use super::{Host, Problem, connection::Peer, front::Quiet, held::Held, settings::Settings};
+use super::{Host, Problem, Settings, connection::Peer, front::Quiet, held::Held};
 use crate::{
     access::{AtWork, Attempts, Judgement},
     model::{Principal, access::Role},

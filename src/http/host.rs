@@ -5,13 +5,12 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Problem,
+    Problem, Settings,
     door::Porter,
     drain::Drain,
     health::JournalCheck,
     openai::Chats,
     overload::Overload,
-    settings::Settings,
     several::{OneMore, Several},
 };
 use crate::{access::Keyring, actor::Oracle, journal::Journal};

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Host, Problem, door::OPEN, held::Held, settings::Settings, shed};
+use super::{Host, Problem, Settings, door::OPEN, held::Held, shed};
 use crate::actor::Count;
 
 /// All bodies together may take as much as so many of the largest.

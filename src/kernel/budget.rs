@@ -1,8 +1,10 @@
 //! Budget arithmetic (spec 6; T027, T029, T032): exact, in integers.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+
+use crate::model::decimal;
 
 /// Ten-thousandths: 0.70 is 7,000. Exact where binary fractions are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -39,6 +41,79 @@ impl BasisPoints {
 impl fmt::Display for BasisPoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:04}", self.0 / Self::ONE.0, self.0 % Self::ONE.0)
+    }
+}
+
+/// Exact: a share with more than 4 decimals is refused.
+impl FromStr for BasisPoints {
+    type Err = NoShare;
+
+    fn from_str(text: &str) -> Result<Self, NoShare> {
+        let points = decimal::scaled(text, 4).and_then(|points| u16::try_from(points).ok());
+        let points = points.filter(|points| *points <= Self::ONE.0);
+        points.map(Self).ok_or(NoShare)
+    }
+}
+
+/// The text is no share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a share is a number from 0.0 to 1.0 with at most 4 decimals")]
+pub struct NoShare;
+
+/// Shares as settings have them: 0.7.
+pub mod share {
+    use serde::{Deserializer, Serializer, de};
+
+    use super::{BasisPoints, decimal};
+
+    /// Writes the nearest fraction, whose shortest decimal is the share again.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(share: &BasisPoints, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(share.as_fraction())
+    }
+
+    /// Reads a number, or the text of one.
+    ///
+    /// # Errors
+    /// If it is no share.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BasisPoints, D::Error> {
+        let digits = decimal::digits(deserializer)?;
+        digits.parse().map_err(de::Error::custom)
+    }
+
+    /// Shares that need not be set.
+    pub mod optional {
+        use serde::{Deserializer, Serializer};
+
+        use super::BasisPoints;
+
+        /// As [`super::serialize`].
+        ///
+        /// # Errors
+        /// Those of the serializer.
+        pub fn serialize<S: Serializer>(
+            share: &Option<BasisPoints>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match share {
+                Some(share) => serializer.serialize_some(&share.as_fraction()),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        /// As [`super::deserialize`].
+        ///
+        /// # Errors
+        /// If it is no share.
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<BasisPoints>, D::Error> {
+            super::deserialize(deserializer).map(Some)
+        }
     }
 }
 

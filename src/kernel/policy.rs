@@ -5,8 +5,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    budget::BasisPoints,
+    budget::{BasisPoints, share},
     fallback::{FallbackClassifier, Heuristic},
     verdict::{DecisionTable, TurnPolicy},
 };
@@ -34,12 +36,14 @@ impl Default for Thresholds {
     }
 }
 
-/// When the fallback is asked, and when a loop is one (spec 3, 7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When the fallback is asked; the section `[fallback]` of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct FallbackPolicy {
     /// Silent turns before it is asked.
     pub silence_turns: u32,
     /// A signal below this calls it.
+    #[serde(with = "share")]
     pub low_confidence: BasisPoints,
 }
 
@@ -54,7 +58,8 @@ impl Default for FallbackPolicy {
 }
 
 /// What a reply without a signal means in a query that is not small talk (spec 8, row 18).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnMissingSignal {
     /// The reply is kept, and one short turn asks for the signal alone. Without one, the kept reply is the
     /// answer.
@@ -154,8 +159,9 @@ pub struct SecondOpinionPolicy {
     pub within: Duration,
 }
 
-/// Whether a session may start sub-agents (spec 11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether a session may start sub-agents; the section `[delegation]` of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DelegationPolicy {
     /// How deep children may go; 0 means none.
     pub max_depth: u32,
@@ -163,6 +169,16 @@ pub struct DelegationPolicy {
     pub max_children: u32,
     /// The budget of a child whose parent names none, in tokens.
     pub default_tokens: u64,
+}
+
+impl Default for DelegationPolicy {
+    fn default() -> Self {
+        Self {
+            max_depth: 1,
+            max_children: 8,
+            default_tokens: 20_000,
+        }
+    }
 }
 
 impl DelegationPolicy {

@@ -3,11 +3,13 @@
 use std::{fmt, time::Duration};
 
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 use super::http;
 
-/// How a server is talked to (spec 12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The protocol of a server's API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
     /// `POST {base}/chat/completions`, as OpenAI and very many others have it.
     OpenAi,
@@ -15,8 +17,20 @@ pub enum Dialect {
     Anthropic,
 }
 
+impl Dialect {
+    /// As it is written in the configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
 /// Whether replies are asked for as streams.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Streaming {
     /// Each reply.
     #[default]

@@ -99,7 +99,7 @@ impl Patient<'_> {
             Ok(remote) => remote,
             Err(error) => return self.no_good("key", &error),
         };
-        let server = self.providers.server(&provider);
+        let server = super::models::server(&provider);
         self.report.add(Finding::ok("key", server.key.told()))?;
         // A server that wants a key after all says so, and then it matters where it would be.
         let provider = self.providers.with_usual_key(provider);
@@ -191,7 +191,7 @@ impl Patient<'_> {
         model: &str,
         price: Option<Price>,
     ) -> Result<(), Stop> {
-        let longest = self.config.model.total_deadline.get().min(LONGEST);
+        let longest = self.config.model.total_deadline.min(LONGEST);
         self.report.waiting("a short reply");
         let heard = probe::call(backend, probe::counting(model), longest, price).await;
         self.report.used(heard.used);

@@ -10,10 +10,10 @@ use crate::{
     app::providers::Providers,
     cli::{
         Environment, Stop, exit,
-        models::{self, Listed, ListedModel, Overview},
+        models::{self, KeyFrom, Listed, ListedModel, Overview, Server},
         terminal::Terminal,
     },
-    config::{Choice, Loaded, PRESETS, Provider},
+    config::{Choice, Loaded, Preset, Provider},
     llm::{ModelSettings, Remote},
 };
 
@@ -92,7 +92,7 @@ impl Asking<'_> {
                 return Some(listed);
             }
         };
-        listed.server = Some(self.providers.server(&provider));
+        listed.server = Some(server(&provider));
         let told = self.ask(&provider).await;
         let wanted = self.is_chosen(name) || self.providers.is_addressed(name);
         let told = match told {
@@ -170,13 +170,20 @@ impl Asking<'_> {
     }
 }
 
+/// Where a provider is and where its key is from.
+pub(super) fn server(provider: &Provider) -> Server {
+    let variable = provider.key_env.clone().map(KeyFrom::Variable);
+    let file = provider.key_file.clone().map(KeyFrom::File);
+    Server {
+        dialect: provider.dialect.as_str(),
+        base_url: provider.base_url.clone(),
+        key: variable.or(file).unwrap_or(KeyFrom::Nowhere),
+    }
+}
+
 /// What to do where nobody can be asked.
 fn advice() -> Vec<String> {
-    let keys = PRESETS
-        .iter()
-        .filter(|preset| preset.default_model.is_some());
-    let keys = keys.filter_map(|preset| preset.provider().key_env);
-    let keys: Vec<String> = keys.map(|key| key.to_string()).collect();
+    let keys: Vec<&str> = Preset::key_variables().collect();
     vec![
         "No provider can be asked but the built-in model. To ask another one:".to_owned(),
         format!("  set one of {};", keys.join(", ")),

@@ -24,7 +24,7 @@ use crate::{
         sessions,
         terminal::Terminal,
     },
-    config::{Config, Span},
+    config::Config,
     journal::Journal,
     llm::Scripted,
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
@@ -68,7 +68,7 @@ pub(super) fn ask(
     let mut config = config.clone();
     if terminal.err_is_terminal() {
         // Somebody sits there and waits.
-        config.model.patience.get_or_insert(Span::of::<10_000>());
+        config.model.patience.get_or_insert(Duration::from_secs(10));
     }
     let (builder, data) = prepared(&config, args, environment)?;
     let progress = builder.progress();

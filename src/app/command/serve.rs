@@ -5,7 +5,6 @@ use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Fuse, FusedFuture as _, FutureExt as _};
 
 use super::{
-    super::settings,
     More, data, descriptors, find,
     run::{lasting, on_runtime},
 };
@@ -16,7 +15,7 @@ use crate::{
         serve::{Ends, Hangups, Started, tell_reloaded},
         terminal::Terminal,
     },
-    config::{Config, Count},
+    config::Config,
     control::{Controller, socket},
     http::{BindError, Door, Host, Listener, Server, Shares},
     journal::Journal,
@@ -40,7 +39,7 @@ pub(super) fn serve(
         .loaded
         .map_err(Stop::all)?;
     let config = &loaded.config;
-    let settings = settings::server(config);
+    let settings = config.server.clone();
     if let Err(few) = descriptors::raise(descriptors_of(config)) {
         terminal.err.say(few);
     }
@@ -148,11 +147,8 @@ fn not_there(error: BindError) -> Stop {
 
 fn descriptors_of(config: &Config) -> u64 {
     let all = config.actors.model_concurrency;
-    let own = |concurrency: Option<Count<1, 10_000>>| concurrency.unwrap_or(all).size();
+    let own = |concurrency: Option<usize>| concurrency.unwrap_or(all);
     let providers = config.providers.iter();
     let calls = providers.map(|provider| own(provider.concurrency));
-    descriptors::needed(
-        config.server.max_connections.size(),
-        calls.sum::<usize>() + all.size(),
-    )
+    descriptors::needed(config.server.max_connections, calls.sum::<usize>() + all)
 }

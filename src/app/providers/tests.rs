@@ -269,7 +269,7 @@ fn secrets_are_not_seen_in_what_is_made_of_them() {
     assert_eq!(settings.headers.len(), 2);
     let shown = format!(
         "{settings:?} {provider:?} {:?}",
-        llm::Remote::new(settings.clone()).unwrap()
+        crate::llm::Remote::new(settings.clone()).unwrap()
     );
     assert!(!shown.contains("canary"), "{shown}");
 }

@@ -13,7 +13,7 @@ use std::{
 use axum::http::Version;
 use tokio::time::Instant;
 
-use crate::http::settings::Settings;
+use crate::http::Settings;
 
 /// How long a connection that is to end gets for its last words.
 const GRACE: Duration = Duration::from_secs(1);

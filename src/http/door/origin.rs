@@ -21,7 +21,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use crate::http::{Problem, connection::Peer, settings::Settings};
+use crate::http::{Problem, Settings, connection::Peer};
 
 /// What pages may send; each route says itself which of them it takes.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");

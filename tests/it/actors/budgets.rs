@@ -3,7 +3,7 @@
 
 use oracle_agent::{
     actor::{Answer, Oracle, SessionHandle, System},
-    config::{Config, Count, ModelChain},
+    config::{Config, ModelChain},
     kernel::Command,
     llm::{Scripted, scripted::ScriptedReply},
     model::{Limits, NanoUsd, Seq, SessionKey, SessionName, Submission, Usage},
@@ -253,9 +253,8 @@ async fn figures(session: &SessionHandle, kind: &str) -> (Value, Value) {
 #[tokio::test(start_paused = true)]
 async fn a_configured_session_budget_ends_the_next_query_at_its_first_check() {
     type Change = fn(&mut Config);
-    let tokens: Change = |config| config.budget.session_max_tokens = Some(Count::of::<20>());
-    let money: Change =
-        |config| config.budget.session_max_cost_usd = Some("0.000008".parse().unwrap());
+    let tokens: Change = |config| config.budget.session_max_tokens = Some(20);
+    let money: Change = |config| config.budget.session_max_cost_usd = Some(NanoUsd(8_000));
     for (name, change, by, kinds, spent) in [
         (
             "tokens",

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use oracle_agent::config::{Config, Sources, Span};
+use oracle_agent::config::{Config, Sources};
 
 use super::{problems, sources};
 
@@ -330,7 +330,7 @@ fn a_refused_value_causes_no_second_problem() {
 #[test]
 fn a_configuration_made_in_code_can_be_checked() {
     let mut config = Config::default();
-    config.supervisor.stall_limit = Span::new(Duration::from_secs(45)).unwrap();
+    config.supervisor.stall_limit = Duration::from_secs(45);
     let problems = config.validate().unwrap_err();
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(

@@ -15,13 +15,13 @@ fn a_profile_says_only_what_is_different() {
         panic!("two profiles: {:?}", loaded.config.profiles);
     };
     let (quick, cheap) = (quick.over(&loaded.config), cheap.over(&loaded.config));
-    assert_eq!(quick.oracle.max_turns.get(), 3);
+    assert_eq!(quick.oracle.max_turns, 3);
     assert_eq!(quick.prompt.instructions.unwrap().as_str(), "Be brief.");
     assert_eq!(quick.model.chain, None);
-    assert_eq!(cheap.oracle.max_turns.get(), 20);
+    assert_eq!(cheap.oracle.max_turns, 20);
     assert_eq!(cheap.prompt.instructions, None);
     assert_eq!(cheap.model.chain.unwrap().models(), ["offline/offline"]);
-    assert_eq!(cheap.tools.only.unwrap(), []);
+    assert_eq!(cheap.tools.only.unwrap(), [""; 0]);
     assert_eq!(cheap.tools.attachable[0].as_str(), "file_read");
     let line = Origin::File {
         path: "oracle.toml".into(),
@@ -64,7 +64,7 @@ fn what_the_command_line_sets_holds_for_all() {
         let loaded = oracle_agent::config::load(&sources(file, &environment, options)).unwrap();
         let quick = loaded.config.profiles[0].over(&loaded.config);
         let chain = quick.model.chain.unwrap();
-        (quick.oracle.max_turns.get(), chain.models()[0].clone())
+        (quick.oracle.max_turns, chain.models()[0].clone())
     };
     assert_eq!(of(&[]), (3, "a/b".to_owned()));
     assert_eq!(of(&options), (7, "c/d".to_owned()));

@@ -1,7 +1,8 @@
 //! `[[providers]]`: what is read, and what is said about mistakes, without ever showing a secret.
 
 use oracle_agent::{
-    config::{Dialect, Origin, Stream},
+    config::Origin,
+    llm::{Dialect, Streaming},
     model::NanoUsd,
 };
 
@@ -19,7 +20,7 @@ fn a_short_provider_has_defaults_and_no_key() {
     };
     assert_eq!(
         (provider.dialect, provider.stream),
-        (Dialect::OpenAi, Stream::Always)
+        (Dialect::OpenAi, Streaming::Always)
     );
     assert_eq!(provider.base_url.as_str(), "http://h:1/v1");
     assert!(provider.key_env.is_none() && provider.key_file.is_none());
@@ -46,7 +47,7 @@ fn providers_may_stand_among_the_sections_and_have_models() {
         .iter()
         .map(|provider| provider.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["a", "b"]);
-    assert_eq!(loaded.config.oracle.max_turns.get(), 3);
+    assert_eq!(loaded.config.oracle.max_turns, 3);
     let a = loaded.config.provider("a").unwrap();
     let price = a.model("x/y:1").unwrap().price().unwrap();
     let tenth = NanoUsd(100_000_000);
@@ -54,13 +55,7 @@ fn providers_may_stand_among_the_sections_and_have_models() {
         (price.input, price.cached, price.output.0),
         (tenth, tenth, 2_000_000_000)
     );
-    assert_eq!(
-        a.model("z")
-            .unwrap()
-            .context_window
-            .map(|window| window.get()),
-        Some(8_192)
-    );
+    assert_eq!(a.model("z").unwrap().context_window, Some(8_192));
     assert_eq!(a.model("z").unwrap().price(), None);
     assert_eq!(
         loaded.origin("providers.1.stream").to_string(),

@@ -3,7 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use oracle_agent::{
-    config::{Config, Count, File, ModelChain, OnMissingSignal, Origin, Share, Sources, load},
+    config::{Config, File, ModelChain, Origin, Sources, load},
+    kernel::{BasisPoints, OnMissingSignal},
     model::NanoUsd,
 };
 
@@ -90,8 +91,8 @@ fn thresholds_are_exact() {
         let file = format!("[oracle]\niteration_warning_threshold = {written}");
         let config = from_file(&file).config;
         assert_eq!(
-            config.oracle.iteration_warning_threshold.get(),
-            points,
+            config.oracle.iteration_warning_threshold,
+            BasisPoints::new(points),
             "{written}"
         );
     }
@@ -148,7 +149,7 @@ fn later_sources_win() {
         ),
     ] {
         let loaded = load(&sources).unwrap();
-        assert_eq!(loaded.config.oracle.max_turns.get(), turns, "{name}");
+        assert_eq!(loaded.config.oracle.max_turns, turns, "{name}");
         assert_eq!(loaded.origin("oracle.max_turns"), origin, "{name}");
     }
     let twice = [
@@ -160,8 +161,7 @@ fn later_sources_win() {
             .unwrap()
             .config
             .oracle
-            .max_turns
-            .get(),
+            .max_turns,
         3
     );
 }
@@ -184,30 +184,21 @@ fn every_kind_of_value_is_read_from_the_environment() {
         &[],
     ));
     let config = loaded.unwrap().config;
-    assert_eq!(config.budget.max_tokens, Some(Count::of::<200_000>()));
+    assert_eq!(config.budget.max_tokens, Some(200_000));
+    assert_eq!(config.budget.max_cost_usd, Some(NanoUsd(1_000)));
+    assert_eq!(config.budget.session_max_tokens, Some(3_000_000));
     assert_eq!(
-        config.budget.max_cost_usd.map(|usd| usd.nanos()),
-        Some(NanoUsd(1_000))
-    );
-    assert_eq!(
-        config.budget.session_max_tokens,
-        Some(Count::of::<3_000_000>())
-    );
-    assert_eq!(
-        config.budget.session_max_cost_usd.map(|usd| usd.nanos()),
+        config.budget.session_max_cost_usd,
         Some(NanoUsd(12_500_000_000))
     );
-    assert_eq!(config.fallback.low_confidence, Share::of::<2_500>());
+    assert_eq!(config.fallback.low_confidence, BasisPoints::new(2_500));
     assert_eq!(config.turn.on_missing_signal, OnMissingSignal::Finish);
     assert_eq!(config.prompt.dir.unwrap().as_path(), "5");
     assert_eq!(
         config.model.chain,
         Some(ModelChain::new(["openai/gpt-x", "offline/offline"]).unwrap())
     );
-    assert_eq!(
-        config.model.idle_deadline.get(),
-        Duration::from_millis(1_500)
-    );
+    assert_eq!(config.model.idle_deadline, Duration::from_millis(1_500));
 }
 
 #[test]
@@ -224,10 +215,10 @@ fn variables_of_others_are_left_alone() {
         ("MAX_TURNS", "x"),
         ("PATH", "/bin"),
     ];
-    assert_eq!(
-        load(&sources("", &others, &[])).unwrap().config,
-        Config::default()
-    );
+    let loaded = load(&sources("", &others, &[])).unwrap();
+    assert_eq!(loaded.config, Config::default());
+    let near = ("ORACLE_MAX_TURN".to_owned(), "ORACLE_MAX_TURNS".to_owned());
+    assert_eq!(loaded.near_misses, [near]);
 }
 
 #[test]
@@ -242,5 +233,5 @@ fn a_file_that_cannot_be_read_is_named() {
         file: Some(File::read(&path).unwrap()),
         ..Sources::default()
     };
-    assert_eq!(load(&sources).unwrap().config.oracle.max_turns.get(), 9);
+    assert_eq!(load(&sources).unwrap().config.oracle.max_turns, 9);
 }

@@ -9,8 +9,8 @@ use tokio::time::{Instant, timeout_at};
 use super::remedy::remedy;
 use crate::{
     cli::doctor::Finding,
-    config::{Provider, Stream},
-    llm::{Backend, Delta, Request, ToolChoice, estimate_usage},
+    config::Provider,
+    llm::{Backend, Delta, Request, Streaming, ToolChoice, estimate_usage},
     model::{
         Fault, Message, Part, Price, QueryType, Reply, Role, StopReason, Timestamp, ToolCall,
         ToolResult, ToolSpec, ToolStatus, Usage,
@@ -229,9 +229,9 @@ pub(super) fn of_reply(heard: &Heard, provider: &Provider) -> Vec<Finding> {
     };
     let pieces = heard.pieces;
     let streaming = match provider.stream {
-        Stream::Never => Finding::ok("streaming", "not wanted: `stream` is \"never\""),
-        Stream::Always if pieces > 1 => Finding::ok("streaming", format!("in {pieces} pieces")),
-        Stream::Always => Finding::warn(
+        Streaming::Never => Finding::ok("streaming", "not wanted: `stream` is \"never\""),
+        Streaming::Always if pieces > 1 => Finding::ok("streaming", format!("in {pieces} pieces")),
+        Streaming::Always => Finding::warn(
             "streaming",
             "the reply came in one piece",
             "it works, but is seen late; check whether something before the server collects replies",

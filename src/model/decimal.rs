@@ -1,0 +1,41 @@
+//! Decimal numbers, read exactly.
+
+use serde::{Deserialize, Deserializer};
+
+/// A number by its decimals: `1.25` with 4 places is 12,500. None where the text is not `digits` or
+/// `digits.digits`, or has more decimals than places that are not 0, or does not fit.
+#[must_use]
+pub fn scaled(text: &str, places: u32) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(decimals) {
+        return None;
+    }
+    let decimals = decimals.trim_end_matches('0');
+    let missing = places.checked_sub(u32::try_from(decimals.len()).ok()?)?;
+    let fraction = match decimals {
+        "" => 0,
+        decimals => decimals.parse::<u64>().ok()?,
+    };
+    let whole = whole.parse::<u64>().ok()?.checked_mul(10_u64.pow(places))?;
+    whole.checked_add(fraction.checked_mul(10_u64.pow(missing))?)
+}
+
+/// The digits of a number, whether it was written as text or as a number.
+///
+/// # Errors
+/// If it is neither.
+pub fn digits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        Whole(i64),
+        Float(f64),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::Text(text) => text,
+        Written::Whole(number) => number.to_string(),
+        Written::Float(number) => number.to_string(),
+    })
+}
