@@ -153,6 +153,7 @@ fn call(runtime: &Runtime, tool: &CodeSearch, query: &str, mode: &str) -> String
     runtime
         .block_on(tool.call(json!({"query": query, "mode": mode}), context))
         .unwrap()
+        .text
 }
 
 /// Resident memory of this process in kB, where Linux tells it.

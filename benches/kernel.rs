@@ -81,6 +81,7 @@ fn result(turn: u32, token: CallToken) -> Report {
         call: CallId::new("c"),
         status: ToolStatus::Ok,
         content: format!("found in place number {turn}"),
+        data: None,
     };
     Report::ToolEnded {
         query: token.query,

@@ -10,7 +10,7 @@ use oracle_agent::{
     actor::Oracle,
     llm::Scripted,
     model::{SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec},
-    tool::{Tool, ToolContext, ToolError, arguments, schema_of},
+    tool::{Tool, ToolContext, ToolError, ToolOutput, arguments, schema_of},
 };
 use serde_json::{Value, json};
 
@@ -47,14 +47,15 @@ impl Tool for WordCount {
         &self.spec
     }
 
-    fn call(&self, given: Value, _: ToolContext) -> BoxFuture<'static, Result<String, ToolError>> {
+    fn call(
+        &self,
+        given: Value,
+        _: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         // A mistake in the arguments comes back to the model in words.
         async {
-            Ok(arguments::<Text>(given)?
-                .text
-                .split_whitespace()
-                .count()
-                .to_string())
+            let count = arguments::<Text>(given)?.text.split_whitespace().count();
+            Ok(count.to_string().into())
         }
         .boxed()
     }

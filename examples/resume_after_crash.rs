@@ -24,7 +24,7 @@ use oracle_agent::{
         QueryId, Seq, SessionName, Submission, ToolApproval, ToolEffect, ToolNeed, ToolRepeat,
         ToolSpec,
     },
-    tool::{Tool, ToolContext, ToolError},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 use serde_json::{Value, json};
 
@@ -53,9 +53,9 @@ impl Tool for Post {
         &self.0
     }
 
-    fn call(&self, _: Value, _: ToolContext) -> BoxFuture<'static, Result<String, ToolError>> {
+    fn call(&self, _: Value, _: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         println!("    the letter is posted by process {}", std::process::id());
-        async { Ok("posted".to_owned()) }.boxed()
+        async { Ok("posted".into()) }.boxed()
     }
 }
 

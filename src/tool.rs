@@ -36,6 +36,7 @@ mod text;
 pub mod threads;
 
 use futures_util::future::BoxFuture;
+use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -66,6 +67,39 @@ pub struct ToolContext {
     /// Fires when the result is no longer wanted: a deadline, a cancelled query. Long work looks at
     /// it between steps and stops.
     pub cancelled: CancellationToken,
+}
+
+/// The result of a call: text for the model, and the same as structured data for programs (MCP's
+/// `structuredContent`). Nothing parses the text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub text: String,
+    /// What citations, user interfaces and the offline model read. Dropped if it has more than
+    /// [`MAX_DATA`] bytes as JSON.
+    pub data: Option<Value>,
+}
+
+/// Most bytes of [`ToolOutput::data`] as JSON.
+pub const MAX_DATA: usize = 64 * 1024;
+
+impl ToolOutput {
+    /// Text with its data. Data that cannot be JSON (a map with keys that are no strings) is left out.
+    pub fn new(text: impl Into<String>, data: &impl Serialize) -> Self {
+        Self {
+            text: text.into(),
+            data: serde_json::to_value(data).ok(),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for ToolOutput {
+    fn from(text: T) -> Self {
+        Self {
+            text: text.into(),
+            data: None,
+        }
+    }
 }
 
 /// A call that did not work out.
@@ -99,5 +133,5 @@ pub trait Tool: Send + Sync + 'static {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>>;
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 }

@@ -28,11 +28,10 @@ mod prose;
 mod stem;
 
 pub(crate) use asked::{Asked, Concept, Sort};
-pub(crate) use common::Language;
-pub(crate) use cut::{Run, beginning, parts, words};
-pub(crate) use define::{Tongue, WIDEST, announces, is_note, name_defined};
+pub(crate) use cut::{Run, parts, words};
+pub(crate) use define::{Tongue, WIDEST, is_note, name_defined};
 pub(crate) use drift::Drift;
 pub(crate) use fold::{fold, folded, is_mark};
 pub(crate) use near::{apart, letters};
-pub(crate) use prose::{OF_PROSE, is_prose};
+pub(crate) use prose::is_prose;
 pub(crate) use stem::stem;

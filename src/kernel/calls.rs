@@ -262,6 +262,7 @@ fn finish(draft: &mut Draft<'_>, call: CallId, name: String, end: (ToolStatus, &
         call,
         status,
         content,
+        data: None,
     });
     draft.emit(ToolFact::Finished(ToolFinished { name, result }));
 }

@@ -141,6 +141,7 @@ impl Transcript {
                 call: result.call.clone(),
                 status: result.status,
                 content: escape(&result.content).into_owned(),
+                data: result.data.clone(),
             })
         });
         self.push(Message {
@@ -196,6 +197,7 @@ impl Transcript {
                 call,
                 status: ToolStatus::Refused,
                 content,
+                data: None,
             })
         });
         self.push(Message {

@@ -130,6 +130,7 @@ mod tests {
             call: id.clone(),
             status: ToolStatus::Ok,
             content: content.into(),
+            data: None,
         };
         let call = ToolCall {
             id,

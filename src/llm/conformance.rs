@@ -333,6 +333,7 @@ fn search() -> [Message; 2] {
         call: id,
         status: ToolStatus::Ok,
         content: "src/cache.rs:7: fn empty_session_cache() {".to_owned(),
+        data: None,
     };
     [
         Message {

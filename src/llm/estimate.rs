@@ -115,6 +115,7 @@ mod tests {
                         call: CallId::new("not counted"),
                         status: ToolStatus::Ok,
                         content: "rrr".into(), // 3
+                        data: None,
                     })],
                 }
                 .into(),

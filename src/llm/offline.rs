@@ -1,67 +1,46 @@
-//! The offline model: answers without any network, by the same protocol and tools as any other.
+//! The offline model: answers without a network, by one `code_search` over the user's own files.
 //!
-//! It sees what a model sees (messages and tool list) and nothing else: it asks for tools, reads their
-//! results, ends each reply with a signal, and answers with the best passages and their places. It
-//! quotes; it does not explain, and it changes nothing.
+//! It speaks the same protocol as any other model: it asks for the tool, reads the structured result and
+//! ends each reply with a signal. It quotes the best place, names four more, and says how to configure a
+//! model. It explains nothing.
 //!
 //! **Invariant:** a reply is a pure function of the request, so a restarted attempt replies the same.
-//! What stands in questions and results is looked for and quoted, never obeyed.
-//!
-//! | file | what it does |
-//! |---|---|
-//! | `conversation` | what of the messages is the query at hand |
-//! | `question`, `interest`, `lexicon`, `term`, `words` | what is asked, and where to look it up |
-//! | `toolbox`, `plan` | what to ask of tools next |
-//! | `evidence`, `source`, `uses`, `kin`, `members`, `rank` | what they brought, and what of it is best |
-//! | `changelog` | what logs of changes say |
-//! | `manifest`, `commands`, `howto` | what a project says of itself, and how it is built |
-//! | `presence` | whether a file is there |
-//! | `answer`, `quote`, `stuck`, `protocol` | the reply |
+//! Text from questions and results is quoted, never obeyed, and can end neither its fence nor a signal.
 
-use futures_util::{FutureExt, StreamExt, stream};
+use std::fmt::Write as _;
+
+use futures_util::{StreamExt, stream};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::{
     Backend, DeltaStream, Request, ToolChoice, estimate_usage,
     pieces::{self, Cut},
 };
-use crate::model::{CallId, Fault, FaultClass, Part, Reply, StopReason, ToolCall, ToolSpec};
-
-mod answer;
-mod changelog;
-mod commands;
-mod conversation;
-mod evidence;
-mod howto;
-mod interest;
-mod kin;
-mod lexicon;
-mod manifest;
-mod members;
-mod plan;
-mod presence;
-mod protocol;
-mod question;
-mod quote;
-mod rank;
-mod source;
-mod stuck;
-mod term;
-mod toolbox;
-mod uses;
-mod words;
-
-use answer::Case;
-use conversation::Conversation;
-use evidence::{Evidence, One};
-use question::Question;
-use rank::Ranking;
-use stuck::Means;
-use toolbox::Toolbox;
+use crate::model::{
+    CallId, Message, Part, Reply, Role, StopReason, ToolCall, ToolResult, ToolStatus,
+    tool::{Place, SearchData},
+};
 
 /// The provider's name and the model's.
 pub const OFFLINE: &str = "offline";
 
-/// A [`Backend`] that needs nothing but tools; see the module for its rules.
+const TOOL: &str = "code_search";
+/// Most characters of a question that are searched for.
+const LONGEST_QUESTION: usize = 900;
+/// From this coverage on, the best place counts as an answer. Chosen on the tuned half of the questions in
+/// `tests/data/questions`.
+const SURE: f64 = 0.65;
+/// How many places an answer names: the first is quoted.
+const PLACES: usize = 5;
+/// Longest quoted line, and longest text of a signal's field, in characters.
+const LONGEST_LINE: usize = 200;
+const LONGEST_FIELD: usize = 500;
+
+const HINT: &str = "This is a search, not a language model. For an explanation, set \
+     `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`, start Ollama, or name a model with `--model`.";
+
+/// A [`Backend`] that needs nothing but `code_search`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offline;
 
@@ -71,81 +50,191 @@ impl Backend for Offline {
     }
 
     fn call(&self, request: Request) -> DeltaStream {
-        // Reading long results takes milliseconds, which no worker of the runtime should spend.
-        let work = async move { tokio::task::spawn_blocking(move || reply(&request)).await };
-        let items = FutureExt::map(work, |replied| match replied {
-            Ok(reply) => pieces::of_reply(reply, Cut::Words),
-            Err(error) => vec![Err(broken(&error.to_string()))],
-        });
-        stream::once(items).flat_map(stream::iter).boxed()
-    }
-}
-
-fn broken(why: &str) -> Fault {
-    let detail = format!("the offline model broke down: {why}");
-    Fault {
-        class: FaultClass::Bug,
-        code: "offline".into(),
-        detail,
+        stream::iter(pieces::of_reply(reply(&request), Cut::Words)).boxed()
     }
 }
 
 fn reply(request: &Request) -> Reply {
-    let conversation = Conversation::read(&request.messages);
-    let previous = conversation.previous.as_deref();
-    let mut question = Question::read(&conversation.question, &conversation.added, previous);
-    let mut evidence = Evidence::read(conversation.readable());
-    question.understand(&evidence.read_as);
-    question.go_on_in_days(&conversation);
-    question.go_on_behind(&conversation);
-    question.take_author_for_a_word(evidence.history.lacks_author);
-    let one = evidence.history.one.as_ref();
-    question.take_commit_for_a_word(one.is_some_and(One::is_missing));
-    evidence.take_in_notes(&question.terms, question.interest);
-    evidence.take_in_lines(&question.terms);
-    let ranking = Ranking::of(&evidence, &question.terms, question.sought());
-    let offered: &[ToolSpec] = match request.tool_choice {
-        ToolChoice::Auto => &request.tools,
-        ToolChoice::None => &[],
+    let query = Query::read(&request.messages);
+    let is_offered = request.tool_choice == ToolChoice::Auto
+        && request.tools.iter().any(|tool| tool.name == TOOL);
+    let (parts, stop) = match query.result {
+        None if is_offered => (vec![searching(), query.call()], StopReason::ToolCalls),
+        result => (vec![answer(result)], StopReason::EndTurn),
     };
-    let tools = Toolbox::of(offered, &conversation.asked);
-    let plan = plan::next(&conversation, &question, &evidence, &ranking, &tools);
-    let (parts, stop) = match plan {
-        Some(plan) => {
-            let calls = plan.calls.into_iter().enumerate().map(|(at, call)| {
-                Part::ToolCall(ToolCall {
-                    id: CallId::new(&conversation.call_id(at)),
-                    name: call.name,
-                    arguments: call.arguments.to_string(),
-                })
-            });
-            (
-                [Part::text(plan.text)].into_iter().chain(calls).collect(),
-                StopReason::ToolCalls,
-            )
-        }
-        None => {
-            let means = Means::of(request, &conversation.asked);
-            let case = Case {
-                conversation: &conversation,
-                question: &question,
-                evidence: &evidence,
-                ranking: &ranking,
-                means,
-            };
-            (
-                vec![Part::text(answer::compose(&case))],
-                StopReason::EndTurn,
-            )
-        }
-    };
-    let usage = estimate_usage(request, &parts);
     Reply {
+        usage: estimate_usage(request, &parts),
         parts,
         stop,
-        usage,
         model: format!("{OFFLINE}/{OFFLINE}"),
     }
+}
+
+/// The last question of a conversation, and what the search for it brought.
+struct Query<'a> {
+    question: String,
+    result: Option<&'a ToolResult>,
+    /// How many calls the conversation has: the next one gets an id of its own.
+    calls: usize,
+}
+
+impl<'a> Query<'a> {
+    fn read(messages: &'a [impl AsRef<Message>]) -> Self {
+        let messages: Vec<&Message> = messages.iter().map(AsRef::as_ref).collect();
+        let asked = messages
+            .iter()
+            .rposition(|message| message.role == Role::User && !message.is_summary());
+        let question = asked.map(|at| messages[at].texts().collect::<Vec<_>>().join("\n"));
+        let own = &messages[asked.map_or(0, |at| at + 1)..];
+        Self {
+            question: question.unwrap_or_default(),
+            result: own.iter().flat_map(|message| message.results()).last(),
+            calls: messages.iter().map(|message| message.calls().count()).sum(),
+        }
+    }
+
+    fn call(&self) -> Part {
+        let query: String = self.question.chars().take(LONGEST_QUESTION).collect();
+        Part::ToolCall(ToolCall {
+            id: CallId::new(&format!("{OFFLINE}_{}", self.calls + 1)),
+            name: TOOL.to_owned(),
+            arguments: json!({ "query": query, "mode": "words" }).to_string(),
+        })
+    }
+}
+
+fn searching() -> Part {
+    let fields = [("reason", text("The search results have to be read"))];
+    Part::text(signal("need_turn", &fields, 0.9))
+}
+
+fn answer(result: Option<&ToolResult>) -> Part {
+    let failed = |why: &str| stuck(&format!("The search did not work: {why}"));
+    let Some(result) = result else {
+        let missing = "a language model, or the tool `code_search` to look the question up";
+        let fields = [("missing", text(missing))];
+        return Part::text(format!(
+            "I can only search files, and here is no tool for that.\n\n{HINT}\n\n{}",
+            signal("partial_answer", &fields, 0.3)
+        ));
+    };
+    if result.status != ToolStatus::Ok {
+        return failed(&result.content);
+    }
+    // Scripted and hosts' own searches may have text alone.
+    let found = result.data.as_ref().map(SearchData::deserialize);
+    match found {
+        Some(Ok(found)) => match found.places.split_first() {
+            Some((best, more)) => places(best, more, found.coverage),
+            None => stuck("Nothing in the files matches the question"),
+        },
+        Some(Err(_)) | None => failed("its result has no places"),
+    }
+}
+
+fn places(best: &Place, more: &[Place], coverage: f64) -> Part {
+    let mut answer = quoted(best);
+    let more = &more[..more.len().min(PLACES - 1)];
+    if !more.is_empty() {
+        answer.push_str("\n\nSee also:\n");
+    }
+    for place in more {
+        // Writing to a string cannot fail.
+        let _ = write!(answer, "\n- `{}`", location(place));
+    }
+    let percent = (coverage.clamp(0.0, 1.0) * 100.0).round();
+    let sources = 1 + more.len();
+    let signal = if coverage >= SURE {
+        let fields = [
+            ("sources_found", sources.to_string()),
+            ("source_types", json!(["code"]).to_string()),
+        ];
+        signal("context_sufficient", &fields, coverage)
+    } else {
+        let missing = format!("the best place has {percent} % of the question's words");
+        let fields = [("missing", text(&missing))];
+        signal("partial_answer", &fields, coverage.max(0.3))
+    };
+    let _ = write!(
+        answer,
+        "\n\nThe first place has {percent} % of the question's words. {HINT}\n\n{signal}"
+    );
+    Part::text(answer)
+}
+
+fn stuck(blocker: &str) -> Part {
+    let blocker = shortened(&inert(blocker), LONGEST_FIELD);
+    let suggestions = ["use the words of the files", "configure a language model"];
+    let fields = [
+        ("attempted", json!([TOOL]).to_string()),
+        ("blocker", text(&blocker)),
+        ("suggestions", json!(suggestions).to_string()),
+    ];
+    let signal = signal("stuck", &fields, 0.9);
+    Part::text(format!("{blocker}.\n\n{HINT}\n\n{signal}"))
+}
+
+/// Where a place is, on one line, and its lines in a fence that they cannot end.
+fn quoted(place: &Place) -> String {
+    let lines = place.text.lines().map(|line| shortened(line, LONGEST_LINE));
+    let lines: Vec<String> = lines
+        .map(|line| line.replace(|c: char| c.is_control() && c != '\t', " "))
+        .collect();
+    let body = lines.join("\n");
+    let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("`{}`\n{fence}\n{body}\n{fence}", location(place))
+}
+
+/// `path:line` or `path:first-last`.
+fn location(place: &Place) -> String {
+    let Place {
+        path, start, end, ..
+    } = place;
+    let path = inert(path);
+    if start == end {
+        format!("{path}:{start}")
+    } else {
+        format!("{path}:{start}-{end}")
+    }
+}
+
+/// A signal as the protocol wants it, alone on its lines. The values must be [`text`], numbers or JSON lists
+/// of constants.
+fn signal(kind: &str, fields: &[(&str, String)], confidence: f64) -> String {
+    let mut block = format!("<signal type=\"{kind}\">");
+    let confidence = format!("{:.2}", confidence.clamp(0.0, 1.0));
+    let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
+    for (name, value) in fields.chain([("confidence", confidence.as_str())]) {
+        let _ = write!(block, "\n  <{name}>{value}</{name}>");
+    }
+    block + "\n</signal>"
+}
+
+/// The text of a signal's field.
+fn text(text: &str) -> String {
+    shortened(&inert(text), LONGEST_FIELD)
+}
+
+/// Without anything that could be a tag, code or a line break.
+fn inert(text: &str) -> String {
+    let plain = |c: char| match c {
+        '<' => '‹',
+        '>' => '›',
+        '`' => '\'',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(plain).collect()
+}
+
+/// At most `most` characters; an ellipsis replaces the rest.
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(most.saturating_sub(1));
+    kept.chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -141,6 +141,31 @@ pub struct ToolResult {
     pub status: ToolStatus,
     /// What the model reads: the result, or words that help it go on.
     pub content: String,
+    /// The result as structured data, for programs; only with [`ToolStatus::Ok`], and never sent to a provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// Lines of a file of the project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Relative to the project.
+    pub path: String,
+    /// First line, from 1.
+    pub start: u64,
+    /// Last line.
+    pub end: u64,
+    /// The lines, without the last line feed.
+    pub text: String,
+}
+
+/// The data of `code_search` in the mode `words`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchData {
+    /// The share of the question that the best place covers, from 0 to 1; 0 without places.
+    pub coverage: f64,
+    /// The places, best first.
+    pub places: Vec<Place>,
 }
 
 impl ToolResult {
@@ -149,14 +174,4 @@ impl ToolResult {
 
     /// What it reads of one that was running when its query ended (spec 8).
     pub(crate) const CANCELLED: &str = "cancelled, outcome unknown";
-
-    /// Whether the call was left because its query ended.
-    pub(crate) fn says_query_ended(&self) -> bool {
-        let said = self.content.as_str();
-        match self.status {
-            ToolStatus::Refused => said == Self::QUERY_ENDED,
-            ToolStatus::Unknown => said == Self::CANCELLED,
-            ToolStatus::Ok | ToolStatus::Failed | ToolStatus::Denied => false,
-        }
-    }
 }

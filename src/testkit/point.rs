@@ -18,7 +18,7 @@ use crate::{
     journal::Journal,
     llm::{Backend, Delta, DeltaStream, Request},
     model::ToolSpec,
-    tool::{Tool, ToolContext, ToolError},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
 /// A point, written as a [`Doom`], or as `during:stream:3` or `during:tool:1`.
@@ -139,7 +139,7 @@ impl Tool for Fatal<Arc<dyn Tool>> {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let is_due = self.due.is_due();
         let call = self.inner.call(arguments, context);
         async move {

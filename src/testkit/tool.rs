@@ -14,7 +14,7 @@ use crate::{
         ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
-    tool::{Tool, ToolContext, ToolError},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
 /// A tool for tests. By default it only reads, may not be repeated, needs no approval and answers
@@ -143,16 +143,16 @@ impl Tool for TestTool {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let before = self.started.fetch_add(1, Ordering::Relaxed);
         self.panics.maybe();
         let does = self.does.clone();
         let mut unwanted = Unwanted(Some((context, Arc::clone(&self.cancelled))));
         async move {
             let answer = match does {
-                Does::Answer(text) => Ok(text),
-                Does::HangOnce(text) if before > 0 => Ok(text),
-                Does::Echo => Ok(arguments.to_string()),
+                Does::Answer(text) => Ok(text.into()),
+                Does::HangOnce(text) if before > 0 => Ok(text.into()),
+                Does::Echo => Ok(arguments.to_string().into()),
                 Does::Fail(words) => Err(ToolError::Tell(words)),
                 Does::Hang | Does::HangOnce(_) => std::future::pending().await,
             };

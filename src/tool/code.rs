@@ -31,7 +31,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Progress, ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking};
+use super::{
+    Progress, ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
+};
 use crate::model::tool::{ToolNeed, ToolSpec};
 
 use index::{Limits, ProjectIndex};
@@ -135,7 +137,7 @@ impl Tool for CodeSearch {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (root, settings, index) = (self.root.clone(), self.settings, self.index.clone());
         let blocking = self.blocking.clone();
         Box::pin(async move {
@@ -155,7 +157,7 @@ fn search(
     wanted: &Arguments,
     settings: &CodeSearchSettings,
     stop: &CancellationToken,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let context = wanted.context.unwrap_or(0);
     if context > MOST_CONTEXT {
         return Err(ToolError::Tell(format!(
@@ -189,7 +191,8 @@ fn search(
                 file_bytes: settings.max_file_bytes,
                 age,
             };
-            return Ok(ranking::report(&wanted.query, &place, &ranked, caps));
+            let text = ranking::report(&wanted.query, &place, &ranked, caps);
+            return Ok(ToolOutput::new(text, &ranking::data(&ranked)));
         }
     }
     // So that no file takes the place of others: where one alone is asked for, there are none.
@@ -216,7 +219,8 @@ fn search(
     let text = report::report(&wanted.query, &place, &tally, caps);
     Ok(if unready {
         format!("{text}; the index was not ready, so the lines are not ranked by what they say")
+            .into()
     } else {
-        text
+        text.into()
     })
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Tool, ToolContext, ToolError, registry::is_name};
+use super::{Tool, ToolContext, ToolError, ToolOutput, registry::is_name};
 use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
 /// How long a cancelled call may take.
@@ -195,14 +195,14 @@ fn context(cancelled: CancellationToken) -> ToolContext {
 }
 
 /// One call, checked for what holds for every result.
-async fn call(subject: &Subject<'_>, arguments: Value) -> Result<String, ToolError> {
+async fn call(subject: &Subject<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
     let context = context(CancellationToken::new());
     let result = subject.tool.call(arguments.clone(), context).await;
     let broken = matches!(result, Err(ToolError::Broken(_)));
     assert!(!broken, "{arguments} broke the tool: {result:?}");
     let said = result
         .as_ref()
-        .map_or_else(ToString::to_string, Clone::clone);
+        .map_or_else(ToString::to_string, |output| output.text.clone());
     assert!(!said.trim().is_empty(), "{arguments}: nothing was said");
     assert!(
         said.len() <= subject.max_output,

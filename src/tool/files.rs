@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking,
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
     guard::path::OpenedFile, text::counted,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
@@ -101,7 +101,7 @@ impl Tool for FileRead {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (root, settings) = (self.root.clone(), self.settings);
         let blocking = self.blocking.clone();
         Box::pin(async move {
@@ -113,6 +113,7 @@ impl Tool for FileRead {
                     None => read(&root, &wanted.path, span, &settings, stop),
                 })
                 .await
+                .map(ToolOutput::from)
         })
     }
 }

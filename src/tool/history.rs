@@ -34,7 +34,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::withdrawn};
+use super::{
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::withdrawn,
+};
 use crate::model::tool::{ToolNeed, ToolSpec};
 
 use git::Git;
@@ -80,7 +82,7 @@ impl Tool for HistorySearch {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (git, settings) = (Arc::clone(&self.git), self.settings);
         let permits = Arc::clone(&self.permits);
         Box::pin(async move {
@@ -122,7 +124,7 @@ impl Tool for HistorySearch {
             tokio::select! {
                 biased;
                 () = context.cancelled.cancelled() => Err(withdrawn()),
-                searched = search => searched,
+                searched = search => searched.map(ToolOutput::from),
             }
         })
     }

@@ -35,7 +35,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, arguments, blocking::Blocking, code::place::Place,
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
+    code::place::Place,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
@@ -101,13 +102,15 @@ impl Tool for RepoMap {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (root, settings) = (self.root.clone(), self.settings);
         let blocking = self.blocking.clone();
         Box::pin(async move {
             let wanted: Arguments = arguments::arguments(arguments)?;
             blocking
-                .run(context, move |stop| map(&root, &wanted, settings, stop))
+                .run(context, move |stop| {
+                    map(&root, &wanted, settings, stop).map(ToolOutput::from)
+                })
                 .await
         })
     }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::{
         model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
-        tool::{ToolContext, ToolError},
+        tool::{ToolContext, ToolError, ToolOutput},
     };
 
     struct Named(ToolSpec);
@@ -109,9 +109,13 @@ mod tests {
             &self.0
         }
 
-        fn call(&self, _: Value, _: ToolContext) -> BoxFuture<'static, Result<String, ToolError>> {
+        fn call(
+            &self,
+            _: Value,
+            _: ToolContext,
+        ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
             let name = self.0.name.clone();
-            Box::pin(async move { Ok(name) })
+            Box::pin(async move { Ok(name.into()) })
         }
     }
 

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Tool, ToolContext, ToolError, arguments, blocking::withdrawn};
+use super::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::withdrawn};
 use crate::model::{
     Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance,
     tool::{ToolNeed, ToolSpec},
@@ -133,7 +133,7 @@ impl Tool for ThreadSearch {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (threads, settings) = (Arc::clone(&self.threads), self.settings);
         Box::pin(async move {
             let arguments: Arguments = arguments::arguments(arguments)?;
@@ -145,7 +145,7 @@ impl Tool for ThreadSearch {
                 searched = searched => searched.map_err(|_| too_slow())?.map_err(failed)?,
             };
             let (of, here) = (wanted.session.as_ref(), &context.session.name);
-            Ok(report::report(&wanted.words, of, here, &found))
+            Ok(report::report(&wanted.words, of, here, &found).into())
         })
     }
 }

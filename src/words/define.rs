@@ -17,7 +17,6 @@ mod member;
 mod reserved;
 mod tongue;
 
-pub(crate) use head::announces;
 pub(crate) use tongue::Tongue;
 
 use reserved::{is_control, is_keyword, is_modifier};

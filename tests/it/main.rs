@@ -15,7 +15,6 @@ mod embedding;
 mod files;
 mod http;
 mod models;
-mod offline;
 mod prompts;
 mod signals;
 mod tidy;

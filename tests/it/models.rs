@@ -10,7 +10,7 @@ use oracle_agent::{
         conformance::{self, Determinism, Scenario},
     },
     model::{
-        Fault, Message, Part, Reply, Role, StopReason, ToolResult, ToolSpec, ToolStatus,
+        Fault, Message, Part, Reply, Role, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
 };
@@ -58,73 +58,11 @@ async fn reply(backend: &dyn Backend, request: Request) -> Result<Reply, Fault> 
     ))
 }
 
-/// Plays the runtime until a reply asks for nothing; every search brings `found`.
-async fn converse(backend: &dyn Backend, found: &str) -> Vec<Reply> {
-    let mut messages = vec![Arc::new(Message::text(
-        Role::User,
-        "Where is the cache emptied?",
-    ))];
-    let mut replies = Vec::new();
-    loop {
-        let reply = reply(backend, request(&messages)).await.unwrap();
-        let message = Message {
-            role: Role::Assistant,
-            parts: reply.parts.clone(),
-        };
-        let results = message.calls().map(|call| {
-            let (status, content) = (ToolStatus::Ok, found.to_owned());
-            Part::ToolResult(ToolResult {
-                call: call.id.clone(),
-                status,
-                content,
-            })
-        });
-        let results = Message {
-            role: Role::Tool,
-            parts: results.collect(),
-        };
-        messages.extend([Arc::new(message), Arc::new(results)]);
-        let done = reply.stop == StopReason::EndTurn;
-        replies.push(reply);
-        if done {
-            return replies;
-        }
-        assert!(replies.len() < 10, "still not done: {replies:?}");
-    }
-}
-
 fn text(reply: &Reply) -> &str {
     match reply.parts.first() {
         Some(Part::Text { text }) => text,
         other => panic!("a reply begins with text, not {other:?}"),
     }
-}
-
-#[tokio::test]
-async fn the_offline_model_asks_reads_and_answers_with_places() {
-    let replies = converse(&Offline, "src/cache.rs:7: fn empty_cache() {").await;
-    assert_eq!(replies[0].stop, StopReason::ToolCalls);
-    assert!(
-        text(&replies[0]).contains("<signal type=\"need_turn\">"),
-        "{}",
-        text(&replies[0])
-    );
-    let last = text(replies.last().unwrap());
-    let expected = "The closest match is the definition of `empty_cache` in src/cache.rs:7.\n\n\
-        src/cache.rs:7\n```rust\nfn empty_cache() {\n```\n\n\
-        <signal type=\"context_sufficient\">\n  <sources_found>1</sources_found>\n  \
-        <source_types>[\"code\"]</source_types>\n  <confidence>0.90</confidence>\n</signal>";
-    assert_eq!(last, expected);
-}
-
-#[tokio::test]
-async fn the_offline_model_says_when_it_finds_nothing() {
-    let replies = converse(&Offline, "No matches.").await;
-    let last = text(replies.last().unwrap());
-    assert!(
-        last.contains("<signal type=\"stuck\">") && last.ends_with("</signal>"),
-        "{last}"
-    );
 }
 
 #[tokio::test]

@@ -41,7 +41,8 @@ async fn call(tools: &Registry, name: &str, arguments: Value) -> Result<String, 
         query: QueryId(1),
         cancelled: CancellationToken::new(),
     };
-    tools.get(name).unwrap().call(arguments, context).await
+    let output = tools.get(name).unwrap().call(arguments, context).await?;
+    Ok(output.text)
 }
 
 fn name(spec: &ToolSpec) -> &str {

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ractor::ActorRef;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{SessionMsg, state::SessionState};
@@ -10,7 +11,7 @@ use crate::{
     actor::task::Task,
     kernel::Report,
     model::{QueryId, SessionKey, ToolCall, ToolResult, ToolStatus, Turn},
-    tool::{Registry, ToolContext, ToolError},
+    tool::{MAX_DATA, Registry, ToolContext, ToolError, ToolOutput},
 };
 
 /// One call and where it belongs.
@@ -42,11 +43,12 @@ impl SessionState {
 pub(super) fn run(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
     Task::spawn(async move {
         let (query, turn) = (run.query, run.turn);
-        let (status, content) = result(&run).await;
+        let (status, output) = result(&run).await;
         let result = ToolResult {
             call: run.call.id.clone(),
             status,
-            content,
+            content: output.text,
+            data: output.data.filter(is_small),
         };
         let _ = me.cast(SessionMsg::Report(Report::ToolEnded {
             query,
@@ -56,7 +58,7 @@ pub(super) fn run(me: ActorRef<SessionMsg>, run: ToolRun) -> Task {
     })
 }
 
-async fn result(run: &ToolRun) -> (ToolStatus, String) {
+async fn result(run: &ToolRun) -> (ToolStatus, ToolOutput) {
     let ToolRun {
         session,
         query,
@@ -69,7 +71,7 @@ async fn result(run: &ToolRun) -> (ToolStatus, String) {
     let (Some(tool), Ok(arguments)) = (tools.get(name), call.parsed()) else {
         return (
             ToolStatus::Failed,
-            format!("The tool {name} is not available at the moment."),
+            format!("The tool {name} is not available at the moment.").into(),
         );
     };
     let cancelled = CancellationToken::new();
@@ -85,8 +87,8 @@ async fn result(run: &ToolRun) -> (ToolStatus, String) {
     let tool = Arc::clone(tool);
     let work = Task::spawn(async move { tool.call(arguments, context).await });
     match tokio::time::timeout(*deadline, work.join()).await {
-        Ok(Ok(Ok(content))) => (ToolStatus::Ok, content),
-        Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words),
+        Ok(Ok(Ok(output))) => (ToolStatus::Ok, output),
+        Ok(Ok(Err(ToolError::Tell(words)))) => (ToolStatus::Failed, words.into()),
         Ok(Ok(Err(ToolError::Broken(fault)))) => {
             tracing::warn!(tool = %name, code = %fault.code, detail = %fault.detail, "tool is broken");
             (
@@ -94,21 +96,27 @@ async fn result(run: &ToolRun) -> (ToolStatus, String) {
                 format!(
                     "The tool {name} is broken ({}). Go on without it.",
                     fault.code
-                ),
+                )
+                .into(),
             )
         }
         Ok(Err(panic)) => {
             tracing::error!(tool = %name, %panic, "tool panicked");
             (
                 ToolStatus::Failed,
-                format!("The tool {name} is broken. Go on without it."),
+                format!("The tool {name} is broken. Go on without it.").into(),
             )
         }
         Err(_) => {
             let words = format!(
                 "The tool {name} did not answer within {deadline:?} and was stopped. Ask for less, or go on without it."
             );
-            (ToolStatus::Failed, words)
+            (ToolStatus::Failed, words.into())
         }
     }
+}
+
+/// Whether data is small enough to be kept beside the text.
+fn is_small(data: &Value) -> bool {
+    serde_json::to_vec(data).is_ok_and(|json| json.len() <= MAX_DATA)
 }

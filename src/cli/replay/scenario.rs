@@ -16,7 +16,7 @@ use crate::{
         CallId, ToolSpec,
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
-    tool::{Tool, ToolContext, ToolError},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 
 /// A scripted conversation.
@@ -213,7 +213,7 @@ impl Tool for ScriptedTool {
         &self,
         _: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let unscripted = || {
             Err(ToolError::Tell(
                 "the script has no answer to this call".into(),
@@ -224,6 +224,6 @@ impl Tool for ScriptedTool {
             .get(&context.call)
             .cloned()
             .unwrap_or_else(unscripted);
-        ready(answer).boxed()
+        ready(answer.map(ToolOutput::from)).boxed()
     }
 }

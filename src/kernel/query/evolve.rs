@@ -167,6 +167,7 @@ impl Query {
                     call: refused.call.id.clone(),
                     status: ToolStatus::Refused,
                     content: refused.content.clone(),
+                    data: None,
                 });
                 if let Step::Tools { slots } = &mut self.step
                     && !slots.iter().any(|slot| slot.call.id == refused.call.id)

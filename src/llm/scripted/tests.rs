@@ -20,6 +20,7 @@ fn after(replies: usize) -> Request {
             call: CallId::new("c"),
             status: ToolStatus::Ok,
             content: "r".into(),
+            data: None,
         };
         messages.push(
             Message {

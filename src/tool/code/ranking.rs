@@ -8,6 +8,7 @@ use super::{
     place::Place,
     report::{NOTES, skipped},
 };
+use crate::model::tool::SearchData;
 use crate::tool::text::{clipped, counted, quoted};
 
 /// Most names that a place is said to stand in, and the longest of them.
@@ -45,6 +46,25 @@ pub(super) fn report(query: &str, place: &Place, ranked: &Ranked, caps: RankedCa
     }
     text.push_str(&last_line(query, place, ranked, shown, caps));
     text
+}
+
+/// The places for programs, best first.
+pub(super) fn data(ranked: &Ranked) -> SearchData {
+    let places = ranked.files.iter().flat_map(|file| {
+        file.places.iter().map(|shown| {
+            let lines: Vec<&str> = shown.text.iter().map(|(_, line)| line.as_str()).collect();
+            crate::model::tool::Place {
+                path: file.path.clone(),
+                start: shown.first,
+                end: shown.last,
+                text: lines.join("\n"),
+            }
+        })
+    });
+    SearchData {
+        coverage: f64::from(ranked.covered) / 100.0,
+        places: places.collect(),
+    }
 }
 
 fn block(file: &RankedFile, place: &Shown, caps: RankedCaps) -> String {
@@ -128,7 +148,6 @@ fn last_line(
         notes.push(format!("in no file: {}", unknown.join(", ")));
     }
     if shown > 0 {
-        // What plans and judges by it reads it there: the offline model does.
         let mut judged = format!("the best place has {} % of what was asked", ranked.covered);
         if !ranked.lacking.is_empty() {
             let lacking: Vec<String> = ranked

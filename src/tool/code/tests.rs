@@ -67,6 +67,7 @@ impl Tree {
             &self.settings,
             stop,
         )
+        .map(|output| output.text)
     }
 }
 

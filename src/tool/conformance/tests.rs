@@ -88,7 +88,7 @@ impl Tool for Echo {
         &self,
         given: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let flaw = self.flaw;
         let count = self.calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
@@ -97,17 +97,19 @@ impl Tool for Echo {
             }
             let read = arguments::<Arguments>(given);
             match flaw {
-                Flaw::AnyArguments => Ok("whatever".to_owned()),
-                Flaw::Unstable => Ok(format!("call {count}")),
-                Flaw::TooMuch => Ok("x".repeat(2_000)),
-                Flaw::ShowsHost => Ok("/home/somebody/file".to_owned()),
+                Flaw::AnyArguments => Ok("whatever".into()),
+                Flaw::Unstable => Ok(format!("call {count}").into()),
+                Flaw::TooMuch => Ok("x".repeat(2_000).into()),
+                Flaw::ShowsHost => Ok("/home/somebody/file".into()),
                 Flaw::Breaks => Err(Fault::permanent("broken", "broken").into()),
-                Flaw::Silent => Ok(String::new()),
+                Flaw::Silent => Ok(String::new().into()),
                 Flaw::None
                 | Flaw::BadName
                 | Flaw::NoSentence
                 | Flaw::NoDescription
-                | Flaw::DeafToCancellation => read.map(|read| format!("said: {}", read.text)),
+                | Flaw::DeafToCancellation => {
+                    read.map(|read| format!("said: {}", read.text).into())
+                }
             }
         })
     }

@@ -105,6 +105,7 @@ async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
     let tool = HistorySearch::new(root, HistorySearchSettings::default());
     tool.call(arguments, context(CancellationToken::new()))
         .await
+        .map(|output| output.text)
 }
 
 /// The first lines of the messages that were found.

@@ -31,7 +31,9 @@ async fn called(
         query: QueryId(1),
         cancelled: CancellationToken::new(),
     };
-    tool.call(arguments, context).await
+    tool.call(arguments, context)
+        .await
+        .map(|output| output.text)
 }
 
 async fn map_of(folder: &TempDir, arguments: Value) -> String {

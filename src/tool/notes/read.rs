@@ -17,7 +17,7 @@ use super::{
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 use crate::tool::{
-    Tool, ToolContext, ToolError, arguments,
+    Tool, ToolContext, ToolError, ToolOutput, arguments,
     blocking::Blocking,
     text::{clipped, counted, on_one_line, quoted},
 };
@@ -75,12 +75,14 @@ impl Tool for NoteRead {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (notes, blocking) = (Arc::clone(&self.notes), self.blocking.clone());
         Box::pin(async move {
             let wanted: Arguments = arguments::arguments(arguments)?;
             blocking
-                .run(context, move |stop| read(&notes, &wanted, stop))
+                .run(context, move |stop| {
+                    read(&notes, &wanted, stop).map(ToolOutput::from)
+                })
                 .await
         })
     }

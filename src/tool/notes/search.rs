@@ -21,7 +21,9 @@ use super::{
     tasks,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
-use crate::tool::{Tool, ToolContext, ToolError, arguments, blocking::Blocking, text::quoted};
+use crate::tool::{
+    Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking, text::quoted,
+};
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
@@ -117,12 +119,14 @@ impl Tool for NoteSearch {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (notes, blocking) = (Arc::clone(&self.notes), self.blocking.clone());
         Box::pin(async move {
             let wanted: Arguments = arguments::arguments(arguments)?;
             blocking
-                .run(context, move |stop| search(&notes, &wanted, stop))
+                .run(context, move |stop| {
+                    search(&notes, &wanted, stop).map(ToolOutput::from)
+                })
                 .await
         })
     }

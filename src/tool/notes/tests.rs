@@ -46,7 +46,9 @@ async fn call(tool: &dyn Tool, arguments: serde_json::Value) -> Result<String, T
         query: QueryId(1),
         cancelled: CancellationToken::new(),
     };
-    tool.call(arguments, context).await
+    tool.call(arguments, context)
+        .await
+        .map(|output| output.text)
 }
 
 async fn search(notes: &std::sync::Arc<Notes>, query: &str) -> String {

@@ -32,7 +32,7 @@ use put::{Done, put, text_of};
 
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 use crate::tool::{
-    ProjectRoot, Tool, ToolContext, ToolError, arguments,
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
     blocking::{Blocking, withdrawn},
     guard::path::Place,
     schema_of,
@@ -124,13 +124,15 @@ impl Tool for NoteWrite {
         &self,
         arguments: Value,
         context: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (notes, folder) = (Arc::clone(&self.notes), self.folder.clone());
         let blocking = self.blocking.clone();
         Box::pin(async move {
             let wanted: Arguments = arguments::arguments(arguments)?;
             blocking
-                .run(context, move |stop| write(&notes, &folder, &wanted, stop))
+                .run(context, move |stop| {
+                    write(&notes, &folder, &wanted, stop).map(ToolOutput::from)
+                })
                 .await
         })
     }

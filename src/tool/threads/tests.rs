@@ -78,7 +78,8 @@ fn context() -> ToolContext {
 async fn call(threads: &Arc<Fixed>, arguments: Value) -> Result<String, ToolError> {
     let threads: Arc<dyn Threads> = Arc::<Fixed>::clone(threads);
     let tool = ThreadSearch::new(threads, ThreadSearchSettings::default());
-    tool.call(arguments, context()).await
+    let output = tool.call(arguments, context()).await?;
+    Ok(output.text)
 }
 
 #[tokio::test]

@@ -69,27 +69,6 @@ fn by_macro(line: &str) -> Option<((usize, usize), usize)> {
     is_name.then_some(((start, start + name.len()), open))
 }
 
-/// Whether the line says that there is a function of this name elsewhere: `int parse(char *text);`
-pub(crate) fn announces<'a>(
-    line: &'a str,
-    name: &str,
-    behind: impl Iterator<Item = &'a str>,
-) -> bool {
-    let Some(open) = line.find(&format!("{name}(")).map(|at| at + name.len()) else {
-        return false;
-    };
-    let before = line[..open - name.len()].trim_start();
-    let is_type = |c: char| c.is_alphanumeric() || "_*& <>:()".contains(c);
-    let first = before
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .next();
-    before.ends_with([' ', '*', '&'])
-        && before.chars().all(is_type)
-        && before.matches('(').count() == before.matches(')').count()
-        && first.is_some_and(|first| !first.is_empty() && !is_control(first))
-        && does(line, open, behind) == Some(Does::Announces)
-}
-
 /// What may begin a function.
 struct Head {
     name: (usize, usize),
@@ -303,32 +282,6 @@ mod tests {
             let found = function(Tongue::C, line, lines);
             let found = found.map_or("", |(start, end)| &line[start..end]);
             assert_eq!(found, name, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_announces_a_function_is_told_from_what_calls_it() {
-        for (text, announces) in [
-            ("int cmp(const oid *a, const oid *b);", true),
-            (
-                "GIT_EXTERN(int) cmp(\n    const oid *a,\n    const oid *b);",
-                true,
-            ),
-            ("GIT_EXTERN(int) cmp(\n    const oid *a,", true),
-            ("virtual Status cmp() const override;", true),
-            ("virtual Status cmp() = 0;", true),
-            ("int cmp(const oid *a) __attribute__((pure));", true),
-            ("    cmp(a, b);", false),
-            ("    return cmp(a, b);", false),
-            ("    defer cmp(a,", false),
-            ("    n = cmp(a, b);", false),
-            ("    self.cmp(a, b);", false),
-            ("    Oid::cmp(a, b);", false),
-            ("int cmp(const oid *a)\n{", false),
-        ] {
-            let mut lines = text.lines();
-            let line = lines.next().unwrap();
-            assert_eq!(super::announces(line, "cmp", lines), announces, "{text}");
         }
     }
 }

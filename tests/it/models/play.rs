@@ -21,7 +21,7 @@ use oracle_agent::{
         tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat},
     },
     testkit::TestOracle,
-    tool::{Tool, ToolContext, ToolError},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
 use serde_json::{Value, json};
 
@@ -417,8 +417,8 @@ impl Tool for Look {
         &self,
         arguments: Value,
         _: ToolContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         self.ran.lock().unwrap().push(arguments);
-        async { Ok("found".to_owned()) }.boxed()
+        async { Ok("found".into()) }.boxed()
     }
 }

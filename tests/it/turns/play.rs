@@ -315,6 +315,7 @@ impl Play {
             call: CallId::new(call),
             status,
             content: content.into(),
+            data: None,
         };
         self.report(Report::ToolEnded {
             query,

@@ -326,6 +326,7 @@ fn misdirected(play: &mut Play, a: u8, b: u8) {
         call: CallId::new("never asked"),
         status: status(a),
         content: texts(b),
+        data: None,
     };
     let end = ChildEnd {
         child: "elsewhere".parse().unwrap(),

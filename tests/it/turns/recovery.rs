@@ -348,6 +348,7 @@ fn stale() -> Vec<(&'static str, Report)> {
         call: call("s", "").id,
         status: ToolStatus::Ok,
         content: "late".into(),
+        data: None,
     };
     let end = ChildEnd {
         child: "talk.0.1".parse().unwrap(),

@@ -162,6 +162,7 @@ pub(super) fn answering(model: &str, called: &Heard) -> Option<Request> {
             call: call.id.clone(),
             status: ToolStatus::Ok,
             content: RESULT.to_owned(),
+            data: None,
         })
     });
     let parts: Vec<Part> = results.collect();

@@ -130,6 +130,7 @@ fn done(id: &str, name: &str, status: ToolStatus) -> Fact {
         call: CallId::new(id),
         status,
         content: "what the model reads".to_owned(),
+        data: None,
     });
     let name = name.to_owned();
     ToolFact::Finished(ToolFinished { name, result }).into()

@@ -12,6 +12,7 @@ fn result(call: &str, content: &str) -> Arc<Message> {
         call: CallId::new(call),
         status: ToolStatus::Failed,
         content: content.into(),
+        data: None,
     };
     Arc::new(Message {
         role: Role::Tool,

@@ -21,6 +21,7 @@ fn result(id: &str, status: ToolStatus, content: &str) -> Part {
         call: CallId::new(id),
         status,
         content: content.to_owned(),
+        data: None,
     })
 }
 

@@ -74,7 +74,9 @@ impl Tree {
     fn search(&self, wanted: Value, stop: &CancellationToken) -> String {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
         let wanted: Arguments = arguments::arguments(wanted).unwrap();
-        search(&root, Some(&self.index), &wanted, &self.settings, stop).unwrap()
+        search(&root, Some(&self.index), &wanted, &self.settings, stop)
+            .unwrap()
+            .text
     }
 
     /// The files of an answer, best first.

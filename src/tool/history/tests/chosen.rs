@@ -151,7 +151,7 @@ async fn an_old_git_says_what_it_may_hide() {
     tool.git = Arc::new(Git::with_program(root, old.into()));
     let arguments = json!({"since": "2024-03-04", "count": true});
     let found = tool.call(arguments, context(CancellationToken::new()));
-    let found = found.await.unwrap();
+    let found = found.await.unwrap().text;
     assert!(
         found.ends_with(
             "all 1 commit since `2024-03-04`; this git stops at a commit dated before the first day: \

@@ -392,7 +392,7 @@ async fn what_is_told_of_a_commit_has_an_end() {
     let hash = hash_of(folder.path(), "HEAD");
     for arguments in [json!({"commit": hash}), json!({"max_results": 1})] {
         let cancelled = CancellationToken::new();
-        let found = tool.call(arguments, context(cancelled)).await.unwrap();
+        let found = tool.call(arguments, context(cancelled)).await.unwrap().text;
         assert!(found.len() <= 4 * 1024, "{} of {found}", found.len());
         assert!(found.contains("    Long\n"), "{found}");
         assert!(found.contains(" more lines\n"), "{found}");

@@ -47,6 +47,7 @@ async fn call(tool: &NoteWrite, arguments: Value) -> Result<String, String> {
     };
     tool.call(arguments, context)
         .await
+        .map(|output| output.text)
         .map_err(|error| error.to_string())
 }
 
