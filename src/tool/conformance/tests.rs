@@ -125,7 +125,7 @@ async fn each_flaw_is_found() {
             Flaw::NoDescription,
             Some("the argument text is not documented"),
         ),
-        (Flaw::AnyArguments, Some("Ok(\"whatever\")")),
+        (Flaw::AnyArguments, Some("text: \"whatever\"")),
         (
             Flaw::DeafToCancellation,
             Some("a call cancelled before it began"),

@@ -89,7 +89,7 @@ fn a_question_is_answered_with_places_that_exist() {
     let got = (&answer["session"], &answer["outcome"], &answer["reason"]);
     let outcome = (&"shop-1".into(), &"answered".into(), &Value::Null);
     assert_eq!(got, outcome);
-    assert_eq!(cited(&place.path("."), answer), ["src/parser.rs"]);
+    assert_eq!(cited(&place.path("."), answer)[0], "src/parser.rs");
     assert!(
         answer["answer"]
             .as_str()
@@ -109,8 +109,8 @@ fn a_project_is_named_from_elsewhere() {
     let line = format!("ask --json --project {}", shop.display());
     let output = elsewhere.oracle(&line).arg(QUESTION).output();
     assert_eq!(
-        cited(&shop, &json_lines(&output.stdout)[0]),
-        ["src/parser.rs"]
+        cited(&shop, &json_lines(&output.stdout)[0])[0],
+        "src/parser.rs"
     );
 }
 
@@ -125,7 +125,7 @@ fn events_are_lines_and_the_object_comes_last() {
     let lines = json_lines(&output.stdout);
     let (answer, events) = lines.split_last().unwrap();
     whole(events);
-    assert_eq!(cited(&place.path("."), answer), ["src/parser.rs"]);
+    assert_eq!(cited(&place.path("."), answer)[0], "src/parser.rs");
     assert_eq!(answer["events"].as_array().unwrap(), events);
 }
 
@@ -164,9 +164,10 @@ fn what_is_not_there_is_not_found() {
     let reason = answer["reason"].as_str().unwrap();
     assert_eq!(said, format!("oracle: stuck: {reason}\n"));
     assert_eq!(text.trim_end(), answer["answer"].as_str().unwrap());
-    for word in ["zygote", "capacitor"] {
-        assert!(text.contains(word) && reason.contains(word), "{text}");
-    }
+    assert!(
+        text.starts_with(reason) && text.contains("--model"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -31,9 +31,9 @@ fn each_line_gets_its_object_and_sessions_keep_their_order() {
     let place = Place::new(&FILES);
     let asked = [
         json!({"session": "a", "question": QUESTION}),
-        json!({"session": "b", "question": "hi"}),
+        json!({"session": "b", "question": "invoices"}),
         json!({"session": "a", "question": "and retry_upload?"}),
-        json!("hi"),
+        json!("invoices"),
     ];
     let stdin = [&b"\n"[..], &lines(&asked), b" \r\n"].concat();
     let output = place.oracle("ask --jsonl").stdin(&stdin).output();
@@ -59,7 +59,7 @@ fn each_line_gets_its_object_and_sessions_keep_their_order() {
 #[test]
 fn many_sessions_are_asked_whatever_is_asked_at_one_time() {
     let place = Place::new(&FILES);
-    let asked = (0..40).map(|n| json!({"session": format!("s{}", n % 10), "question": "hi"}));
+    let asked = (0..40).map(|n| json!({"session": format!("s{}", n % 10), "question": "invoices"}));
     let asked = lines(&asked.collect::<Vec<_>>());
     for (line, queries) in [
         ("ask --jsonl --parallel 1", 1..=4),
@@ -85,7 +85,7 @@ fn events_are_lines_between_the_objects() {
     let place = Place::new(&FILES);
     let asked = lines(&[
         json!({"session": "a", "question": QUESTION}),
-        json!({"session": "b", "question": "hi"}),
+        json!({"session": "b", "question": "invoices"}),
     ]);
     let output = place.oracle("ask --jsonl --events").stdin(&asked).output();
     assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
@@ -103,16 +103,21 @@ fn events_are_lines_between_the_objects() {
 fn the_worst_end_gives_the_exit_code() {
     let place = Place::new(&FILES);
     let key = |session: &str, question: &str| json!({"session": session, "question": question, "idempotency_key": "k"});
-    let hi = json!("hi");
+    let invoices = json!("invoices");
     let reused = "line 2, session `r`: the idempotency key `k` was used for another message";
     for (name, asked, note, code) in [
         ("nothing", vec![], "", 0),
-        ("answered", vec![hi.clone(), hi.clone()], "", 0),
-        ("stuck", vec![json!(NOT_THERE), hi.clone()], "", 3),
-        ("same key", vec![key("s", "hi"), key("s", "hi")], "", 0),
+        ("answered", vec![invoices.clone(), invoices.clone()], "", 0),
+        ("stuck", vec![json!(NOT_THERE), invoices.clone()], "", 3),
+        (
+            "same key",
+            vec![key("s", "invoices"), key("s", "invoices")],
+            "",
+            0,
+        ),
         (
             "key reused",
-            vec![key("r", "hi"), key("r", "ho"), json!(NOT_THERE)],
+            vec![key("r", "invoices"), key("r", "ho"), json!(NOT_THERE)],
             reused,
             1,
         ),
@@ -146,15 +151,15 @@ fn the_worst_end_gives_the_exit_code() {
 fn a_line_that_is_not_in_order_is_told_before_anything_is_asked() {
     let place = Place::new(&[]);
     let bad: [&[u8]; 9] = [
-        b"{\"question\": \"hi\"}\n\n{\"question\": }\n",
-        b"hi\n",
-        b"[\"hi\"]\n",
+        b"{\"question\": \"invoices\"}\n\n{\"question\": }\n",
+        b"invoices\n",
+        b"[\"invoices\"]\n",
         b"{}\n",
-        b"{\"question\": \"hi\", \"sesion\": \"a\"}\n",
-        b"{\"question\": \"hi\", \"session\": \"a/b\"}\n",
-        b"\"hi\"\n\" \"\n",
-        b"{\"question\": \"hi\", \"idempotency_key\": \"k\"}\n",
-        b"\"hi\"\n\"\xff\"\n",
+        b"{\"question\": \"invoices\", \"sesion\": \"a\"}\n",
+        b"{\"question\": \"invoices\", \"session\": \"a/b\"}\n",
+        b"\"invoices\"\n\" \"\n",
+        b"{\"question\": \"invoices\", \"idempotency_key\": \"k\"}\n",
+        b"\"invoices\"\n\"\xff\"\n",
     ];
     let runs = bad.map(|stdin| place.oracle("ask --jsonl").stdin(stdin));
     let lines = [

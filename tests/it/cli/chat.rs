@@ -57,7 +57,7 @@ fn every_question_of_a_pipe_has_its_object_in_one_session() {
 #[test]
 fn events_are_lines_and_each_object_comes_behind_its_own() {
     let place = Place::new(&FILES);
-    let lines = format!("{QUESTION}\nhi\n");
+    let lines = format!("{QUESTION}\ninvoices\n");
     let chat = |line| {
         let output = place.oracle(line).stdin(lines.as_bytes()).output();
         assert_eq!((output.stderr, output.status.code()), (vec![], Some(0)));
@@ -86,13 +86,18 @@ fn events_are_lines_and_each_object_comes_behind_its_own() {
 #[test]
 fn the_last_question_gives_the_exit_code() {
     let place = Place::new(&FILES);
-    let hi = "hi";
+    let invoices = "invoices";
     for (name, lines, note, code) in [
         ("nothing is asked", vec![], "", 0),
         ("blank lines are not asked", vec!["", " \t"], "", 0),
-        ("answered", vec![hi], "", 0),
-        ("stuck", vec![hi, NOT_THERE], "oracle: stuck: ", 3),
-        ("stuck before", vec![NOT_THERE, hi], "oracle: stuck: ", 0),
+        ("answered", vec![invoices], "", 0),
+        ("stuck", vec![invoices, NOT_THERE], "oracle: stuck: ", 3),
+        (
+            "stuck before",
+            vec![NOT_THERE, invoices],
+            "oracle: stuck: ",
+            0,
+        ),
     ] {
         let lines = lines.join("\n");
         let output = place.oracle("chat").stdin(lines.as_bytes()).output();
@@ -105,10 +110,10 @@ fn the_last_question_gives_the_exit_code() {
 
 #[test]
 fn a_line_that_is_not_utf_8_is_skipped_with_a_note() {
-    let place = Place::new(&[]);
+    let place = Place::new(&FILES);
     for (name, lines, code) in [
-        ("before a question", &b"why \xff?\nhi\n"[..], 0),
-        ("as the last", b"hi\nwhy \xff?\n", 2),
+        ("before a question", &b"why \xff?\ninvoices\n"[..], 0),
+        ("as the last", b"invoices\nwhy \xff?\n", 2),
     ] {
         let output = place.oracle("chat").stdin(lines).output();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -123,8 +128,8 @@ fn a_line_that_is_not_utf_8_is_skipped_with_a_note() {
 
 #[test]
 fn a_question_that_is_too_long_is_refused_and_the_next_is_asked() {
-    let place = Place::new(&[]);
-    let lines = [&b"a".repeat((1 << 20) + 1)[..], b"\nhi\n"].concat();
+    let place = Place::new(&FILES);
+    let lines = [&b"a".repeat((1 << 20) + 1)[..], b"\ninvoices\n"].concat();
     let output = place.oracle("chat").stdin(&lines).output();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(

@@ -28,9 +28,9 @@ fn place() -> Place {
     let place = Place::new(&FILES);
     for (session, question) in [
         ("shop-1", QUESTION),
-        ("b", "hi"),
-        ("shop-1", "hi"),
-        ("a", "hi"),
+        ("b", "longer"),
+        ("shop-1", "longer"),
+        ("a", "longer"),
     ] {
         let line = format!("ask --session {session}");
         let output = place.oracle(&line).arg(question).output();
@@ -128,7 +128,7 @@ fn a_session_is_shown_with_its_questions_and_answers() {
         .map(|one| (&one["question"], &one["outcome"]))
         .collect();
     let answered = json!("answered");
-    let questions = [json!(QUESTION), json!("hi")];
+    let questions = [json!(QUESTION), json!("longer")];
     assert_eq!(
         told,
         [(&questions[0], &answered), (&questions[1], &answered)]
@@ -246,7 +246,7 @@ fn a_session_that_another_process_works_on_is_left_to_it() {
     assert_eq!(objects(&place, "journal stats --json")[0]["running"], 1);
     for line in [
         "sessions delete s --yes",
-        "ask --session s --busy reject hi",
+        "ask --session s --busy reject invoices",
     ] {
         let output = place.oracle(line).output();
         assert_eq!(
@@ -290,12 +290,15 @@ fn a_session_is_deleted_under_the_process_that_works_on_it() {
 fn the_session_used_last_goes_on() {
     let place = place();
     let asked = |line: &str| {
-        let output = place.oracle(line).stdin(b"hi\n").output();
+        let output = place.oracle(line).stdin(b"invoices\n").output();
         let object = &json_lines(&output.stdout)[0];
         (object["session"].clone(), object["query"].clone())
     };
-    assert_eq!(asked("ask --last --json hi"), (json!("a"), json!(2)));
-    assert_eq!(asked("ask --session b --json hi"), (json!("b"), json!(2)));
+    assert_eq!(asked("ask --last --json invoices"), (json!("a"), json!(2)));
+    assert_eq!(
+        asked("ask --session b --json invoices"),
+        (json!("b"), json!(2))
+    );
     assert_eq!(asked("chat --last --json"), (json!("b"), json!(3)));
 }
 
@@ -309,7 +312,7 @@ fn a_question_with_a_key_is_asked_once() {
     let (first, second) = (ask(QUESTION), ask(QUESTION));
     assert_eq!(first.status.code(), Some(0));
     assert_eq!(first.stdout, second.stdout);
-    let other = ask("hi");
+    let other = ask("invoices");
     assert_eq!((other.stdout, other.status.code()), (vec![], Some(1)));
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(said.contains("`k` was used for another message"), "{said}");
@@ -418,13 +421,13 @@ fn what_cannot_be_looked_at_is_said() {
         "journal verify --data-dir newer",
         "sessions list --data-dir text",
         "journal stats --data-dir text",
-        "ask --last --session a hi",
+        "ask --last --session a invoices",
     ];
     assert_transcript!("sessions_refused", lines.map(|line| place.oracle(line)));
     assert!(!place.path("nowhere").exists(), "looking makes nothing");
     assert_eq!(fs::read(place.path("newer/journal.db")).unwrap(), newer);
     let nobody = Place::new(&[]);
-    let last = ["ask --last hi", "chat --last"].map(|line| nobody.oracle(line));
+    let last = ["ask --last invoices", "chat --last"].map(|line| nobody.oracle(line));
     assert_transcript!("last_of_none", last);
 }
 
@@ -499,7 +502,7 @@ async fn sub_agents_are_deleted_with_their_parent_and_are_never_the_last_session
     )
     .await;
     assert_eq!(objects(&place, "sessions list --json").len(), 6);
-    let last = &json_lines(&place.oracle("ask --last --json hi").output().stdout)[0];
+    let last = &json_lines(&place.oracle("ask --last --json invoices").output().stdout)[0];
     assert_eq!(last["session"], "p");
     let told = out(&place, "sessions delete p --yes --json");
     let told: Value = serde_json::from_str(&told).unwrap();
@@ -559,13 +562,13 @@ async fn a_quarantined_session_goes_on_when_it_is_released() {
         objects(&place, "sessions show b --json")[0]["quarantine"],
         "it crashed while idle: boom"
     );
-    let refused = place.oracle("ask --session b hi").output();
+    let refused = place.oracle("ask --session b invoices").output();
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(
         out(&place, "sessions release b"),
         "session `b` goes on; it was set aside: it crashed while idle: boom\n"
     );
-    out(&place, "ask --session b hi");
+    out(&place, "ask --session b invoices");
     assert_eq!(
         objects(&place, "sessions show b --json")[0]["state"],
         "idle"

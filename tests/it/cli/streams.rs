@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use super::{Place, assert_transcript};
+use super::{Place, ask::FILES, assert_transcript};
 
 #[test]
 fn input_that_is_not_utf_8_is_refused_at_its_place() {
@@ -99,9 +99,9 @@ fn a_full_disk_is_a_failure() {
         "classify ok",
         "config show",
         "completions fish",
-        "ask hi",
-        "ask --json hi",
-        "ask --events hi",
+        "ask invoices",
+        "ask --json invoices",
+        "ask --events invoices",
     ] {
         let full = std::fs::File::options()
             .write(true)
@@ -120,7 +120,7 @@ fn a_full_disk_is_a_failure() {
 fn closed_streams_are_like_empty_ones() {
     use std::process::Command;
 
-    let place = Place::new(&[]);
+    let place = Place::new(&FILES);
     let nothing = "{\"signal\":null,\"rejected\":null,\"text\":\"\"}\n";
     for (line, out, code) in [
         ("signal <&-", nothing, 0),
@@ -128,8 +128,8 @@ fn closed_streams_are_like_empty_ones() {
         ("signal <&- >&-", "", 0),
         ("signal missing.txt 2>&-", "", 2),
         ("signal <&- >&- 2>&-", "", 0),
-        ("ask hi >&-", "", 0),
-        ("ask --json hi <&- >&- 2>&-", "", 0),
+        ("ask invoices >&-", "", 0),
+        ("ask --json invoices <&- >&- 2>&-", "", 0),
         ("ask 'where is the zygote?' >&- 2>&-", "", 3),
         ("chat <&- >&-", "", 0),
     ] {
