@@ -194,7 +194,7 @@ impl Workshop {
                 known: names.join(", "),
             });
         }
-        let is_in = |list: &[String], spec: &ToolSpec| list.iter().any(|tool| *tool == spec.name);
+        let is_in = |list: &[String], spec: &ToolSpec| list.contains(&spec.name);
         let has = |spec: &&ToolSpec| match only {
             Some(only) => is_in(only, spec),
             None => !is_in(given, spec),
