@@ -28,6 +28,7 @@ mod point;
 mod server;
 mod session;
 mod tool;
+pub mod tool_conformance;
 
 pub use crate::{http::direct::router, mock};
 pub use backend::{Drip, Probe, Silence};

@@ -15,17 +15,15 @@
 //! | [`outline`] | the symbols of a source file |
 //! | [`notes`] | `note_search`, `note_read`, `note_write` |
 //! | [`threads`] | `thread_search`, and the port to the conversations that it searches |
-//! | `conformance` | what every tool must pass (tests and feature `testkit`) |
 
 mod arguments;
 mod blocking;
 mod citations;
 pub mod code;
-#[cfg(any(test, feature = "testkit"))]
-pub mod conformance;
 pub mod files;
 pub mod guard;
 pub mod history;
+mod listing;
 pub mod map;
 pub mod notes;
 pub mod outline;
@@ -46,7 +44,7 @@ pub use arguments::{arguments, schema_of};
 pub use citations::{Citation, citations};
 pub use code::{CodeSearch, CodeSearchSettings};
 pub use files::{FileRead, FileReadSettings};
-pub use guard::path::{ProjectRoot, RootError};
+pub use guard::{ProjectRoot, RootError};
 pub use history::{HistorySearch, HistorySearchSettings};
 pub use map::{RepoMap, RepoMapSettings};
 pub use notes::{NoteRead, NoteSearch, NoteWrite, Notes, NotesSettings};

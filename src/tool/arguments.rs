@@ -79,6 +79,15 @@ pub fn schema_of<T: JsonSchema>() -> Value {
             for noise in ["title", "format", "default"] {
                 property.remove(noise);
             }
+            // What may be left out need not be null.
+            if let Some(Value::Array(types)) = property.get("type")
+                && let Some(only) = types.iter().find(|one| *one != "null").cloned()
+            {
+                property.insert("type".to_owned(), only);
+            }
+            if let Some(Value::Array(values)) = property.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
         }
     }
     schema.to_value()
@@ -100,9 +109,10 @@ mod tests {
         #[serde(default)]
         mode: Mode,
         /// How many.
-        #[serde(default)]
-        #[schemars(with = "u32", range(min = 1, max = 9))]
+        #[schemars(range(min = 1, max = 9))]
         count: Option<u32>,
+        /// Whose.
+        owner: Option<Mode>,
     }
 
     #[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -120,6 +130,7 @@ mod tests {
             query: "x".into(),
             mode: Mode::Regex,
             count: Some(3),
+            owner: None,
         };
         assert_eq!(arguments(all), Ok(want));
         let few = json!({"query": "x", "count": null});
@@ -127,13 +138,14 @@ mod tests {
             query: "x".into(),
             mode: Mode::Literal,
             count: None,
+            owner: None,
         };
         assert_eq!(arguments(few), Ok(want));
     }
 
     #[test]
     fn complaints_name_the_field() {
-        let known = "expected one of `query`, `mode`, `count`";
+        let known = "expected one of `query`, `mode`, `count`, `owner`";
         let unknown = format!("the argument `colour`: unknown field `colour`, {known}");
         for (name, given, says) in [
             ("missing", json!({}), "the arguments: missing field `query`"),
@@ -185,6 +197,7 @@ mod tests {
                 "count": {
                     "description": "How many.", "type": "integer", "minimum": 1, "maximum": 9
                 },
+                "owner": {"description": "Whose.", "type": "string", "enum": ["literal", "regex"]},
             },
             "required": ["query"],
         });

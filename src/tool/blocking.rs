@@ -5,10 +5,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::{sync::Semaphore, task::spawn_blocking, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{ToolContext, ToolError};
+use super::{ToolContext, ToolError, ToolOutput, arguments};
 use crate::model::{Fault, FaultClass};
 
 /// How long work may take to notice that its deadline has passed.
@@ -28,6 +31,20 @@ impl Blocking {
             permits: Arc::new(Semaphore::new(concurrent)),
             deadline,
         }
+    }
+
+    /// Answers a call of a tool: reads its arguments and runs `work` ([`Self::run`]).
+    pub(super) fn call<A: DeserializeOwned + Send + 'static>(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+        work: impl FnOnce(A, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let blocking = self.clone();
+        Box::pin(async move {
+            let wanted: A = arguments::arguments(arguments)?;
+            blocking.run(context, move |stop| work(wanted, stop)).await
+        })
     }
 
     /// Runs `work` on a thread of its own. Its token fires at the deadline: what `work` has found

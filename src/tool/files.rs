@@ -6,32 +6,63 @@
 //!
 //! **Invariant:** memory is bounded by the caps, whatever the size of the file.
 
-mod settings;
 mod symbol;
 #[cfg(test)]
 mod tests;
 mod window;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
-    guard::path::OpenedFile, text::counted,
+    guard::OpenedFile, text::counted,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
-pub use settings::FileReadSettings;
 pub(super) use window::is_utf16;
 use window::{Caps, NoWindow, Span, Total, Window};
 
 /// Lines before and after `around` when no radius is given.
 const DEFAULT_RADIUS: u64 = 20;
+
+/// Calls that run at the same time.
+const CONCURRENT: usize = 4;
+
+/// Settings of `file_read`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileReadSettings {
+    /// Lines when no range is given; 1–2,000, and not more than `max_lines`.
+    pub default_lines: u64,
+    /// Most lines a call; 1–2,000.
+    pub max_lines: u64,
+    /// Most text a call, in bytes; 4 KiB–1 MiB.
+    pub max_bytes: usize,
+    /// Longest line that is shown whole, in characters; 40–10,000.
+    pub max_line_chars: usize,
+    /// Lines are counted to the end in files up to this size, in bytes; at most 1 GiB.
+    pub count_bytes: u64,
+    /// How long a call may take; 10 ms–60 s.
+    pub deadline: Duration,
+}
+
+impl Default for FileReadSettings {
+    fn default() -> Self {
+        Self {
+            default_lines: 200,
+            max_lines: 400,
+            max_bytes: 48 * 1024,
+            max_line_chars: 1_000,
+            count_bytes: 8 * 1024 * 1024,
+            deadline: Duration::from_secs(5),
+        }
+    }
+}
 
 /// The tool `file_read`.
 #[derive(Debug)]
@@ -47,42 +78,31 @@ pub struct FileRead {
 struct Arguments {
     /// The file, relative to the project folder, such as `src/main.rs`.
     path: String,
-    /// First line to read, from 1. Default: 1.
-    #[serde(default)]
-    #[schemars(with = "u64", range(min = 1))]
+    /// First line.
+    #[schemars(range(min = 1))]
     start_line: Option<u64>,
-    /// Last line to read, included.
-    #[serde(default)]
-    #[schemars(with = "u64", range(min = 1))]
+    /// Last line.
+    #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Instead of start_line and end_line: the line around which to read, such as one that
-    /// `code_search` found.
-    #[serde(default)]
-    #[schemars(with = "u64", range(min = 1))]
+    /// Instead: the line in the middle.
+    #[schemars(range(min = 1))]
     around: Option<u64>,
-    /// With around: how many lines before and after it. Default: 20.
-    #[serde(default)]
-    #[schemars(with = "u64")]
+    /// With around: lines before and after it. Default: 20.
     radius: Option<u64>,
-    /// Instead of lines: the function, type or heading to read, such as `run`, `Type::method` or
-    /// `Class.method`.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// Instead of lines: a function, type or heading, such as `run` or `Type::method`.
     symbol: Option<String>,
 }
 
 impl FileRead {
-    /// A tool for one project. Check the settings first ([`FileReadSettings::validate`]).
+    /// A tool for one project.
     #[must_use]
     pub fn new(root: ProjectRoot, settings: FileReadSettings) -> Self {
         let description = format!(
-            "Reads lines of a text file of the project, with their numbers. Without a range it \
-             gives the first {} lines; with a symbol all lines of that function or type; at most \
-             {} lines a call. The answer says how to go on.",
+            "Reads lines of a text file of the project, or a symbol of it: {} lines by default, at most {} a call.",
             settings.default_lines, settings.max_lines
         );
         let spec = arguments::reading::<Arguments>("file_read", description, ToolNeed::Code);
-        let blocking = Blocking::new(settings.concurrent, settings.deadline);
+        let blocking = Blocking::new(CONCURRENT, settings.deadline);
         Self {
             spec,
             root,
@@ -103,18 +123,14 @@ impl Tool for FileRead {
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (root, settings) = (self.root.clone(), self.settings);
-        let blocking = self.blocking.clone();
-        Box::pin(async move {
-            let wanted: Arguments = arguments::arguments(arguments)?;
+        let work = move |wanted: Arguments, stop: &CancellationToken| {
             let span = wanted.span(&settings)?;
-            blocking
-                .run(context, move |stop| match &wanted.symbol {
-                    Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
-                    None => read(&root, &wanted.path, span, &settings, stop),
-                })
-                .await
-                .map(ToolOutput::from)
-        })
+            match &wanted.symbol {
+                Some(symbol) => read_symbol(&root, &wanted.path, symbol, &settings, stop),
+                None => read(&root, &wanted.path, span, &settings, stop),
+            }
+        };
+        self.blocking.call(arguments, context, work)
     }
 }
 
@@ -182,10 +198,20 @@ fn read(
     span: Span,
     settings: &FileReadSettings,
     stop: &CancellationToken,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let opened = root.open_file(path)?;
     let window = window(&opened, span, settings, stop)?;
-    render(&opened.shown, span, &window)
+    let text = render(&opened.shown, span, &window)?;
+    Ok(output(text, &opened.shown, span, &window))
+}
+
+fn output(text: String, path: &str, span: Span, window: &Window) -> ToolOutput {
+    let end = span.start + window.lines.len() as u64;
+    let end = end.saturating_sub(1);
+    ToolOutput::new(
+        text,
+        &json!({ "path": path, "start": span.start, "end": end }),
+    )
 }
 
 /// All of a symbol, or as much of it as there is room for.
@@ -195,7 +221,7 @@ fn read_symbol(
     symbol: &str,
     settings: &FileReadSettings,
     stop: &CancellationToken,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let opened = root.open_file(path)?;
     let place = symbol::find(&opened.file, &opened.shown, symbol)?;
     let Span { start, end } = place.span;
@@ -207,8 +233,8 @@ fn read_symbol(
     let last = (window.lines.len() as u64)
         .checked_sub(1)
         .map(|more| start + more);
-    let text = render(&opened.shown, span, &window)?;
-    Ok(text + &symbol::note(&place, last))
+    let text = render(&opened.shown, span, &window)? + &symbol::note(&place, last);
+    Ok(output(text, &opened.shown, span, &window))
 }
 
 fn window(

@@ -1,3 +1,513 @@
-//! What keeps a tool inside its bounds. Guards refuse with words that help the model go on.
+//! The guard of file access: one folder that tools may read, and the way into it.
+//!
+//! Names come from a model, so from anybody. Refused are `..` beyond the root, absolute paths
+//! outside of it, links (the file itself or any folder on the way) that lead out of it, and what is
+//! neither file nor folder. An absolute path that lies inside the root is taken. What version control keeps
+//! for itself (`.git`) is never read, however it is named: addresses with tokens stand there.
+//!
+//! **Invariant:** a path that is handed out is canonical and starts with the canonical root.
+//!
+//! What remains: between check and use somebody who may write into the project can swap a file.
+//! `ProjectRoot::holds` finds that after opening (kind, device, inode and path are compared), but
+//! not a swap there and back. A hard link inside the root counts as inside. Opening never waits:
+//! what has just become a FIFO is opened without a writer, and found to be no file (`open`).
 
-pub mod path;
+#[cfg(unix)]
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    ToolError,
+    text::{quoted, shown_path},
+};
+
+/// Longest path that is looked at, in bytes; the limit of Linux.
+const MAX_PATH: usize = 4_096;
+
+/// Most names of a folder that are looked at.
+const MAX_NAMES: usize = 10_000;
+/// Most folders that are made for one file.
+const MOST_FOLDERS: usize = 8;
+
+/// A project folder that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RootError {
+    /// It does not exist, or may not be read.
+    #[error(
+        "the project folder `{}` cannot be read ({reason}): name a folder that exists and that you may read",
+        path.display()
+    )]
+    Unreadable {
+        /// As given.
+        path: PathBuf,
+        /// What the system says.
+        reason: io::ErrorKind,
+    },
+    /// It is a file or something else.
+    #[error(
+        "the project folder `{}` is not a folder: name the folder that holds the project",
+        path.display()
+    )]
+    NotAFolder {
+        /// As given.
+        path: PathBuf,
+    },
+    /// It would be written to, and the project is it or lies in it.
+    #[error(
+        "the folder `{}` is the project, or holds it, and a project as such is never written to: name a folder \
+         for notes alone, in the project or elsewhere",
+        path.display()
+    )]
+    HoldsProject {
+        /// As given.
+        path: PathBuf,
+    },
+}
+
+/// The folder of a project. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ProjectRoot {
+    canonical: Arc<Path>,
+    /// As given: people and models may use this spelling in absolute paths.
+    given: Arc<Path>,
+}
+
+/// A regular file inside the root, open for reading.
+#[derive(Debug)]
+pub(super) struct OpenedFile {
+    pub(super) file: File,
+    /// Size in bytes when it was opened.
+    pub(super) size: u64,
+    /// Its path relative to the root, for the model.
+    pub(super) shown: String,
+}
+
+impl ProjectRoot {
+    /// Opens a folder. It has to stay where it is.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no folder.
+    pub fn open(folder: &Path) -> Result<Self, RootError> {
+        let unreadable = |error: io::Error| RootError::Unreadable {
+            path: folder.to_owned(),
+            reason: error.kind(),
+        };
+        let canonical = folder.canonicalize().map_err(unreadable)?;
+        if !canonical.is_dir() {
+            return Err(RootError::NotAFolder {
+                path: folder.to_owned(),
+            });
+        }
+        // A folder may be listed and yet not be entered, or the other way round.
+        fs::read_dir(&canonical).map_err(unreadable)?;
+        canonical.join(".").metadata().map_err(unreadable)?;
+        Ok(Self {
+            canonical: canonical.into(),
+            given: folder.into(),
+        })
+    }
+
+    /// The canonical path of the folder, for the host. Never for a model.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.canonical
+    }
+
+    /// Finds a file or folder by the path that a model gave, relative to the root.
+    ///
+    /// # Errors
+    /// [`ToolError::Tell`] when it does not exist, lies outside, belongs to version control (`.git`), or is
+    /// neither file nor folder.
+    pub fn resolve(&self, relative: &str) -> Result<PathBuf, ToolError> {
+        let relative = self.lexical(relative)?;
+        let found = match self.canonical.join(&relative).canonicalize() {
+            Ok(found) if self.keeps_back(&found) => return Err(kept_back(&shown_path(&relative))),
+            Ok(found) if found.starts_with(&self.canonical) => found,
+            Ok(_) => return Err(outside(&shown_path(&relative))),
+            Err(error) => return Err(self.explain(&relative, &error)),
+        };
+        let kind = found
+            .symlink_metadata()
+            .map_err(|error| self.explain(&relative, &error))?;
+        if kind.is_file() || kind.is_dir() {
+            Ok(found)
+        } else {
+            Err(ToolError::Tell(format!(
+                "`{}` is neither a file nor a folder but a pipe, socket or device: it is never opened",
+                shown_path(&relative)
+            )))
+        }
+    }
+
+    /// A path that [`Self::resolve`] gave, as the model knows it.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        shown_path(path.strip_prefix(&self.canonical).unwrap_or(path))
+    }
+
+    /// A path that need not exist, relative to the root, with `/`. Nothing is looked at.
+    pub(super) fn inside(&self, wanted: &str) -> Result<String, ToolError> {
+        let clean = self.lexical(wanted)?;
+        let mut parts: Vec<String> = Vec::new();
+        for part in clean.components() {
+            if part == Component::ParentDir {
+                parts.pop();
+            } else {
+                parts.push(part.as_os_str().to_string_lossy().into_owned());
+            }
+        }
+        Ok(if parts.is_empty() {
+            ".".to_owned()
+        } else {
+            parts.join("/")
+        })
+    }
+
+    /// Opens a regular file by the path that a model gave.
+    pub(super) fn open_file(&self, relative: &str) -> Result<OpenedFile, ToolError> {
+        let path = self.resolve(relative)?;
+        let shown = self.shown(&path);
+        if path.is_dir() {
+            return Err(ToolError::Tell(format!(
+                "`{shown}` is a folder: name a file in it, or look into it with `code_search`"
+            )));
+        }
+        let unreadable = |error: io::Error| cannot_open(&shown, &error);
+        let file = open(&path).map_err(unreadable)?;
+        if !self.holds(&file, &path) {
+            return Err(ToolError::Tell(format!(
+                "`{shown}` changed while it was opened: try again"
+            )));
+        }
+        let size = file.metadata().map_err(unreadable)?.len();
+        Ok(OpenedFile { file, size, shown })
+    }
+
+    /// Opens what a walk of the folder found, by its canonical path, with its size in bytes; none if
+    /// that is no regular file of the folder by now.
+    pub(super) fn open_found(&self, path: &Path) -> Option<(File, u64)> {
+        let file = open(path).ok().filter(|file| self.holds(file, path))?;
+        let size = file.metadata().ok()?.len();
+        Some((file, size))
+    }
+
+    /// Whether `file`, opened by the canonical `path`, is a regular file that still lies there.
+    pub(super) fn holds(&self, file: &File, path: &Path) -> bool {
+        let (Ok(opened), Ok(now)) = (file.metadata(), path.symlink_metadata()) else {
+            return false;
+        };
+        let unmoved = path.canonicalize().is_ok_and(|canonical| canonical == path);
+        let inside = path.starts_with(&self.canonical);
+        opened.is_file() && now.is_file() && same_file(&opened, &now) && unmoved && inside
+    }
+
+    /// Whether what lies at a canonical path belongs to version control.
+    fn keeps_back(&self, path: &Path) -> bool {
+        let inside = path.strip_prefix(&self.canonical);
+        inside.is_ok_and(|inside| inside.iter().any(is_of_version_control))
+    }
+
+    /// What can be refused without a look at the disk, so that nothing outside is even touched.
+    fn lexical(&self, wanted: &str) -> Result<PathBuf, ToolError> {
+        let text = wanted.trim();
+        if text.is_empty() {
+            return Err(ToolError::tell(
+                "the path is empty: name a file relative to the project folder, such as `src/main.rs`",
+            ));
+        }
+        if text.len() > MAX_PATH {
+            return Err(ToolError::Tell(format!(
+                "the path is longer than {MAX_PATH} bytes: {}",
+                quoted(text)
+            )));
+        }
+        if text.contains('\0') {
+            return Err(ToolError::Tell(format!(
+                "the path {} holds a NUL character: no file name does",
+                quoted(text)
+            )));
+        }
+        let path = Path::new(text);
+        let inside = if path.is_absolute() {
+            path.strip_prefix(&self.canonical)
+                .or_else(|_| path.strip_prefix(&self.given))
+                .map_err(|_| outside(text))?
+        } else if has_windows_prefix(text) {
+            return Err(outside(text));
+        } else {
+            path
+        };
+        let mut clean = PathBuf::new();
+        let mut depth = 0_usize;
+        for part in inside.components() {
+            match part {
+                Component::CurDir => continue,
+                Component::Normal(_) => depth += 1,
+                Component::ParentDir => {
+                    depth = depth.checked_sub(1).ok_or_else(|| outside(text))?;
+                }
+                Component::RootDir | Component::Prefix(_) => return Err(outside(text)),
+            }
+            clean.push(part);
+        }
+        Ok(clean)
+    }
+
+    /// Why `relative` could not be reached: the first part that fails, and what to try instead.
+    fn explain(&self, relative: &Path, error: &io::Error) -> ToolError {
+        let mut reached = self.canonical.to_path_buf();
+        for part in relative.components() {
+            let next = reached.join(part);
+            match next.canonicalize() {
+                Ok(found) if !found.starts_with(&self.canonical) => {
+                    return outside(&shown_path(relative));
+                }
+                // Not even which names there are.
+                Ok(found) if self.keeps_back(&found) => return kept_back(&shown_path(relative)),
+                Ok(found) => reached = found,
+                Err(_) if reached.is_file() => {
+                    return ToolError::Tell(format!(
+                        "`{}` is a file, not a folder: there is nothing below it",
+                        self.shown(&reached)
+                    ));
+                }
+                Err(error) if is_absent(&error) => {
+                    return self.not_found(&reached, &next);
+                }
+                Err(error) => return cannot_open(&self.shown(&next), &error),
+            }
+        }
+        cannot_open(&shown_path(relative), error)
+    }
+
+    fn not_found(&self, folder: &Path, missing: &Path) -> ToolError {
+        let name = self.shown(missing);
+        if missing.is_symlink() {
+            return ToolError::Tell(format!(
+                "`{name}` is a link to something that does not exist"
+            ));
+        }
+        let meant = missing.file_name().and_then(|name| nearest(folder, name));
+        let meant = meant.map(|meant| self.shown(&folder.join(meant)));
+        let hint = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "find the right path with `code_search`".to_owned(),
+        };
+        ToolError::Tell(format!("there is no `{name}`: {hint}"))
+    }
+}
+
+/// A place for a file inside of a root. Its folder may not exist yet.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The deepest folder on the way that exists, canonical.
+    folder: PathBuf,
+    /// Folders below it that do not.
+    missing: Vec<OsString>,
+    name: OsString,
+}
+
+impl ProjectRoot {
+    /// The place that a model's path names: a regular file, or where there is nothing yet.
+    pub(super) fn place(&self, relative: &str) -> Result<Place, ToolError> {
+        let relative = self.lexical(relative)?;
+        let shown = shown_path(&relative);
+        if relative.iter().any(|part| part == "..") {
+            // Below a folder that is yet to be made it would lead nowhere.
+            return Err(ToolError::Tell(format!(
+                "`{shown}` goes back by `..`: name the place without"
+            )));
+        }
+        let mut parts: Vec<OsString> = relative.iter().map(ToOwned::to_owned).collect();
+        let Some(name) = parts.pop() else {
+            return Err(ToolError::tell(
+                "the path is the folder itself: name a file in it",
+            ));
+        };
+        let mut folder = self.canonical.to_path_buf();
+        let mut missing = Vec::new();
+        for part in parts {
+            if !missing.is_empty() {
+                missing.push(part);
+                continue;
+            }
+            match folder.join(&part).canonicalize() {
+                Ok(next) if !next.starts_with(&self.canonical) => return Err(outside(&shown)),
+                Ok(next) if self.keeps_back(&next) => return Err(kept_back(&shown)),
+                Ok(next) if next.is_dir() => folder = next,
+                Ok(next) => {
+                    return Err(ToolError::Tell(format!(
+                        "`{}` is no folder: nothing can be written below it",
+                        self.shown(&next)
+                    )));
+                }
+                // A link that leads nowhere is something, and nothing is made below it.
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound
+                        && !folder.join(&part).is_symlink() =>
+                {
+                    missing.push(part);
+                }
+                Err(error) => return Err(cannot_open(&shown, &error)),
+            }
+        }
+        if missing.len() > MOST_FOLDERS {
+            return Err(ToolError::Tell(format!(
+                "`{shown}` lies more than {MOST_FOLDERS} folders below anything that exists"
+            )));
+        }
+        let place = Place {
+            folder,
+            missing,
+            name,
+        };
+        match place.path().symlink_metadata() {
+            Ok(there) if there.is_file() => Ok(place),
+            Ok(_) => Err(ToolError::Tell(format!(
+                "`{shown}` is no regular file but a folder, a link or a device: it is not written to"
+            ))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(place),
+            Err(error) => Err(cannot_open(&shown, &error)),
+        }
+    }
+}
+
+impl Place {
+    /// Where the file is or will be.
+    pub(super) fn path(&self) -> PathBuf {
+        let mut path = self.folder.clone();
+        path.extend(&self.missing);
+        path.join(&self.name)
+    }
+
+    /// Makes the folders that are missing, and gives the one of the file. Folders of others are not
+    /// followed out of the root: each is made, never found.
+    pub(super) fn make_folders(&self) -> io::Result<PathBuf> {
+        let mut folder = self.folder.clone();
+        for part in &self.missing {
+            folder.push(part);
+            fs::create_dir(&folder)?;
+        }
+        // A folder that has become a link meanwhile.
+        if folder.canonicalize()? != folder {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(folder)
+    }
+}
+
+/// Whether nothing has that name, also because it is longer than any name can be.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename
+    )
+}
+
+/// The name in `folder` that differs from `missing` only by case, else the first one of the same
+/// stem (`config.yml` for `config.yaml`).
+fn nearest(folder: &Path, missing: &OsStr) -> Option<PathBuf> {
+    let wanted = missing.to_string_lossy().to_lowercase();
+    let near = fs::read_dir(folder).ok()?.take(MAX_NAMES).flatten();
+    let near = near.filter_map(|entry| {
+        let name = entry.file_name();
+        let lower = name.to_string_lossy().to_lowercase();
+        (stem(&lower) == stem(&wanted)).then_some((lower != wanted, PathBuf::from(name)))
+    });
+    near.min().map(|(_, name)| name)
+}
+
+fn stem(name: &str) -> &str {
+    // A leading dot belongs to the name: `.env` has no extension.
+    match name.rfind('.') {
+        Some(dot) if dot > 0 => &name[..dot],
+        Some(_) | None => name,
+    }
+}
+
+/// Whether a name is that of a folder (or of a file in its place) that version control keeps for itself.
+pub(super) fn is_of_version_control(name: &OsStr) -> bool {
+    let names = [".git", ".hg", ".svn", ".jj"];
+    names.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
+fn kept_back(shown: &str) -> ToolError {
+    ToolError::Tell(format!(
+        "`{shown}` belongs to version control, which may keep secrets there: nothing in it is read; \
+         `history_search` tells what was changed"
+    ))
+}
+
+fn outside(wanted: &str) -> ToolError {
+    ToolError::Tell(format!(
+        "{} lies outside of the project folder: use a path relative to it, such as `src/main.rs`",
+        quoted(wanted)
+    ))
+}
+
+fn cannot_open(shown: &str, error: &io::Error) -> ToolError {
+    ToolError::Tell(format!("`{shown}` cannot be read: {}", error.kind()))
+}
+
+/// `C:\`, `C:/`, `\\server`, `\\?\`: absolute on Windows, and surely not meant as names elsewhere.
+fn has_windows_prefix(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let drive = matches!(bytes, [letter, b':', ..] if letter.is_ascii_alphabetic());
+    drive || text.starts_with("\\\\")
+}
+
+/// Opens a file for reading at once, whatever has become of it since it was looked at: a FIFO is not
+/// waited for, a link is not followed, and a terminal does not become ours.
+#[cfg(unix)]
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    open_with(path, rustix::fs::OFlags::NOFOLLOW)
+}
+
+/// The same, but links are followed.
+#[cfg(unix)]
+pub(super) fn open_followed(path: &Path) -> io::Result<File> {
+    open_with(path, rustix::fs::OFlags::empty())
+}
+
+#[cfg(unix)]
+fn open_with(path: &Path, flags: rustix::fs::OFlags) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
+/// Opens a file for reading.
+#[cfg(not(unix))]
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Opens a file for reading.
+#[cfg(not(unix))]
+pub(super) fn open_followed(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(unix)]
+fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Without inodes in std, size and time have to do.
+#[cfg(not(unix))]
+fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    a.len() == b.len() && a.modified().ok() == b.modified().ok()
+}

@@ -1,47 +1,93 @@
-//! `history_search`: what was changed when, by whom and why, out of the log of the project's git
-//! repository.
+//! `history_search`: commits of the project's git repository, and what one of them changed.
 //!
-//! It runs `git` itself, by arguments without a shell, and reads: nothing is fetched, written or
-//! checked out. It shows no differences; what a commit changed is named by its files, and of one that is
-//! asked for by its hash also by their numbers of lines.
+//! It runs `git` by arguments, without a shell, and only reads. The tool exists in every project, so that
+//! the list of tools is stable; where there is no repository or no git, a call says so.
 //!
-//! It is there in every project, so that the list of tools is stable and a profile may name it
-//! anywhere; where there is no repository, or no git, the call says so.
-//!
-//! **Invariants:** what a model writes is never an option, a pattern or a command; only what
-//! concerns the project folder is shown, also where the repository is larger; a call ends with its
-//! deadline or its cancellation, and its process with it; the size of a result is bounded.
+//! **Invariants:** what a model writes is never an option, a pattern or a command; only what concerns
+//! the project folder is shown, also where the repository is larger; a call ends with its deadline or its
+//! cancellation, and its process with it; the size of a result is bounded.
 
-mod asking;
-mod authors;
-mod between;
-mod day;
 mod git;
-mod one;
-mod report;
-mod settings;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
-mod wanted;
 
-use std::sync::Arc;
+use std::{fmt::Write as _, path::Path, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::{
     sync::Semaphore,
-    time::{Instant, sleep},
+    time::{Instant, timeout_at},
 };
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::withdrawn,
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    blocking::withdrawn,
+    text::{clipped, counted, on_one_line, quoted},
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
-use git::Git;
-pub use settings::HistorySearchSettings;
-use wanted::{Arguments, Asked, Bound, Changed, Wanted};
+use git::{Ended, Git, refused};
+
+/// Calls that run at the same time.
+const CONCURRENT: usize = 2;
+/// Most commits of a call.
+const MOST_COMMITS: usize = 20;
+/// Most commits that are named for one hash, and most objects that are looked at for it.
+const MOST_ALIKE: usize = 10;
+const MOST_OBJECTS: usize = 500;
+/// Most words of a query.
+const MAX_WORDS: usize = 12;
+/// Longest word and name, in characters.
+const MAX_TEXT: usize = 500;
+/// Most lines shown of a message, and most files named.
+const MESSAGE_LINES: usize = 12;
+const FILES: usize = 8;
+/// Longest line that is shown, in characters.
+const MAX_LINE: usize = 240;
+/// Longest result, in bytes, its last line aside.
+const MAX_OUTPUT: usize = 22 * 1024;
+/// Around the parts of a commit: hash, date, author, message, files. No message, name or path holds it.
+const PART: char = '\0';
+const PARTS: usize = 5;
+const SHALLOW: &str =
+    "the clone is shallow: older commits are not here, and its first one seems to add everything";
+/// Before all other options: nothing that a repository configures is run or shown.
+const OPTIONS: [&str; 13] = [
+    "--no-color",
+    "--no-decorate",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-show-signature",
+    "--no-notes",
+    "--no-mailmap",
+    "--no-renames",
+    "--no-follow",
+    "--ignore-submodules=all",
+    "--submodule=short",
+    "--encoding=UTF-8",
+    // Of a merge, what it brought.
+    "--diff-merges=first-parent",
+];
+
+/// Settings of `history_search`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySearchSettings {
+    /// How long a call may take; it shows what it has found by then.
+    pub deadline: Duration,
+}
+
+impl Default for HistorySearchSettings {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(8),
+        }
+    }
+}
 
 /// The tool `history_search`.
 #[derive(Debug)]
@@ -52,23 +98,48 @@ pub struct HistorySearch {
     permits: Arc<Semaphore>,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Words that are all in the message.
+    query: Option<String>,
+    /// A file or folder that was changed; it need not exist any more.
+    path: Option<String>,
+    /// A part of the author's name or address.
+    author: Option<String>,
+    /// First day: `2026-11-20`, `2026-11`, `2026` or `3 days ago`.
+    since: Option<String>,
+    /// Last day.
+    until: Option<String>,
+    /// 4 to 64 digits of a hash: that commit with its diff, of `path` if that is given.
+    commit: Option<String>,
+}
+
+/// What a call asks for.
+struct Wanted {
+    /// Options of `git log`.
+    options: Vec<String>,
+    /// Relative to the project.
+    path: Option<String>,
+    /// The beginning of a hash.
+    commit: Option<String>,
+    /// The same in words, behind a noun.
+    words: String,
+}
+
 impl HistorySearch {
-    /// A tool for one project. Check the settings first ([`HistorySearchSettings::validate`]).
+    /// A tool for one project.
     #[must_use]
     pub fn new(root: ProjectRoot, settings: HistorySearchSettings) -> Self {
         let description = format!(
-            "Finds commits in the project's git history by words of their messages, by the path that \
-             they changed, by a text that they added or removed or whose lines they changed, by their author, or by days or \
-             commits between which they lie; counts them by author; or tells of one by its hash. Each comes with its date, author, message and files, the newest first, {} at most unless max_results \
-             says otherwise. Without arguments it gives the latest ones.",
-            settings.max_results
+            "Finds commits in the git history, the newest first, at most {MOST_COMMITS}; with `commit` it shows one \
+             with its diff. Without arguments it gives the latest ones."
         );
-        let spec = arguments::reading::<Arguments>("history_search", description, ToolNeed::Code);
         Self {
-            spec,
+            spec: arguments::reading::<Arguments>("history_search", description, ToolNeed::Code),
             git: Arc::new(Git::new(root)),
             settings,
-            permits: Arc::new(Semaphore::new(settings.concurrent)),
+            permits: Arc::new(Semaphore::new(CONCURRENT)),
         }
     }
 }
@@ -83,49 +154,449 @@ impl Tool for HistorySearch {
         arguments: Value,
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (git, settings) = (Arc::clone(&self.git), self.settings);
+        let (git, deadline) = (Arc::clone(&self.git), self.settings.deadline);
         let permits = Arc::clone(&self.permits);
         Box::pin(async move {
             let arguments: Arguments = arguments::arguments(arguments)?;
-            let asked = arguments.asked(git.root(), settings)?;
-            let turn = async {
-                tokio::select! {
-                    permit = permits.acquire() => permit.ok(),
-                    () = sleep(settings.deadline) => None,
-                }
-            };
+            let wanted = arguments.wanted(git.root())?;
             let search = async {
-                let Some(_permit) = turn.await else {
+                let turn = timeout_at(Instant::now() + deadline, permits.acquire());
+                let Ok(_permit) = turn.await else {
                     return Err(ToolError::tell(
                         "too many calls of this tool are running: try again, or go on without it",
                     ));
                 };
-                Ok(match asked {
-                    Asked::Search(wanted) => {
-                        let until = Instant::now() + settings.deadline;
-                        match git.between(&wanted, until).await? {
-                            Ok(between) if wanted.is_by_author => {
-                                let authors = git.authors(&wanted, &between, until).await?;
-                                report::of_authors(&wanted, &authors, settings)
-                            }
-                            Ok(between) => {
-                                let log = git.log(&wanted, &between, until).await?;
-                                report::report(&wanted, &log, settings)
-                            }
-                            Err((hash, found)) => report::of_one(hash, &found, settings),
-                        }
-                    }
-                    Asked::One(hash) => {
-                        let found = git.commit(&hash, settings).await?;
-                        report::of_one(&hash, &found, settings)
-                    }
-                })
+                let until = Instant::now() + deadline;
+                let (top, is_shallow) = git.repository(until).await?;
+                match &wanted.commit {
+                    Some(hash) => show(&git, top, &wanted, hash, is_shallow, until).await,
+                    None => list(&git, top, &wanted, is_shallow, until).await,
+                }
             };
             tokio::select! {
                 biased;
                 () = context.cancelled.cancelled() => Err(withdrawn()),
-                searched = search => searched.map(ToolOutput::from),
+                found = search => found,
             }
         })
     }
+}
+
+impl Arguments {
+    fn wanted(self, root: &ProjectRoot) -> Result<Wanted, ToolError> {
+        let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let query = given(self.query).unwrap_or_default();
+        let queried: Vec<&str> = query.split_whitespace().collect();
+        if queried.len() > MAX_WORDS {
+            return Err(ToolError::Tell(format!(
+                "`query` has more than {MAX_WORDS} words, and a message would have to hold them all: give fewer"
+            )));
+        }
+        let author = given(self.author);
+        let author = author.as_deref().map(str::trim);
+        for text in queried.iter().copied().chain(author) {
+            if text.contains('\0') || clipped(text, MAX_TEXT).1 {
+                return Err(ToolError::Tell(format!(
+                    "{} is longer than {MAX_TEXT} characters, or holds a NUL character",
+                    quoted(text)
+                )));
+            }
+        }
+        let path = given(self.path)
+            .map(|path| root.inside(&path))
+            .transpose()?;
+        let path = path.filter(|path| path != ".");
+        let (since, until) = (given(self.since), given(self.until));
+        let commit = given(self.commit).map(|text| hash(&text)).transpose()?;
+        let chosen = [
+            !queried.is_empty(),
+            author.is_some(),
+            since.is_some(),
+            until.is_some(),
+        ];
+        if commit.is_some() && chosen.contains(&true) {
+            return Err(ToolError::tell(
+                "`commit` names one commit: give no other argument with it but `path`",
+            ));
+        }
+        let mut words = String::new();
+        let mut options: Vec<String> = queried
+            .iter()
+            .map(|word| format!("--grep={word}"))
+            .collect();
+        // Writing to a string cannot fail.
+        if !queried.is_empty() {
+            let _ = write!(words, " with {} in the message", quoted(&queried.join(" ")));
+        }
+        if let Some(path) = &path {
+            let _ = write!(words, " that changed {}", quoted(path));
+        }
+        if let Some(author) = author {
+            options.push(format!("--author={author}"));
+            let _ = write!(words, " by {}", quoted(author));
+        }
+        for (name, day) in [("since", &since), ("until", &until)] {
+            if let Some(day) = day {
+                options.push(format!("--{name}={}", moment(name, day)?));
+                let _ = write!(words, " {name} {}", quoted(day));
+            }
+        }
+        Ok(Wanted {
+            options,
+            path,
+            commit,
+            words,
+        })
+    }
+}
+
+fn hash(text: &str) -> Result<String, ToolError> {
+    let hash = text.trim().to_ascii_lowercase();
+    if (4..=64).contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(hash);
+    }
+    Err(ToolError::Tell(format!(
+        "`commit` is {}, which is no hash of a commit: give 4 to 64 of its digits, 0–9 and a–f",
+        quoted(text)
+    )))
+}
+
+/// The first moment of a day, month or year, or the last one for `until`, as git reads it.
+fn moment(name: &str, text: &str) -> Result<String, ToolError> {
+    let lower = text.trim().to_lowercase();
+    if let Some((number, unit)) = lower
+        .strip_suffix(" ago")
+        .and_then(|ago| ago.split_once(' '))
+    {
+        let unit = unit.strip_suffix('s').unwrap_or(unit);
+        if number.parse::<u16>().is_ok() && ["day", "week", "month", "year"].contains(&unit) {
+            return Ok(format!("{number} {unit}s ago"));
+        }
+    }
+    let parse = |text: String| text.parse::<Date>().ok();
+    let days = match lower.len() {
+        4 => parse(format!("{lower}-01-01")).map(|first| (first, first.last_of_year())),
+        7 => parse(format!("{lower}-01")).map(|first| (first, first.last_of_month())),
+        10 => parse(lower).map(|day| (day, day)),
+        _ => None,
+    };
+    match days {
+        Some((_, last)) if name == "until" => Ok(format!("{last}T23:59:59")),
+        Some((first, _)) => Ok(format!("{first}T00:00:00")),
+        None => Err(ToolError::Tell(format!(
+            "`{name}` is {}, which is no day: write it as in `2026-11-20`, `2026-11`, `2026` or `3 days ago`",
+            quoted(text)
+        ))),
+    }
+}
+
+async fn list(
+    git: &Git,
+    top: &Path,
+    wanted: &Wanted,
+    is_shallow: bool,
+    until: Instant,
+) -> Result<ToolOutput, ToolError> {
+    let is_top = top == git.root().path();
+    // Days choose by when a commit was made; its author may have written it on another day.
+    let has_days = wanted
+        .options
+        .iter()
+        .any(|option| option.contains("T00:") || option.contains("T23:"));
+    let mut arguments = vec!["log".to_owned()];
+    arguments.extend(OPTIONS.map(str::to_owned));
+    arguments.extend(
+        [
+            "--name-only",
+            "--fixed-strings",
+            "--all-match",
+            "--regexp-ignore-case",
+        ]
+        .map(str::to_owned),
+    );
+    arguments.push(format(if has_days { "%cI" } else { "%aI" }));
+    arguments.push(format!("--max-count={}", MOST_COMMITS + 1));
+    arguments.extend(wanted.options.iter().cloned());
+    if !is_top {
+        arguments.push("--relative".to_owned());
+    }
+    arguments.extend(["HEAD", "--"].map(str::to_owned));
+    arguments.extend(wanted.path.clone().or((!is_top).then(|| ".".to_owned())));
+    let ended = git.run(top, arguments, until).await?;
+    if ended.success == Some(false) {
+        let head = git
+            .run(top, ["rev-parse", "--quiet", "--verify", "HEAD"], until)
+            .await?;
+        return Err(match head.success {
+            Some(false) => ToolError::tell("the repository has no commits yet"),
+            _ => refused(&ended),
+        });
+    }
+    let is_stopped = ended.success.is_none() && !ended.cut;
+    if is_stopped && ended.output.is_empty() {
+        return Err(refused(&ended));
+    }
+    Ok(report(&ended, &wanted.words, is_stopped, is_shallow))
+}
+
+/// The commits of a log, and a last line that says what is not shown.
+fn report(ended: &Ended, words: &str, is_stopped: bool, is_shallow: bool) -> ToolOutput {
+    let log = String::from_utf8_lossy(&ended.output);
+    let mut commits = Commit::all(&log);
+    if (is_stopped || ended.cut) && commits.len() > 1 {
+        // The last one may be only a part.
+        commits.pop();
+    }
+    let mut text = String::new();
+    let mut data = Vec::new();
+    for commit in commits.iter().take(MOST_COMMITS) {
+        let mut block = commit.head();
+        let files: Vec<String> = commit.files().map(line).collect();
+        if !files.is_empty() {
+            let more = files.len().saturating_sub(FILES);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let named = files.iter().take(FILES).cloned().collect::<Vec<_>>();
+            // Writing to a string cannot fail.
+            let _ = writeln!(block, "  changed: {}{more}", named.join(", "));
+        }
+        if !text.is_empty() && text.len() + block.len() > MAX_OUTPUT {
+            break;
+        }
+        text.push_str(&block);
+        text.push('\n');
+        data.push(commit.data(files.into_iter().take(FILES).collect()));
+    }
+    let shown = data.len();
+    let more = ended.cut || commits.len() > shown;
+    let count = counted(shown as u64, "commit", "commits");
+    let _ = match (shown, more || is_stopped) {
+        (0, false) => write!(text, "no commit{words}"),
+        (_, false) => write!(text, "all {count}{words}"),
+        (_, true) => write!(text, "the newest {count}{words}"),
+    };
+    if is_stopped {
+        text.push_str("; stopped at the deadline: older commits were not looked at");
+    } else if more {
+        text.push_str("; there are more: narrow the search, or go on with `until`");
+    }
+    if is_shallow {
+        let _ = write!(text, "; {SHALLOW}");
+    }
+    ToolOutput::new(
+        text,
+        &json!({ "commits": data, "more": more || is_stopped }),
+    )
+}
+
+/// One commit with its diff, by the beginning of its hash.
+async fn show(
+    git: &Git,
+    top: &Path,
+    wanted: &Wanted,
+    hash: &str,
+    is_shallow: bool,
+    until: Instant,
+) -> Result<ToolOutput, ToolError> {
+    let named = commits_named(git, top, hash, until).await?;
+    let shallow = if is_shallow {
+        format!("; {SHALLOW}")
+    } else {
+        String::new()
+    };
+    let commit = match &named[..] {
+        [] => {
+            return Err(ToolError::Tell(format!(
+                "no commit has a hash that begins with `{hash}`{shallow}"
+            )));
+        }
+        [commit] => commit,
+        several => {
+            let first: Vec<&str> = several
+                .iter()
+                .take(MOST_ALIKE)
+                .map(String::as_str)
+                .collect();
+            return Err(ToolError::Tell(format!(
+                "{} commits have hashes that begin with `{hash}`: give more digits, as in {}",
+                several.len(),
+                first.join(", ")
+            )));
+        }
+    };
+    let mut arguments = vec!["show".to_owned()];
+    arguments.extend(OPTIONS.map(str::to_owned));
+    arguments.extend(["--numstat", "--patch", "--unified=3"].map(str::to_owned));
+    arguments.push(format("%aI"));
+    let is_top = top == git.root().path();
+    if !is_top {
+        arguments.push("--relative".to_owned());
+    }
+    arguments.extend([commit.clone(), "--".to_owned()]);
+    arguments.extend(wanted.path.clone());
+    let ended = git.run(top, arguments, until).await?;
+    if ended.success != Some(true) && !ended.cut {
+        return Err(refused(&ended));
+    }
+    let log = String::from_utf8_lossy(&ended.output);
+    let commit = Commit::one(&log).filter(|commit| is_top || !commit.changes.is_empty());
+    let Some(commit) = commit else {
+        return Err(ToolError::Tell(format!(
+            "the commit `{hash}` changed nothing in this folder"
+        )));
+    };
+    let mut text = commit.head();
+    let mut cut = ended.cut;
+    for change in commit.changes.lines() {
+        let (piece, long) = clipped(change, MAX_LINE);
+        let tail = if long { "…" } else { "" };
+        if text.len() + piece.len() > MAX_OUTPUT {
+            cut = true;
+            break;
+        }
+        text.push_str(&tabbed(piece));
+        text.push_str(tail);
+        text.push('\n');
+    }
+    text.push_str(match (cut, commit.changes.is_empty()) {
+        (true, _) => "\n… the diff goes on: name a `path` to see its part",
+        (false, true) => "\nit changed nothing there",
+        (false, false) => "\nthat is all of the commit",
+    });
+    if wanted.path.is_some() && !cut {
+        text.push_str(&wanted.words);
+    }
+    text.push_str(&shallow);
+    let numbers = commit.changes.lines().take_while(|line| !line.is_empty());
+    let files: Vec<String> = numbers
+        .filter_map(|line| line.splitn(3, '\t').nth(2))
+        .map(line)
+        .collect();
+    let data = json!({ "commits": [commit.data(files)], "more": cut });
+    Ok(ToolOutput::new(text, &data))
+}
+
+/// The commits whose hashes begin so, whatever else is called so.
+async fn commits_named(
+    git: &Git,
+    top: &Path,
+    hash: &str,
+    until: Instant,
+) -> Result<Vec<String>, ToolError> {
+    let lines = |ended: &Ended| -> Vec<String> {
+        let text = String::from_utf8_lossy(&ended.output);
+        text.lines().map(str::to_owned).collect()
+    };
+    let alike = ["rev-parse".to_owned(), format!("--disambiguate={hash}")];
+    let alike = git.run(top, alike, until).await?;
+    if alike.success != Some(true) {
+        return Err(refused(&alike));
+    }
+    let objects = lines(&alike);
+    if objects.len() > MOST_OBJECTS {
+        return Err(ToolError::Tell(format!(
+            "many hashes begin with `{hash}`: give more digits"
+        )));
+    }
+    if objects.is_empty() {
+        return Ok(objects);
+    }
+    // Objects that are no commits are passed over.
+    let commits = ["rev-list", "--no-walk=unsorted"].map(str::to_owned);
+    let commits = commits.into_iter().chain(objects).chain(["--".to_owned()]);
+    let commits = git.run(top, commits, until).await?;
+    if commits.success != Some(true) {
+        return Err(refused(&commits));
+    }
+    let mut commits = lines(&commits);
+    // A tag leads to a commit of another name.
+    commits.retain(|commit| commit.starts_with(hash));
+    commits.dedup();
+    Ok(commits)
+}
+
+fn format(date: &str) -> String {
+    format!("--format=%x00%h%x00{date}%x00%an%x00%B%x00")
+}
+
+/// What git tells of a commit.
+struct Commit<'a> {
+    hash: &'a str,
+    date: &'a str,
+    author: &'a str,
+    message: &'a str,
+    /// Names of files, or numbers of lines and a diff.
+    changes: &'a str,
+}
+
+impl<'a> Commit<'a> {
+    /// The commits of a log.
+    fn all(log: &'a str) -> Vec<Self> {
+        let parts: Vec<&str> = log.split(PART).skip(1).collect();
+        parts.chunks(PARTS).map(Self::of).collect()
+    }
+
+    /// A commit whose changes may hold anything.
+    fn one(log: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = log.splitn(PARTS + 1, PART).skip(1).collect();
+        (!parts.is_empty()).then(|| Self::of(&parts))
+    }
+
+    fn of(parts: &[&'a str]) -> Self {
+        let part = |at: usize| parts.get(at).map_or("", |part| part.trim());
+        Self {
+            hash: part(0),
+            date: part(1),
+            author: part(2),
+            message: part(3),
+            changes: parts.get(4).map_or("", |part| part.trim_matches('\n')),
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &'a str> {
+        self.changes.lines().filter(|file| !file.is_empty())
+    }
+
+    /// A commit without its changes.
+    fn head(&self) -> String {
+        let (hash, date, author) = (line(self.hash), line(self.date), line(self.author));
+        let mut head = format!("commit {hash} {date} {author}\n");
+        let mut lines = self.message.lines();
+        // Lines without anything would look like the end of a commit.
+        for text in lines
+            .by_ref()
+            .take(MESSAGE_LINES)
+            .filter(|text| !text.trim().is_empty())
+        {
+            // Writing to a string cannot fail.
+            let _ = writeln!(head, "    {}", line(text));
+        }
+        let more = lines.count() as u64;
+        if more > 0 {
+            let _ = writeln!(head, "    … {}", counted(more, "more line", "more lines"));
+        }
+        head
+    }
+
+    fn data(&self, files: Vec<String>) -> Value {
+        let subject = self.message.lines().next().map(line).unwrap_or_default();
+        json!({
+            "hash": self.hash, "date": self.date, "author": line(self.author), "subject": subject, "files": files,
+        })
+    }
+}
+
+/// A line as it is shown.
+fn line(text: &str) -> String {
+    let (start, cut) = clipped(text.trim_end(), MAX_LINE);
+    format!("{}{}", on_one_line(start), if cut { "…" } else { "" })
+}
+
+/// A line of a diff: its tabs stay.
+fn tabbed(text: &str) -> String {
+    let parts: Vec<_> = text.split('\t').map(on_one_line).collect();
+    parts.join("\t")
 }

@@ -4,45 +4,81 @@
 //! `file_read`. Files and symbols that fit the focus get more room, the rest shrinks to folders with
 //! numbers of files.
 //!
-//! | file | what it does |
-//! |---|---|
-//! | `focus` | what is asked for, and how well a path or a name fits |
-//! | `list` | the files, by the walk of `code_search` |
-//! | `read` | the outlines of the files that fit best |
-//! | `folders` | the tree |
-//! | `kinds` | in which languages it is |
-//! | `render` | what is shown, within the budget |
-//!
 //! **Invariants:** the same tree and the same arguments give the same text, unless the deadline cut the
-//! call, which the text then says; what is not shown is counted; at most so many files are looked at,
-//! and at most so many of them read, whatever the size of the project.
+//! call, which the text then says; what is not shown is counted; the numbers of files that are listed
+//! and read are bounded.
 
 mod focus;
-mod folders;
-mod kinds;
-mod list;
 mod read;
-mod render;
-mod settings;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
+mod tree;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    fmt::Write as _,
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::Blocking,
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    blocking::Blocking,
     code::place::Place,
+    listing::{self, Listed, Listing, Skipped},
+    outline::SymbolKind,
+    text::counted,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
 use focus::Focus;
-pub use settings::RepoMapSettings;
-use settings::{FEWEST_TOKENS, MOST_TOKENS};
+use read::{Outlined, Outlines, Shown};
+
+/// Fewest and most tokens that a call may ask for.
+const FEWEST_TOKENS: u32 = 200;
+const MOST_TOKENS: u32 = 16_000;
+/// Bytes of a token, rather too few: code has many signs.
+const TOKEN: usize = 3;
+/// Room for the last lines, in bytes.
+const NOTES: usize = 320;
+/// Calls that run at the same time.
+const CONCURRENT: usize = 2;
+/// Most endings of file names that are counted by name.
+const MOST_ENDINGS: usize = 6;
+
+/// Settings of `repo_map`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepoMapSettings {
+    /// Tokens when the call names no number; 200–16,000.
+    pub max_tokens: u32,
+    /// Most files that are listed.
+    pub max_files: usize,
+    /// Most files that are read for their outlines, those that fit best.
+    pub max_outlined: usize,
+    /// Larger files are not read, in bytes.
+    pub max_file_bytes: u64,
+    /// How long a call may take; it shows what it has found by then.
+    pub deadline: Duration,
+}
+
+impl Default for RepoMapSettings {
+    fn default() -> Self {
+        Self {
+            max_tokens: 2_000,
+            max_files: 200_000,
+            max_outlined: 2_000,
+            max_file_bytes: 512 * 1024,
+            deadline: Duration::from_secs(5),
+        }
+    }
+}
 
 /// The tool `repo_map`.
 #[derive(Debug)]
@@ -56,34 +92,26 @@ pub struct RepoMap {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// What matters: words, names of functions or types, paths. Files and symbols that fit get more
-    /// room. Default: an overview of all.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// What matters: words, names, paths; what fits gets more room.
     focus: Option<String>,
-    /// Which part of the project: a folder, a file, or a glob such as `src/**/*.ts`. Default: all of
-    /// it.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// A folder, a file, or a glob such as `src/**/*.ts`.
     path: Option<String>,
-    /// Most tokens of the answer, 200 to 16000, about three bytes each.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = 200, max = 16_000))]
+    /// Most tokens of the answer.
+    #[schemars(range(min = 200, max = 16_000))]
     max_tokens: Option<u32>,
 }
 
 impl RepoMap {
-    /// A tool for one project. Check the settings first ([`RepoMapSettings::validate`]).
+    /// A tool for one project.
     #[must_use]
     pub fn new(root: ProjectRoot, settings: RepoMapSettings) -> Self {
         let description = format!(
-            "Shows how the project is built: its folders, and the functions, types and headings \
-             of its files as `path:line: definition`. With a focus, what fits it gets most of the \
-             room. {} tokens unless max_tokens says otherwise. Read on with file_read.",
+            "Shows how the project is built: folders, and definitions and headings of files as \
+             `path:line: definition`. {} tokens unless max_tokens says otherwise.",
             settings.max_tokens
         );
         let spec = arguments::reading::<Arguments>("repo_map", description, ToolNeed::Code);
-        let blocking = Blocking::new(settings.concurrent, settings.deadline);
+        let blocking = Blocking::new(CONCURRENT, settings.deadline);
         Self {
             spec,
             root,
@@ -104,15 +132,9 @@ impl Tool for RepoMap {
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (root, settings) = (self.root.clone(), self.settings);
-        let blocking = self.blocking.clone();
-        Box::pin(async move {
-            let wanted: Arguments = arguments::arguments(arguments)?;
-            blocking
-                .run(context, move |stop| {
-                    map(&root, &wanted, settings, stop).map(ToolOutput::from)
-                })
-                .await
-        })
+        let work =
+            move |wanted: Arguments, stop: &CancellationToken| map(&root, &wanted, settings, stop);
+        self.blocking.call(arguments, context, work)
     }
 }
 
@@ -121,7 +143,7 @@ fn map(
     wanted: &Arguments,
     settings: RepoMapSettings,
     stop: &CancellationToken,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let tokens = wanted.max_tokens.unwrap_or(settings.max_tokens);
     if !(FEWEST_TOKENS..=MOST_TOKENS).contains(&tokens) {
         return Err(ToolError::Tell(format!(
@@ -130,9 +152,205 @@ fn map(
     }
     let focus = Focus::new(wanted.focus.as_deref().unwrap_or(""));
     let place = Place::find(root, wanted.path.as_deref())?;
-    let listing = list::list(root, &place, settings, stop);
+    let listing = listing::list(root, &place, settings.max_files, |_| true, stop);
     let outlines = read::outlines(root, &listing, &focus, settings, stop);
-    Ok(render::render(
-        &focus, &place, &listing, &outlines, tokens, stop,
-    ))
+    Ok(render(&focus, &place, &listing, &outlines, tokens, stop))
+}
+
+/// Writes the map.
+fn render(
+    focus: &Focus,
+    place: &Place,
+    listing: &Listing,
+    outlines: &Outlines,
+    tokens: u32,
+    stop: &CancellationToken,
+) -> ToolOutput {
+    let room = (tokens as usize * TOKEN).saturating_sub(NOTES);
+    let head = format!(
+        "{}{}{}, {} with an outline\n",
+        counted(listing.files.len() as u64, "file", "files"),
+        place.words(),
+        endings(&listing.files),
+        outlines.files.len()
+    );
+    let share = if focus.is_empty() { 3 } else { 5 };
+    let tree = tree::tree(&listing.files, &place.top(), focus, room / share, stop);
+    let mut text = format!("{head}{tree}\n");
+    let mut chosen = choose(focus, &outlines.files, room.saturating_sub(text.len()));
+    if !focus.is_empty() {
+        // What fits comes first.
+        chosen.sort_by_key(|(file, at)| {
+            (
+                Reverse(at.iter().map(|&at| worth(file, at)).max()),
+                &file.path,
+            )
+        });
+    }
+    let mut shown = 0;
+    let mut files = Vec::new();
+    for (file, symbols) in &chosen {
+        shown += symbols.len();
+        text.push('\n');
+        for &at in symbols {
+            text.push_str(&line(&file.path, &file.symbols[at]));
+        }
+        if symbols.len() < file.total {
+            let more = file.total - symbols.len();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "… {more} more in {}", file.path);
+        }
+        let lines: Vec<u32> = symbols.iter().map(|&at| file.symbols[at].line).collect();
+        files.push(json!({ "path": file.path, "lines": lines }));
+    }
+    let is_stopped = stop.is_cancelled();
+    text.push('\n');
+    text.push_str(&notes(listing, outlines, (shown, chosen.len()), is_stopped));
+    ToolOutput::new(text, &json!({ "files": files }))
+}
+
+/// ` (300 rs, 40 md, 12 others)`: how many files there are by the endings of their names.
+fn endings(files: &[Listed]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for file in files {
+        let name = file.shown.rsplit('/').next().unwrap_or_default();
+        let ending = name
+            .rsplit_once('.')
+            .map(|(_, ending)| ending.to_lowercase());
+        *counts.entry(ending.unwrap_or_default()).or_default() += 1;
+    }
+    let mut others = counts.remove("").unwrap_or_default();
+    let mut named: Vec<(String, usize)> = counts.into_iter().collect();
+    named.sort_by_key(|(_, count)| Reverse(*count));
+    others += named
+        .iter()
+        .skip(MOST_ENDINGS)
+        .map(|(_, count)| count)
+        .sum::<usize>();
+    let named = named.iter().take(MOST_ENDINGS);
+    let mut parts: Vec<String> = named
+        .map(|(ending, count)| format!("{count} {ending}"))
+        .collect();
+    if others > 0 {
+        parts.push(counted(others as u64, "other", "others"));
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", parts.join(", ")),
+    }
+}
+
+fn line(path: &str, symbol: &Shown) -> String {
+    let indent = "  ".repeat(symbol.depth.min(6).into());
+    format!("{path}:{}: {indent}{}\n", symbol.line, symbol.text)
+}
+
+/// How much a symbol is worth, its neighbours aside.
+fn worth(file: &Outlined, at: usize) -> i64 {
+    let symbol = &file.symbols[at];
+    let kind = match symbol.kind {
+        SymbolKind::Type | SymbolKind::Interface | SymbolKind::Table => 12,
+        SymbolKind::Function | SymbolKind::Macro => 10,
+        SymbolKind::Implementation | SymbolKind::Method | SymbolKind::Module => 6,
+        SymbolKind::Heading => 8,
+        SymbolKind::Constant => 4,
+        SymbolKind::Variable | SymbolKind::Key => 0,
+    };
+    file.rank + kind - 6 * i64::from(symbol.depth) + 10 * i64::from(symbol.fits)
+}
+
+/// The symbols that are shown, by file, in the order of the files.
+fn choose<'a>(
+    focus: &Focus,
+    files: &'a [Outlined],
+    mut room: usize,
+) -> Vec<(&'a Outlined, Vec<usize>)> {
+    // The best symbol of each file that is not chosen yet, the best of all first.
+    let orders: Vec<Vec<usize>> = files
+        .iter()
+        .map(|file| {
+            let mut order: Vec<usize> = (0..file.symbols.len()).collect();
+            order.sort_by_key(|&at| (Reverse(worth(file, at)), at));
+            order
+        })
+        .collect();
+    let step = if focus.is_empty() { 4 } else { 2 };
+    let value = |file: usize, taken: usize| {
+        let at = *orders[file].get(taken)?;
+        let value = worth(&files[file], at) - step * taken as i64;
+        Some((value, Reverse(file), taken))
+    };
+    let mut next: BinaryHeap<_> = (0..files.len()).filter_map(|file| value(file, 0)).collect();
+    let mut chosen: Vec<Vec<bool>> = files
+        .iter()
+        .map(|file| vec![false; file.symbols.len()])
+        .collect();
+    while let Some((_, Reverse(which), taken)) = next.pop() {
+        let file = &files[which];
+        let mine = &mut chosen[which];
+        let mut at = Some(orders[which][taken]);
+        let mut fresh = Vec::new();
+        while let Some(place) = at.filter(|&place| !mine[place]) {
+            fresh.push(place);
+            at = file.symbols[place].parent;
+        }
+        let is_first = !mine.contains(&true);
+        // The empty line, and what says that there is more.
+        let around = if is_first { file.path.len() + 24 } else { 0 };
+        let bytes: usize = fresh
+            .iter()
+            .map(|&at| line(&file.path, &file.symbols[at]).len())
+            .sum();
+        if bytes + around > room {
+            break;
+        }
+        if !fresh.is_empty() {
+            room -= bytes + around;
+        }
+        fresh.into_iter().for_each(|at| mine[at] = true);
+        next.extend(value(which, taken + 1));
+    }
+    let shown = files.iter().zip(chosen).map(|(file, chosen)| {
+        let places = chosen.iter().enumerate().filter(|(_, chosen)| **chosen);
+        (file, places.map(|(at, _)| at).collect::<Vec<usize>>())
+    });
+    shown.filter(|(_, places)| !places.is_empty()).collect()
+}
+
+fn notes(
+    listing: &Listing,
+    outlines: &Outlines,
+    (shown, files): (usize, usize),
+    is_stopped: bool,
+) -> String {
+    let all: usize = outlines.files.iter().map(|file| file.total).sum();
+    let mut notes = vec![match (all, shown) {
+        (0, _) => "no symbols found".to_owned(),
+        (all, shown) if all == shown => "all symbols shown".to_owned(),
+        _ => format!(
+            "{shown} of {} in {files} of {}; name a path or a focus, or allow more tokens, for others",
+            counted(all as u64, "symbol", "symbols"),
+            counted(outlines.files.len() as u64, "file", "files"),
+        ),
+    }];
+    if outlines.unread > 0 {
+        let unread = counted(outlines.unread, "file", "files");
+        notes.push(format!(
+            "{unread} not read for an outline: others fit better"
+        ));
+    }
+    if listing.more {
+        notes.push("there are more files than are looked at: name a folder".to_owned());
+    }
+    if listing.stopped || outlines.stopped || is_stopped {
+        let read = counted(outlines.read, "file", "files");
+        notes.push(format!("stopped at the deadline after {read}"));
+    }
+    let skipped = Skipped {
+        too_big: outlines.too_big,
+        unreadable: listing.skipped.unreadable + outlines.unreadable,
+        ..listing.skipped
+    };
+    notes.extend(skipped.note());
+    notes.join("; ")
 }

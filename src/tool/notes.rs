@@ -1,46 +1,289 @@
-//! `note_search`, `note_read` and `note_write`: what is written down, in a folder of notes or in the project itself.
+//! `note_search`, `note_read` and `note_write`: Markdown notes, in a folder of their own or in the project.
 //!
-//! Notes are Markdown files (and reStructuredText, and lists of changes). The unit of a search is a
-//! section; decisions, change logs and the notes of meetings are recognised, and are first when a
-//! question asks for them; to-dos and links are listed. The index lives in memory, and every call
-//! brings it up to date. Written is only into a folder that was named for it, and only what a person has
-//! agreed to.
+//! A search ranks sections. Its index lives in memory, is shared by all sessions of a process, and is
+//! brought up to date by every call. Notes are written only into a folder that was configured for it,
+//! and only after a person has approved the call.
 //!
-//! **Invariants:** the same notes and the same arguments give the same text, unless the deadline cut
-//! the reading, which the text then says; what was left out is counted in its last line.
+//! **Invariants:** a file is opened only if it is a regular one inside the folder; memory is bounded by
+//! the settings; what was left out is counted in the last line of a result.
 
-mod bm25;
-mod date;
-mod edit;
-mod find;
-mod front;
 mod index;
-mod kind;
-mod links;
 mod note;
-mod page;
-mod piece;
-mod question;
-mod rank;
 mod read;
-mod report;
-mod room;
-mod search;
-mod settings;
-mod status;
-mod store;
-mod task;
-mod tasks;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
-mod walk;
-mod words;
 mod write;
 
-pub use read::NoteRead;
-pub use search::NoteSearch;
-pub use settings::NotesSettings;
-pub use store::Notes;
-pub(in crate::tool) use store::OUTSIDE;
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use memchr::memchr;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Progress, ProjectRoot, RootError, ToolError,
+    code::place::Place,
+    files::is_utf16,
+    listing::{self, Listing},
+    text::quoted,
+};
+use crate::model::{Fault, FaultClass};
+
+use index::Index;
+pub use read::{NoteRead, NoteSearch};
 pub use write::NoteWrite;
+
+/// Before the paths of notes that lie outside of the project, where a file of the project may have the same path.
+pub(super) const OUTSIDE: &str = "notes:";
+/// Calls of one tool that run at the same time.
+const CONCURRENT: usize = 2;
+/// Endings of Markdown files.
+const MARKDOWN: [&str; 5] = ["md", "markdown", "mdown", "mkd", "mdx"];
+
+/// Settings of the tools for notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotesSettings {
+    /// Most notes that are searched.
+    pub max_files: usize,
+    /// Larger files are left out, in bytes.
+    pub max_file_bytes: u64,
+    /// Most bytes of all notes that are searched.
+    pub max_total_bytes: u64,
+    /// How long a call may take; it shows what it has found by then.
+    pub deadline: Duration,
+}
+
+impl Default for NotesSettings {
+    fn default() -> Self {
+        Self {
+            max_files: 20_000,
+            max_file_bytes: 1024 * 1024,
+            max_total_bytes: 64 * 1024 * 1024,
+            deadline: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The notes of a folder.
+#[derive(Debug)]
+pub struct Notes {
+    /// What paths are relative to: the project, if the notes lie in it.
+    root: ProjectRoot,
+    /// The canonical folder of the notes, in the root.
+    folder: PathBuf,
+    /// Before each path that is shown.
+    prefix: &'static str,
+    settings: NotesSettings,
+    /// The folder by itself, if notes may be written.
+    writable: Option<ProjectRoot>,
+    /// Held by a call while it reads and searches, no longer than its deadline.
+    index: Mutex<Option<Index>>,
+    progress: Progress,
+}
+
+impl Notes {
+    /// The Markdown files of a project.
+    #[must_use]
+    pub fn of_project(project: ProjectRoot, settings: NotesSettings) -> Self {
+        Self {
+            folder: project.path().to_path_buf(),
+            prefix: "",
+            root: project,
+            settings,
+            writable: None,
+            index: Mutex::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    /// The notes of a folder; a relative path starts at the project. If it lies in the project, the
+    /// paths of its notes are those of the project; if it lies elsewhere, they begin with `notes:`.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or is none.
+    pub fn open(
+        folder: &Path,
+        project: Option<&ProjectRoot>,
+        settings: NotesSettings,
+    ) -> Result<Self, RootError> {
+        let own = ProjectRoot::open(&from_project(folder, project))?;
+        let canonical = own.path().to_path_buf();
+        // Only if the tools for the project find it by the path that is shown.
+        let around = project.filter(|project| {
+            let again = project.resolve(&project.shown(&canonical));
+            again.is_ok_and(|found| found == canonical)
+        });
+        let is_outside = project.is_some() && around.is_none();
+        Ok(Self {
+            prefix: if is_outside { OUTSIDE } else { "" },
+            folder: canonical,
+            ..Self::of_project(around.cloned().unwrap_or(own), settings)
+        })
+    }
+
+    /// As [`Self::open`], and `note_write` may write into the folder.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`RootError::HoldsProject`] if the folder is the project or holds it.
+    pub fn open_to_write(
+        folder: &Path,
+        project: Option<&ProjectRoot>,
+        settings: NotesSettings,
+    ) -> Result<Self, RootError> {
+        let own = ProjectRoot::open(&from_project(folder, project))?;
+        if project.is_some_and(|project| project.path().starts_with(own.path())) {
+            return Err(RootError::HoldsProject {
+                path: folder.to_owned(),
+            });
+        }
+        Ok(Self {
+            writable: Some(own),
+            ..Self::open(folder, project, settings)?
+        })
+    }
+
+    /// Reports the progress of a long reading there.
+    #[must_use]
+    pub fn showing(self, progress: Progress) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// Runs `work` on the index as the files are now, as far as they could be read before `stop` fires.
+    fn with_index<T>(
+        &self,
+        stop: &CancellationToken,
+        work: impl FnOnce(&Index) -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out, so that an error or a panic discards what may be half an update.
+        let mut fresh = match index.take() {
+            Some(index) => index,
+            None => Index::new().map_err(|error| broken(&error))?,
+        };
+        let reading = self.progress.begin("reading the notes", None);
+        let listing = self.list(stop);
+        reading.of(listing.files.len() as u64);
+        fresh
+            .refresh(self, listing, &reading, stop)
+            .map_err(|error| broken(&error))?;
+        drop(reading);
+        work(index.insert(fresh))
+    }
+
+    fn list(&self, stop: &CancellationToken) -> Listing {
+        let part = (self.folder != self.root.path()).then(|| self.root.shown(&self.folder));
+        let Ok(place) = Place::find(&self.root, part.as_deref()) else {
+            // The folder is gone.
+            let mut none = Listing::default();
+            none.skipped.unreadable = 1;
+            return none;
+        };
+        let wanted = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            is_markdown(&name) || name.ends_with(".rst")
+        };
+        // A few more, so that those that lie deepest are left out.
+        let most = self.settings.max_files.saturating_mul(2);
+        let mut listing = listing::list(&self.root, &place, most, wanted, stop);
+        // Names that are shown otherwise than they are could not be told apart.
+        let named = listing.files.len();
+        listing
+            .files
+            .retain(|file| self.root.path().join(&file.shown) == file.path);
+        listing.skipped.unreadable += (named - listing.files.len()) as u64;
+        for file in &mut listing.files {
+            file.shown.insert_str(0, self.prefix);
+        }
+        listing
+    }
+
+    /// The text of a note, with the replacement character for what is not UTF-8; none if it is binary, too
+    /// large, or no readable file of the folder.
+    fn text(&self, path: &Path) -> Option<String> {
+        let (file, _) = self.root.open_found(path)?;
+        let most = self.settings.max_file_bytes;
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes).ok()?;
+        if bytes.len() as u64 > most || is_utf16(&bytes) || memchr(0, &bytes).is_some() {
+            return None;
+        }
+        Some(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned()),
+        )
+    }
+
+    /// A path that a model gave, relative to the folder of the notes.
+    fn below_folder<'a>(&self, given: &'a str) -> &'a str {
+        let given = given.trim();
+        let given = given
+            .strip_prefix(self.prefix)
+            .unwrap_or(given)
+            .trim_start();
+        let folder = self.root.shown(&self.folder);
+        let below = given
+            .strip_prefix(&folder)
+            .and_then(|rest| rest.strip_prefix('/'));
+        below.unwrap_or(given)
+    }
+
+    /// A path in the folder, as it is shown.
+    fn shown(&self, path: &Path) -> String {
+        format!("{}{}", self.prefix, self.root.shown(path))
+    }
+
+    /// A folder or note that a model named, as paths are shown; empty for all of them.
+    fn part(&self, given: &str) -> Result<String, ToolError> {
+        let below = self.below_folder(given);
+        let own = ProjectRoot::open(&self.folder)
+            .map_err(|_| ToolError::tell("the folder of the notes cannot be read"))?;
+        let found = own.resolve(if below.is_empty() { "." } else { below });
+        match found {
+            Ok(found) if found == self.folder || found == self.root.path() => Ok(String::new()),
+            Ok(found) => Ok(self.shown(&found)),
+            // The project, or a folder of it that holds the notes.
+            Err(_)
+                if self
+                    .root
+                    .resolve(below)
+                    .is_ok_and(|it| self.folder.starts_with(it)) =>
+            {
+                Ok(String::new())
+            }
+            Err(_) => Err(ToolError::Tell(format!(
+                "{} is no folder and no note among the notes{}",
+                quoted(given),
+                match self.prefix {
+                    "" => "",
+                    _ => ", whose paths begin with `notes:`",
+                }
+            ))),
+        }
+    }
+}
+
+/// A folder as it is configured: a relative one starts at the project.
+fn from_project(folder: &Path, project: Option<&ProjectRoot>) -> PathBuf {
+    project.map_or_else(
+        || folder.to_path_buf(),
+        |project| project.path().join(folder),
+    )
+}
+
+fn is_markdown(path: &str) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    MARKDOWN.iter().any(|one| ending.eq_ignore_ascii_case(one))
+}
+
+fn broken(error: &rusqlite::Error) -> ToolError {
+    ToolError::Broken(Fault {
+        class: FaultClass::Bug,
+        code: "note_index_failed".to_owned(),
+        detail: error.to_string(),
+    })
+}

@@ -12,21 +12,16 @@ mod blocks;
 mod collect;
 mod data;
 mod grammar;
-mod head;
 mod indent;
-mod language;
 mod lex;
 mod prose;
 mod quotes;
-mod shell;
-mod sql;
 #[cfg(test)]
 mod tests;
 
 use std::{fmt, iter};
 
-use collect::Collector;
-use language::Language;
+use collect::{Collector, Language};
 
 /// How much of a text is looked at, in bytes.
 pub const MAX_TEXT: usize = 8 * 1024 * 1024;
@@ -131,8 +126,8 @@ pub fn outline(path: &str, text: &str) -> Vec<Symbol> {
     let mut found = Collector::new(text, language);
     match language {
         Language::Python | Language::Ruby => indent::scan(language, text, &mut found),
-        Language::Shell => shell::scan(text, &mut found),
-        Language::Sql => sql::scan(text, &mut found),
+        Language::Shell => indent::shell(text, &mut found),
+        Language::Sql => data::sql(text, &mut found),
         Language::Markdown | Language::Rest => prose::scan(language, text, &mut found),
         Language::Toml | Language::Yaml | Language::Json => data::scan(language, text, &mut found),
         Language::Rust

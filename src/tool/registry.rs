@@ -86,7 +86,7 @@ impl fmt::Debug for Registry {
 }
 
 /// Whether every provider accepts it: 1–64 characters `[a-zA-Z0-9_-]`.
-pub(super) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=MAX_TOOL_NAME).contains(&name.len()) && name.bytes().all(allowed)
 }

@@ -6,30 +6,51 @@
 //! **Invariants:** a call searches the tenant of its own session and no other; the query that calls is
 //! no hit of its own search; the size of a result is bounded, whatever was said.
 
-mod report;
-mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, arguments, blocking::withdrawn};
+use super::{
+    Tool, ToolContext, ToolError, ToolOutput, arguments,
+    blocking::withdrawn,
+    text::{clipped, counted, on_one_line, quoted},
+};
 use crate::model::{
     Fault, FaultClass, QueryId, Seq, SessionName, TenantId, Timestamp, Utterance,
     tool::{ToolNeed, ToolSpec},
 };
 
-use settings::MOST_PLACES;
-pub use settings::ThreadSearchSettings;
-
+/// Most places that a call may ask for.
+const MOST_PLACES: u32 = 20;
+/// Longest excerpt shown, in characters.
+const EXCERPT: usize = 300;
 /// How many hits are asked for, one number after the other, until enough of them are wanted.
 const REACH: [usize; 3] = [64, 512, 4_096];
+
+/// Settings of `thread_search`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadSearchSettings {
+    /// Places shown when the call names no number; 1–20.
+    pub places: u32,
+    /// How long a search may take.
+    pub deadline: Duration,
+}
+
+impl Default for ThreadSearchSettings {
+    fn default() -> Self {
+        Self {
+            places: 8,
+            deadline: Duration::from_secs(5),
+        }
+    }
+}
 
 /// Something that was said in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,16 +90,12 @@ pub struct ThreadSearch {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Words that must all have been said in one message or answer: whole words, in any case and
-    /// order.
+    /// Whole words that were all said in one message or answer.
     query: String,
-    /// Only what was said in the session of this name. Default: in all of them.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// Only in this session.
     session: Option<String>,
     /// Most places to show.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = 1, max = 20))]
+    #[schemars(range(min = 1, max = 20))]
     limit: Option<u32>,
 }
 
@@ -99,8 +116,7 @@ struct Found {
 }
 
 impl ThreadSearch {
-    /// A tool over these conversations. Check the settings first
-    /// ([`ThreadSearchSettings::validate`]).
+    /// A tool over these conversations.
     #[must_use]
     pub fn new(threads: Arc<dyn Threads>, settings: ThreadSearchSettings) -> Self {
         Self {
@@ -114,10 +130,8 @@ impl ThreadSearch {
     #[must_use]
     pub fn declared(settings: ThreadSearchSettings) -> ToolSpec {
         let description = format!(
-            "Finds what was asked and answered in earlier conversations with the user. Each place \
-             comes with its session, its event number, its time and who said it, the latest first, \
-             {} at most unless limit says otherwise. What was said earlier may have been wrong then \
-             or be out of date now.",
+            "Finds what was asked and answered in earlier conversations, the latest first, {} places unless \
+             limit says otherwise. It may have been wrong, or be out of date.",
             settings.places
         );
         arguments::reading::<Arguments>("thread_search", description, ToolNeed::General)
@@ -145,7 +159,12 @@ impl Tool for ThreadSearch {
                 searched = searched => searched.map_err(|_| too_slow())?.map_err(failed)?,
             };
             let (of, here) = (wanted.session.as_ref(), &context.session.name);
-            Ok(report::report(&wanted.words, of, here, &found).into())
+            let places: Vec<Value> = found.places.iter().map(data).collect();
+            let text = report(&wanted.words, of, here, &found);
+            Ok(ToolOutput::new(
+                text,
+                &json!({ "places": places, "more": found.more }),
+            ))
         })
     }
 }
@@ -225,4 +244,72 @@ fn failed(fault: Fault) -> ToolError {
         FaultClass::Cancelled => withdrawn(),
         FaultClass::Permanent | FaultClass::Bug => ToolError::Broken(fault),
     }
+}
+
+/// What was found for `query`, seen from the session `here`.
+fn report(query: &str, of: Option<&SessionName>, here: &SessionName, found: &Found) -> String {
+    if found.places.is_empty() {
+        return nothing(query, of, found.whole);
+    }
+    // Writing to a string cannot fail.
+    let mut text = String::new();
+    for place in &found.places {
+        let _ = writeln!(text, "{}", line(place, here));
+    }
+    let count = counted(found.places.len() as u64, "place", "places");
+    let _ = match (found.more, found.whole) {
+        (true, _) => write!(
+            text,
+            "\n{count} shown, the latest first; there are more: add words, name a session, or raise limit"
+        ),
+        (false, true) => write!(text, "\nall found: {count}, the latest first"),
+        (false, false) => write!(
+            text,
+            "\n{count} shown, the latest first; older ones were not looked at: add words"
+        ),
+    };
+    text
+}
+
+fn line(place: &Said, here: &SessionName) -> String {
+    let Said {
+        session, seq, at, ..
+    } = place;
+    let this = if session == here {
+        " (this session)"
+    } else {
+        ""
+    };
+    let who = match place.said {
+        Utterance::Question => "the user asked",
+        Utterance::Addition => "added while it was answered",
+        Utterance::Answer => "Oracle answered",
+    };
+    let excerpt = on_one_line(&place.excerpt);
+    let (excerpt, cut) = clipped(&excerpt, EXCERPT);
+    let tail = if cut { "…" } else { "" };
+    format!("{session}{this}, event {seq}, {at}, {who}: {excerpt}{tail}")
+}
+
+fn nothing(query: &str, of: Option<&SessionName>, whole: bool) -> String {
+    let query = quoted(query);
+    let place = of.map_or_else(
+        || "in an earlier conversation".to_owned(),
+        |session| format!("in the session {session}"),
+    );
+    let older = if whole {
+        ""
+    } else {
+        " among the latest places with these words"
+    };
+    format!(
+        "Nobody has said all words of {query} {place}{older}. Words are compared as wholes: try \
+         fewer, other forms of them, or other words."
+    )
+}
+
+fn data(place: &Said) -> Value {
+    json!({
+        "session": place.session, "seq": place.seq, "at": place.at, "said": place.said, "excerpt": place.excerpt,
+    })
 }

@@ -24,7 +24,7 @@ use ignore::{
 
 use self::spelling::as_globs_do;
 use super::place::Place;
-use crate::tool::guard::path::{is_of_version_control, open_followed};
+use crate::tool::guard::{is_of_version_control, open_followed};
 
 mod spelling;
 

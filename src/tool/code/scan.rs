@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{index::Kind, plan::Plan, slices::slices};
 use crate::{
-    tool::{ProjectRoot, guard::path, text::clipped},
+    tool::{ProjectRoot, guard, text::clipped},
     words::Tongue,
 };
 
@@ -95,7 +95,7 @@ impl<'a> Scanner<'a> {
 
     /// Scans a regular file inside the root.
     pub(super) fn scan(&mut self, path: &Path) -> Scanned {
-        let Ok(file) = path::open(path) else {
+        let Ok(file) = guard::open(path) else {
             return Scanned::Unreadable;
         };
         match file.metadata() {

@@ -51,17 +51,9 @@ pub(super) fn find(file: &File, shown: &str, wanted: &str) -> Result<Place, Tool
         )));
     }
     let symbols = outline::outline(shown, &String::from_utf8_lossy(&text));
-    let lower = |text: &str| text.to_lowercase();
-    // By the name as it is told first: it may hold what else stands between names.
-    let mut fits = named(shown, &symbols, wanted, str::to_owned);
+    let mut fits = matches(shown, &symbols, wanted, &segments, str::to_owned);
     if fits.is_empty() {
-        fits = matches(&symbols, &segments, |a, b| a == b);
-    }
-    if fits.is_empty() {
-        fits = named(shown, &symbols, wanted, lower);
-    }
-    if fits.is_empty() {
-        fits = matches(&symbols, &segments, |a, b| lower(a) == lower(b));
+        fits = matches(shown, &symbols, wanted, &segments, str::to_lowercase);
     }
     // A type before the blocks that implement it.
     fits.sort_by_key(|symbol| symbol.kind == SymbolKind::Implementation);
@@ -120,53 +112,37 @@ fn segments(wanted: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The symbols that are told by this very name, alone or with what they lie in; backticks aside.
-fn named<'a>(
+/// The symbols that are shown by this very name, else those of that name within what the parts before it say.
+fn matches<'a>(
     shown: &str,
     symbols: &'a [Symbol],
     wanted: &str,
+    segments: &[&str],
     alike: impl Fn(&str) -> String,
 ) -> Vec<&'a Symbol> {
     let plain = |name: &str| alike(&name.replace('`', ""));
-    let wanted = plain(wanted);
-    let fits = |symbol: &&Symbol| {
-        plain(&symbol.name) == wanted
-            || plain(&outline::qualified(shown, symbols, symbol)) == wanted
+    let whole = plain(wanted);
+    let is_shown_so = |symbol: &&Symbol| {
+        plain(&symbol.name) == whole || plain(&outline::qualified(shown, symbols, symbol)) == whole
     };
-    symbols.iter().filter(fits).collect()
-}
-
-/// The symbols of that name, within what the parts before it say.
-fn matches<'a>(
-    symbols: &'a [Symbol],
-    segments: &[&str],
-    alike: impl Fn(&str, &str) -> bool,
-) -> Vec<&'a Symbol> {
-    let Some((name, within)) = segments.split_last() else {
-        return Vec::new();
+    let fits: Vec<&Symbol> = symbols.iter().filter(is_shown_so).collect();
+    let Some((name, within)) = segments.split_last().filter(|_| fits.is_empty()) else {
+        return fits;
     };
     let lies_within = |symbol: &Symbol| {
-        let mut outer: Vec<&str> = symbol.owner.as_deref().into_iter().collect();
         let above = outline::lineage(symbols, symbol).skip(1);
-        outer.extend(
-            above
-                .flat_map(|symbol| [Some(&*symbol.name), symbol.owner.as_deref()])
-                .flatten(),
-        );
-        let mut outer = outer.into_iter();
-        // From the inside out; what lies between need not be said.
-        within
-            .iter()
-            .rev()
-            .all(|part| outer.any(|name| alike(name, part)))
+        let names = above.flat_map(|outer| [Some(&*outer.name), outer.owner.as_deref()]);
+        let mut outer = symbol.owner.as_deref().into_iter().chain(names.flatten());
+        // From the inside out; what lies between need not be named.
+        let mut within = within.iter().rev();
+        within.all(|part| outer.any(|name| alike(name) == alike(part)))
     };
-    let whole = segments.join(".");
-    symbols
-        .iter()
-        .filter(|symbol| {
-            (alike(&symbol.name, name) && lies_within(symbol)) || alike(&symbol.name, &whole)
-        })
-        .collect()
+    let joined = alike(&segments.join("."));
+    let fits = |symbol: &&Symbol| {
+        let own = alike(&symbol.name);
+        (own == alike(name) && lies_within(symbol)) || own == joined
+    };
+    symbols.iter().filter(fits).collect()
 }
 
 /// What is said where there is no such symbol.
@@ -209,30 +185,15 @@ fn missing(shown: &str, wanted: &str, symbols: &[Symbol], segments: &[&str]) -> 
     )
 }
 
-/// How many letters differ; 0 where one name holds the other. Names are short.
+/// How many letters differ; 0 where one name holds the other.
 fn distance(a: &str, b: &str) -> usize {
-    const LONGEST: usize = 64;
     if a.len() >= 3 && b.len() >= 3 && (a.contains(b) || b.contains(a)) {
         return 0;
     }
-    let (a, b): (Vec<char>, Vec<char>) = (
-        a.chars().take(LONGEST).collect(),
-        b.chars().take(LONGEST).collect(),
-    );
     if a.len().abs_diff(b.len()) > 6 {
         return usize::MAX;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (at, letter) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for (place, other) in b.iter().enumerate() {
-            let kept = diagonal + usize::from(letter != other);
-            diagonal = row[place + 1];
-            row[place + 1] = kept.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row[b.len()]
+    strsim::levenshtein(a, b)
 }
 
 /// What is added below the lines of a symbol.

@@ -21,19 +21,9 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{
-    Wanted,
-    asking::{Since, counting, listing},
-    between::Between,
-};
 use crate::tool::{ProjectRoot, ToolError};
 
-/// Between the parts of commits, before the first and behind the last one of each: in no message, no
-/// name and no path, so that none can pass for more than it is.
-pub(super) const PART: char = '\0';
-/// How many parts a commit has: hash, date, author, message, files.
-pub(super) const PARTS: usize = 5;
-/// Most output that is read of one process that lists commits, in bytes.
+/// Most output that is read of one process, in bytes.
 const MAX_OUTPUT: u64 = 1024 * 1024;
 /// Most memory of a process: a text is looked for in all of a file at once.
 #[cfg(target_os = "linux")]
@@ -50,7 +40,7 @@ const ENVIRONMENT: [&str; 7] = [
     "TZ",
 ];
 /// Settings that would run something, read something else, hide commits, or colour what we read.
-const OFF: [&str; 17] = [
+const OFF: [&str; 19] = [
     // Short hashes are told from words by their length.
     "core.abbrev=auto",
     "core.fsmonitor=false",
@@ -62,6 +52,8 @@ const OFF: [&str; 17] = [
     "core.untrackedCache=false",
     "credential.helper=",
     "diff.external=",
+    "diff.mnemonicPrefix=false",
+    "diff.noprefix=false",
     "diff.orderFile=/dev/null",
     "log.showRoot=true",
     "log.showSignature=false",
@@ -78,38 +70,12 @@ pub(super) struct Git {
     program: OsString,
 }
 
-/// What a log says.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Log {
-    /// As git writes it, by our own format.
-    pub(super) text: String,
-    /// Whether older commits were never fetched.
-    pub(super) is_shallow: bool,
-    /// Whether it ended before its time.
-    pub(super) stopped: bool,
-    /// Whether there was more than is read.
-    pub(super) cut: bool,
-    /// How many there are in all, if that was asked for and told in time.
-    pub(super) count: Option<u64>,
-    /// Whether a commit that is dated before the first day may have hidden those behind it.
-    pub(super) may_hide: bool,
-    /// Whether the commit behind which they come is on another branch.
-    pub(super) is_beside: bool,
-}
-
 /// How a process ended.
 pub(super) struct Ended {
     pub(super) output: Vec<u8>,
     /// Nothing if it did not end by itself.
     pub(super) success: Option<bool>,
     pub(super) cut: bool,
-}
-
-impl Ended {
-    /// Whether it says itself that it could not do it.
-    fn failed(&self) -> bool {
-        self.success == Some(false) && !self.cut
-    }
 }
 
 impl Git {
@@ -127,69 +93,6 @@ impl Git {
         &self.root
     }
 
-    /// The commits that are wanted, and one more if there are more.
-    pub(super) async fn log(
-        &self,
-        wanted: &Wanted,
-        between: &Between,
-        until: Instant,
-    ) -> Result<Log, ToolError> {
-        let (top, is_shallow) = self.repository(until).await?;
-        let is_top = top == self.root.path();
-        let asked = |since| listing(wanted, between, is_top, since);
-        let room = (until, MAX_OUTPUT);
-        let (log, since) = self.in_its_words(wanted, top, asked, room).await?;
-        let text = String::from_utf8_lossy(&log.output).into_owned();
-        let stopped = log.success.is_none() && !log.cut;
-        let found = text.matches(PART).count() / PARTS;
-        let count = match wanted.is_counted {
-            true if found <= wanted.skipped + wanted.commits && !log.cut && !stopped => {
-                Some(found as u64)
-            }
-            true => {
-                let counting = counting(wanted, between, is_top, since);
-                let counted = self.run(top, counting, until);
-                counted.await.ok().and_then(|ended| number(&ended))
-            }
-            false => None,
-        };
-        Ok(Log {
-            count,
-            text,
-            is_shallow,
-            stopped,
-            cut: log.cut,
-            may_hide: since == Since::UpToOlder,
-            is_beside: between.is_beside,
-        })
-    }
-
-    /// Asks for commits in words that this git knows.
-    pub(super) async fn in_its_words(
-        &self,
-        wanted: &Wanted,
-        top: &Path,
-        asked: impl Fn(Since) -> Vec<OsString>,
-        (until, most): (Instant, u64),
-    ) -> Result<(Ended, Since), ToolError> {
-        let mut since = Since::OfEach;
-        let mut ended = self.read_of(top, asked(since), until, most).await?;
-        if ended.failed() && wanted.first_day().is_some() {
-            // A git before 2.37 knows no such option.
-            since = Since::UpToOlder;
-            ended = self.read_of(top, asked(since), until, most).await?;
-        }
-        if ended.failed() {
-            let head = ["rev-parse", "--quiet", "--verify", "HEAD"].map(OsString::from);
-            let head = self.run(top, head, until).await?;
-            return Err(match head.success {
-                Some(false) => ToolError::tell("the repository has no commits yet"),
-                _ => refused(&ended),
-            });
-        }
-        Ok((ended, since))
-    }
-
     /// Where the files of the project's repository lie, and whether it is a shallow one.
     pub(super) async fn repository(&self, until: Instant) -> Result<(&Path, bool), ToolError> {
         let mut folders = self.root.path().ancestors();
@@ -199,7 +102,7 @@ impl Git {
             ));
         };
         let about = ["rev-parse", "--is-shallow-repository"];
-        let about = self.run(top, about.map(OsString::from), until).await?;
+        let about = self.run(top, about, until).await?;
         if about.success != Some(true) {
             return Err(refused(&about));
         }
@@ -207,23 +110,12 @@ impl Git {
         Ok((top, is_shallow))
     }
 
-    /// Runs git for the repository whose files lie in `top`, whatever its settings say, and for no other.
+    /// Runs git for the repository whose files lie in `top`, whatever its settings say.
     pub(super) async fn run(
         &self,
         top: &Path,
-        arguments: impl IntoIterator<Item = OsString>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
         until: Instant,
-    ) -> Result<Ended, ToolError> {
-        self.read_of(top, arguments, until, MAX_OUTPUT).await
-    }
-
-    /// The same, with so much of its output, in bytes.
-    async fn read_of(
-        &self,
-        top: &Path,
-        arguments: impl IntoIterator<Item = OsString>,
-        until: Instant,
-        most: u64,
     ) -> Result<Ended, ToolError> {
         let mut command = Command::new(&self.program);
         command
@@ -234,7 +126,7 @@ impl Git {
                 "--literal-pathspecs",
             ])
             .args(OFF.iter().flat_map(|setting| ["-c", *setting]))
-            .args(arguments)
+            .args(arguments.into_iter().map(Into::into))
             .current_dir(self.root.path())
             .env_clear()
             .envs(environment())
@@ -253,10 +145,10 @@ impl Git {
         limit_memory(&child);
         let mut output = Vec::new();
         let read = match child.stdout.take() {
-            Some(stdout) => timeout_at(until, read(stdout, &mut output, most)).await,
+            Some(stdout) => timeout_at(until, read(stdout, &mut output)).await,
             None => Ok(()),
         };
-        let cut = output.len() as u64 >= most;
+        let cut = output.len() as u64 >= MAX_OUTPUT;
         let ended = match read {
             Ok(()) if !cut => timeout_at(until, child.wait()).await.ok(),
             _ => None,
@@ -274,9 +166,9 @@ impl Git {
     }
 }
 
-pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>, most: u64) {
+pub(super) async fn read(stdout: impl AsyncRead + Unpin, output: &mut Vec<u8>) {
     // What was read before a fault counts.
-    let _ = stdout.take(most).read_to_end(output).await;
+    let _ = stdout.take(MAX_OUTPUT).read_to_end(output).await;
 }
 
 /// Of a process that takes more, what it takes fails: git says that it is out of memory.
@@ -327,14 +219,6 @@ fn environment() -> Vec<(OsString, OsString)> {
     ];
     all.extend(own.map(|(name, value)| (name.into(), value.into())));
     all
-}
-
-/// The number that a process wrote, or how many parts, if it came to its end.
-fn number(ended: &Ended) -> Option<u64> {
-    let written = String::from_utf8_lossy(&ended.output);
-    let parts = || written.matches(PART).count() as u64;
-    let number = written.trim().parse().unwrap_or_else(|_| parts());
-    (ended.success == Some(true)).then_some(number)
 }
 
 /// What git says itself may name folders of the host, and is not repeated.

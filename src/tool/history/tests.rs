@@ -18,11 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::model::{CallId, QueryId, SessionKey, SessionName};
 
-mod between;
-mod changed;
-mod chosen;
-mod one;
-
 fn git(folder: &Path, date: &str, arguments: &[&str]) {
     let done = Command::new("git")
         .args([
@@ -103,9 +98,25 @@ fn context(cancelled: CancellationToken) -> ToolContext {
 async fn search(folder: &Path, arguments: Value) -> Result<String, ToolError> {
     let root = ProjectRoot::open(folder).unwrap();
     let tool = HistorySearch::new(root, HistorySearchSettings::default());
-    tool.call(arguments, context(CancellationToken::new()))
-        .await
-        .map(|output| output.text)
+    let found = tool.call(arguments, context(CancellationToken::new()));
+    Ok(found.await?.text)
+}
+
+/// What git says, of one line.
+fn said(folder: &Path, arguments: &[&str]) -> String {
+    let run = Command::new("git")
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{arguments:?}: {run:?}");
+    String::from_utf8(run.stdout).unwrap().trim().to_owned()
+}
+
+/// The whole hash of a revision.
+fn hash_of(folder: &Path, revision: &str) -> String {
+    said(folder, &["rev-parse", revision])
 }
 
 /// The first lines of the messages that were found.
@@ -122,7 +133,7 @@ async fn subjects(folder: &Path, arguments: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn commits_are_found_by_message_path_and_text() {
+async fn commits_are_found_by_message_path_author_and_days() {
     let folder = repository();
     let rename = "Rename the RETRY, because of [brackets].*";
     for (name, arguments, want) in [
@@ -155,14 +166,14 @@ async fn commits_are_found_by_message_path_and_text() {
         ("a folder", json!({"path": "docs/"}), vec!["Drop b"]),
         ("no glob", json!({"path": "src/*"}), vec![]),
         (
-            "a text",
-            json!({"text": "fn retry()"}),
-            vec![rename, "Add a retry"],
+            "an author",
+            json!({"author": "lovelace", "path": "docs"}),
+            vec!["Drop b"],
         ),
         (
-            "all three",
-            json!({"query": "add", "path": "src", "text": "retry"}),
-            vec!["Add a retry"],
+            "another author",
+            json!({"author": "ada@example.com"}),
+            vec![],
         ),
         (
             "from a day on",
@@ -179,14 +190,19 @@ async fn commits_are_found_by_message_path_and_text() {
             json!({"query": "retry", "since": "2024-03-01", "until": "2024-03-01"}),
             vec!["Add a retry"],
         ),
-        ("since yesterday", json!({"since": "yesterday"}), vec![]),
         (
-            "up to days ago",
-            json!({"until": "2 weeks ago", "max_results": 1}),
+            "of a month",
+            json!({"query": "retry", "since": "2024-03", "until": "2024-03"}),
+            vec![rename, "Add a retry"],
+        ),
+        ("of a later year", json!({"since": "2025"}), vec![]),
+        ("since days ago", json!({"since": "3 days ago"}), vec![]),
+        (
+            "up to weeks ago",
+            json!({"until": "2 weeks ago", "path": "docs"}),
             vec!["Drop b"],
         ),
         ("nothing", json!({"query": "absent"}), vec![]),
-        ("the newest", json!({"max_results": 1}), vec!["Drop b"]),
     ] {
         assert_eq!(subjects(folder.path(), arguments).await, want, "{name}");
     }
@@ -212,49 +228,22 @@ async fn a_commit_comes_with_all_that_is_known_of_it() {
     let want = "    Add a retry\n    It waits a second.\n  changed: src/a.rs\n\n\
                 all 1 commit with `waits` in the message";
     assert_eq!(rest, want);
-    let found = search(folder.path(), json!({"max_results": 1}))
-        .await
-        .unwrap();
+    let found = search(folder.path(), json!({})).await.unwrap();
     assert!(
         found.contains("  changed: docs/ä b.md, src/b.rs\n"),
         "{found}"
     );
+    assert!(found.ends_with("all 4 commits"), "{found}");
+    for day in 5..24 {
+        commit(folder.path(), day, "src/a.rs", &day.to_string(), "More");
+    }
+    let found = search(folder.path(), json!({})).await.unwrap();
     assert!(
-        found.ends_with("the newest 1 commit; there are more: narrow the search"),
+        found.ends_with(
+            "the newest 20 commits; there are more: narrow the search, or go on with `until`"
+        ),
         "{found}"
     );
-}
-
-#[tokio::test]
-async fn commits_are_counted_if_that_is_asked_for() {
-    let folder = repository();
-    for (name, arguments, want) in [
-        (
-            "of all",
-            json!({"max_results": 1}),
-            "the newest 1 commit of 4; there are more: narrow the search",
-        ),
-        (
-            "of a file and since a day",
-            json!({"max_results": 1, "path": "src", "since": "2024-03-02"}),
-            "the newest 1 commit of 3 that changed `src` since `2024-03-02`; there are more: narrow the search",
-        ),
-        (
-            "none is left out",
-            json!({"query": "retry"}),
-            "all 2 commits with `retry` in the message",
-        ),
-        (
-            "by a text",
-            json!({"text": "retry", "max_results": 1}),
-            "the newest 1 commit of 3 that added or removed `retry`; there are more: narrow the search",
-        ),
-    ] {
-        let mut arguments = arguments;
-        arguments["count"] = json!(true);
-        let found = search(folder.path(), arguments).await.unwrap();
-        assert_eq!(found.lines().last(), Some(want), "{name}");
-    }
 }
 
 #[tokio::test]
@@ -263,11 +252,7 @@ async fn only_what_concerns_the_project_is_shown() {
     let docs = folder.path().join("docs");
     assert_eq!(subjects(&docs, json!({})).await, ["Drop b"]);
     // By paths that can be read there and asked for again; what else a commit changed is not told.
-    for arguments in [
-        json!({}),
-        json!({"path": "ä b.md"}),
-        json!({"text": "# Retry"}),
-    ] {
+    for arguments in [json!({}), json!({"path": "ä b.md"})] {
         let found = search(&docs, arguments).await.unwrap();
         assert!(found.contains("\n  changed: ä b.md\n"), "{found}");
     }
@@ -336,8 +321,7 @@ async fn what_a_model_writes_is_no_option() {
     for (name, arguments) in [
         ("query", json!({"query": option})),
         ("two words", json!({"query": format!("x {option} --all")})),
-        ("text", json!({"text": option})),
-        ("line", json!({"line": option})),
+        ("author", json!({"author": option})),
         ("path", json!({"path": "--output=out"})),
         ("magic path", json!({"path": ":(glob)**"})),
         ("magic top", json!({"path": ":/"})),
@@ -404,6 +388,7 @@ async fn a_repository_runs_nothing() {
         ("log.showRoot", "false"),
         ("diff.orderFile", "/nowhere/order"),
         ("color.ui", "always"),
+        ("diff.noprefix", "true"),
         ("format.pretty", "%H"),
         ("core.hooksPath", "."),
         ("log.follow", "true"),
@@ -417,12 +402,12 @@ async fn a_repository_runs_nothing() {
         git(folder.path(), "", &["config", key, value]);
     }
     fs::copy(script, folder.path().join("post-index-change")).unwrap();
-    let commit = one::hash_of(folder.path(), "HEAD~2");
+    let commit = hash_of(folder.path(), "HEAD~2");
     for arguments in [
         json!({}),
-        json!({"text": "retry"}),
-        json!({"path": "src/a.rs", "text": "fn"}),
+        json!({"path": "src/a.rs"}),
         json!({"commit": commit}),
+        json!({"commit": commit, "path": "src/a.rs"}),
     ] {
         let found = search(folder.path(), arguments.clone()).await.unwrap();
         assert!(
@@ -440,7 +425,7 @@ async fn a_repository_runs_nothing() {
             fs::remove_dir_all(prefix).unwrap();
         }
     }
-    let error = search(folder.path(), json!({"text": "retry"}))
+    let error = search(folder.path(), json!({}))
         .await
         .unwrap_err()
         .to_string();
@@ -487,7 +472,7 @@ async fn what_is_no_whole_repository_is_told() {
         .await
         .unwrap();
     assert!(
-        found.ends_with("all 2 commits; the clone is shallow: older commits are not here"),
+        found.ends_with("all 2 commits; the clone is shallow: older commits are not here, and its first one seems to add everything"),
         "{found}"
     );
 }
@@ -518,10 +503,7 @@ async fn a_git_that_is_missing_or_hangs_is_told() {
     let folder = repository();
     let tool = |program: &str, deadline| {
         let root = ProjectRoot::open(folder.path()).unwrap();
-        let settings = HistorySearchSettings {
-            deadline,
-            ..HistorySearchSettings::default()
-        };
+        let settings = HistorySearchSettings { deadline };
         let mut tool = HistorySearch::new(root.clone(), settings);
         tool.git = Arc::new(Git::with_program(root, program.into()));
         tool
@@ -591,43 +573,132 @@ async fn a_call_that_is_cancelled_leaves_no_process_behind() {
     gone.unwrap().unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_written_by_the_deadline_is_read() {
-    let (mut git, stdout) = tokio::io::duplex(64);
-    tokio::io::AsyncWriteExt::write_all(&mut git, b"so far")
-        .await
-        .unwrap();
-    let mut output = Vec::new();
-    let late =
-        tokio::time::timeout(Duration::from_secs(9), git::read(stdout, &mut output, 99)).await;
-    assert!(late.is_err());
-    assert_eq!(output, b"so far");
+#[tokio::test]
+async fn a_commit_is_shown_with_its_diff() {
+    let folder = repository();
+    fs::write(folder.path().join("logo.png"), [0, 1, 2, 255]).unwrap();
+    commit(folder.path(), 5, "src/a.rs", "\ta\nb\n", "Fifth\n\nWhy.\n");
+    // A file may be called like the commit.
+    let hash = hash_of(folder.path(), "HEAD");
+    fs::write(folder.path().join(&hash), "x").unwrap();
+    let short = said(folder.path(), &["rev-parse", "--short", "HEAD"]);
+    for given in [&hash, &hash[..12], &hash.to_uppercase(), &short] {
+        let found = search(folder.path(), json!({"commit": given}))
+            .await
+            .unwrap();
+        let head = format!(
+            "commit {short} 2024-03-05T12:00:00+02:00 Ada Lovelace\n    Fifth\n    Why.\n-\t-\tlogo.png\n2\t1\tsrc/a.rs\n\n"
+        );
+        assert!(found.starts_with(&head), "{found}");
+        let tail = "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1,2 @@\n-fn again() {}\n+\ta\n+b\n\nthat is all of the commit";
+        assert!(found.ends_with(tail), "{found}");
+    }
+    let part = search(folder.path(), json!({"commit": hash, "path": "logo.png"}));
+    let part = part.await.unwrap();
+    assert!(
+        part.contains("Binary files") && !part.contains("src/a.rs"),
+        "{part}"
+    );
+    let root = ProjectRoot::open(folder.path()).unwrap();
+    let tool = HistorySearch::new(root, HistorySearchSettings::default());
+    let output = tool.call(json!({"commit": hash}), context(CancellationToken::new()));
+    let data = output.await.unwrap().data.unwrap();
+    assert_eq!(data["commits"][0]["files"], json!(["logo.png", "src/a.rs"]));
+    assert_eq!(data["commits"][0]["subject"], "Fifth");
 }
 
-#[test]
-fn what_was_found_by_the_deadline_is_shown() {
-    let log = git::Log {
-        text: "\0abc\x002024\0Ada\0First\0\na.rs\n\0def\x002024\0A".to_owned(),
-        stopped: true,
-        ..git::Log::default()
+#[tokio::test]
+async fn of_a_commit_only_what_concerns_the_project_is_shown() {
+    let folder = repository();
+    let docs = folder.path().join("docs");
+    let hash = |revision| hash_of(folder.path(), revision);
+    let found = search(&docs, json!({"commit": hash("HEAD")}))
+        .await
+        .unwrap();
+    assert!(
+        found.contains("+++ b/ä b.md\t\n") && !found.contains("b.rs"),
+        "{found}"
+    );
+    let other = search(&docs, json!({"commit": hash("HEAD~1")})).await;
+    assert!(
+        other
+            .unwrap_err()
+            .to_string()
+            .ends_with("changed nothing in this folder")
+    );
+}
+
+#[tokio::test]
+async fn of_a_merge_it_is_shown_what_it_brought() {
+    let folder = repository();
+    git(
+        folder.path(),
+        "",
+        &["checkout", "-q", "-b", "side", "HEAD~2"],
+    );
+    commit(folder.path(), 6, "side.txt", "x\ny\n", "Side");
+    git(folder.path(), "", &["checkout", "-q", "main"]);
+    let date = "2024-03-07T12:00:00+02:00";
+    let merge = ["merge", "-q", "--no-ff", "-m", "Merge side", "side"];
+    git(folder.path(), date, &merge);
+    let hash = hash_of(folder.path(), "HEAD");
+    for arguments in [
+        json!({"commit": hash}),
+        json!({"commit": hash, "path": "side.txt"}),
+    ] {
+        let found = search(folder.path(), arguments).await.unwrap();
+        assert!(
+            found.contains("    Merge side\n2\t0\tside.txt\n"),
+            "{found}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_large_diff_is_cut() {
+    let folder = repository();
+    let line = format!("{}\n", "x".repeat(300));
+    commit(folder.path(), 5, "large", &line.repeat(10_000), "Large");
+    let hash = hash_of(folder.path(), "HEAD");
+    let found = search(folder.path(), json!({"commit": hash}))
+        .await
+        .unwrap();
+    assert!(found.len() < 24 * 1024, "{}", found.len());
+    assert!(
+        found.ends_with("… the diff goes on: name a `path` to see its part"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_single_commit_is_told() {
+    let folder = repository();
+    let tree = hash_of(folder.path(), "HEAD^{tree}");
+    let none = search(folder.path(), json!({"commit": tree})).await;
+    let none = none.unwrap_err().to_string();
+    assert!(
+        none.starts_with("no commit has a hash that begins with `"),
+        "{none}"
+    );
+    // Of many commits some begin alike.
+    let mut made: Vec<String> = Vec::new();
+    let pair = loop {
+        let message = format!("Number {}", made.len());
+        let names = ["-c", "user.name=Ada", "-c", "user.email=a@example.org"];
+        let commit = ["commit-tree", "-m", &message, &tree];
+        let new = said(folder.path(), &[&names[..], &commit[..]].concat());
+        if let Some(old) = made.iter().find(|old| old[..4] == new[..4]) {
+            break [old.clone(), new];
+        }
+        made.push(new);
     };
-    let wanted = Wanted {
-        words: Vec::new(),
-        path: None,
-        changed: None,
-        author: None,
-        since: None,
-        until: None,
-        is_counted: false,
-        is_by_author: false,
-        is_oldest_first: false,
-        commits: 9,
-        skipped: 0,
-    };
-    let found = report::report(&wanted, &log, HistorySearchSettings::default());
-    let want = "commit abc 2024 Ada\n    First\n  changed: a.rs\n\n\
-                the newest 1 commit; stopped at the deadline: older commits were not looked at";
-    assert_eq!(found, want);
+    let several = search(folder.path(), json!({"commit": pair[0][..4]})).await;
+    let several = several.unwrap_err().to_string();
+    assert!(
+        several.starts_with("2 commits have hashes that begin with"),
+        "{several}"
+    );
+    assert!(pair.iter().all(|hash| several.contains(hash)), "{several}");
 }
 
 #[tokio::test]
@@ -635,24 +706,17 @@ async fn arguments_out_of_range_are_told() {
     let folder = repository();
     for (arguments, says) in [
         (
-            json!({"max_results": 0}),
-            "`max_results` is 0, allowed is 1 to 50",
-        ),
-        (
             json!({"query": "a ".repeat(13)}),
             "`query` has more than 12 words",
         ),
-        (json!({"text": "x".repeat(501)}), "is too long"),
+        (json!({"author": "x".repeat(501)}), "is longer than 500"),
         (json!({"query": "a\0b"}), "NUL"),
         (
             json!({"since": "--output=x"}),
             "`since` is `--output=x`, which is no day",
         ),
         (json!({"until": "2024-02-30"}), "which is no day"),
-        (
-            json!({"skip": 1001}),
-            "`skip` is 1001, allowed is 0 to 1000",
-        ),
+        (json!({"until": "x days ago"}), "which is no day"),
         (
             json!({"commit": "abc"}),
             "`commit` is `abc`, which is no hash of a commit",
@@ -660,9 +724,8 @@ async fn arguments_out_of_range_are_told() {
         (json!({"commit": "a".repeat(65)}), "which is no hash"),
         (json!({"commit": "HEAD"}), "which is no hash"),
         (json!({"commit": "abcd^{/x}"}), "which is no hash"),
-        (json!({"commit": "--output=x"}), "which is no hash"),
         (
-            json!({"commit": "abcd", "path": "src"}),
+            json!({"commit": "abcd", "query": "x"}),
             "`commit` names one commit",
         ),
     ] {
@@ -672,22 +735,4 @@ async fn arguments_out_of_range_are_told() {
             .to_string();
         assert!(error.contains(says), "{error}");
     }
-}
-
-#[test]
-fn settings_out_of_range_are_all_told() {
-    let settings = HistorySearchSettings {
-        max_results: 51,
-        max_files: 0,
-        deadline: Duration::ZERO,
-        ..HistorySearchSettings::default()
-    };
-    let keys: Vec<&str> = settings
-        .validate()
-        .unwrap_err()
-        .iter()
-        .map(|error| error.key)
-        .collect();
-    assert_eq!(keys, ["max_results", "max_files", "deadline"]);
-    assert_eq!(HistorySearchSettings::default().validate(), Ok(()));
 }

@@ -5,20 +5,19 @@ use std::{collections::BTreeSet, io::Read as _, panic, thread};
 use memchr::memchr;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    focus::Focus,
-    list::{Listed, Listing},
-    settings::RepoMapSettings,
-};
+use super::{RepoMapSettings, focus::Focus};
 use crate::tool::{
     ProjectRoot,
     code::walk::MAX_THREADS,
+    listing::{Listed, Listing},
     outline::{self, Symbol, SymbolKind},
     text::{clipped, on_one_line},
 };
 
 /// Most symbols that are kept of a file.
 const MAX_KEPT: usize = 400;
+/// Longest line that is shown, in characters.
+const MAX_LINE: usize = 120;
 /// Most text that is read in one call, in bytes.
 const MAX_READ: u64 = 64 * 1024 * 1024;
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -151,7 +150,7 @@ fn read_all<'a>(
         if !symbols.is_empty() {
             found
                 .files
-                .push(outlined(file, rank, &symbols, &text, focus, settings));
+                .push(outlined(file, rank, &symbols, &text, focus));
         }
     }
     found
@@ -171,14 +170,7 @@ fn text_of(root: &ProjectRoot, listed: &Listed, most: u64) -> Option<String> {
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
-fn outlined(
-    file: &Listed,
-    rank: i64,
-    symbols: &[Symbol],
-    text: &str,
-    focus: &Focus,
-    settings: RepoMapSettings,
-) -> Outlined {
+fn outlined(file: &Listed, rank: i64, symbols: &[Symbol], text: &str, focus: &Focus) -> Outlined {
     let fits = |symbol: &Symbol| {
         let owner = symbol
             .owner
@@ -205,25 +197,11 @@ fn outlined(
         }
     }
     let kept: Vec<usize> = kept.into_iter().collect();
-    let mut lines = text.split('\n').zip(1_u32..);
-    // Names of one parent need not be in the order of their lines.
-    let mut wanted: Vec<(u32, usize)> = kept
-        .iter()
-        .enumerate()
-        .map(|(place, &at)| (symbols[at].line, place))
-        .collect();
-    wanted.sort_unstable();
-    let mut texts = vec![String::new(); kept.len()];
-    let mut current = lines.next();
-    for (line, place) in wanted {
-        while current.is_some_and(|(_, number)| number < line) {
-            current = lines.next();
-        }
-        let whole = current.map_or("", |(line, _)| line);
-        texts[place] = shown(whole, settings.max_line_chars);
-    }
-    let shown = kept.iter().zip(texts).map(|(&at, text)| {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let line = |symbol: &Symbol| lines.get(symbol.line as usize - 1).copied();
+    let shown = kept.iter().map(|&at| {
         let symbol = &symbols[at];
+        let text = shown(line(symbol).unwrap_or_default());
         Shown {
             line: symbol.line,
             depth: symbol.depth,
@@ -248,40 +226,23 @@ fn outlined(
 }
 
 /// A line of code without the brace at its end.
-fn shown(line: &str, limit: usize) -> String {
+fn shown(line: &str) -> String {
     let bare = line.trim().trim_end_matches(['{', '(']).trim_end();
-    let (start, cut) = clipped(bare, limit);
+    let (start, cut) = clipped(bare, MAX_LINE);
     let tail = if cut { "…" } else { "" };
     format!("{}{tail}", on_one_line(start))
 }
 
 /// How much a file is worth before it is read.
 fn rank(path: &str, focus: &Focus) -> i64 {
-    const ASIDE: [&str; 16] = [
-        "test",
-        "tests",
-        "spec",
-        "specs",
-        "__tests__",
-        "testdata",
-        "fixtures",
-        "bench",
-        "benches",
-        "example",
-        "examples",
-        "vendor",
-        "third_party",
-        "node_modules",
-        "generated",
-        "dist",
-    ];
-    const ENTRIES: [&str; 8] = [
-        "main", "lib", "mod", "index", "app", "__init__", "cli", "readme",
-    ];
+    const ASIDE: &str = "test tests spec specs __tests__ testdata fixtures bench benches example examples \
+         vendor third_party node_modules generated dist";
+    const ENTRIES: &str = "main lib mod index app __init__ cli readme";
+    let is_one_of = |words: &str, word: &str| words.split_whitespace().any(|one| one == word);
     let file = path.rsplit('/').next().unwrap_or(path);
     let (stem, extension) = file.split_once('.').unwrap_or((file, ""));
     let stem = stem.to_lowercase();
-    let is_aside = path.split('/').any(|part| ASIDE.contains(&part))
+    let is_aside = path.split('/').any(|part| is_one_of(ASIDE, part))
         || stem.starts_with("test_")
         || stem.ends_with("_test")
         || stem.ends_with("tests")
@@ -300,7 +261,7 @@ fn rank(path: &str, focus: &Focus) -> i64 {
     if is_data && stem != "readme" {
         rank -= 15;
     }
-    if ENTRIES.contains(&stem.as_str()) {
+    if is_one_of(ENTRIES, &stem) {
         rank += 8;
     }
     rank
@@ -323,6 +284,7 @@ mod tests {
             shown: "a.rs".to_owned(),
             path: root.path().join("a.rs"),
             bytes: 9,
+            changed: None,
         };
         type Make<'a> = &'a dyn Fn(&Path);
         let makes: [(Make<'_>, Option<&str>); 3] = [

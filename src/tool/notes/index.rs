@@ -1,345 +1,386 @@
-//! All notes of a folder: what is searched, and which note links to which.
+//! The sections of all notes in a full-text index: SQLite's FTS5, in a database in memory.
 //!
-//! Built anew from the pages whenever one has changed; pages that have not are shared with the index
-//! before. Pure.
+//! **Invariant:** the database and `pages` have the same notes; a panic in between discards both.
 
 use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-    sync::Arc,
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::SystemTime,
 };
 
-use super::{bm25::Corpus, note::Target, page::Page};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use tokio_util::sync::CancellationToken;
 
-/// Most pages of one name that are told apart: a project may have very many called `README`.
-const MOST_NAMESAKES: usize = 64;
+use super::{Notes, note::Note};
+use crate::tool::{
+    Work,
+    listing::{Listed, Listing, Skipped},
+    text::counted,
+};
 
-/// A place in a note that links to another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct From {
-    /// Which page.
-    pub(super) page: usize,
-    /// Which line of it.
-    pub(super) line: u32,
-}
+/// Bits of a row's number that are the section's; the others are the note's.
+const SECTION_BITS: u32 = 20;
+/// Most words of a query that are looked for.
+const MAX_WORDS: usize = 32;
+/// Most sections of one note among the results.
+const MOST_OF_NOTE: usize = 3;
+/// Around the words found in a text, for [`best_line`]. No text holds them: they are removed.
+const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
+/// Words that questions have and that choose nothing.
+const STOP_WORDS: &str = "a about an and are as at be been but by can could did do does for from had has have how i if \
+     in into is it its me my of on or our should so that the their them then there these they this to was we were \
+     what when where which who why will with would you your";
+/// Words of paths, titles and headings count more than words of text.
+const SCHEMA: &str = "
+    CREATE VIRTUAL TABLE section USING fts5(
+        path, title, heading, body,
+        tokenize = \"porter unicode61 remove_diacritics 2\"
+    );
+    INSERT INTO section(section, rank) VALUES('rank', 'bm25(1.5, 2.0, 4.0, 1.0)');";
 
-/// What was passed over when the notes were read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Passed {
-    /// Larger than a note may be.
-    pub(super) too_big: u64,
-    pub(super) binary: u64,
-    /// Text that is encoded otherwise.
-    pub(super) utf16: u64,
-    /// Files and folders.
-    pub(super) unreadable: u64,
-    pub(super) links: u64,
-    /// Neither files nor folders.
-    pub(super) special: u64,
-    /// Beyond what an index may hold.
-    pub(super) too_many: u64,
-    /// Notes of which only a part is searched.
-    pub(super) in_part: u64,
-    /// Not yet looked at when the time was over.
-    pub(super) late: u64,
-    /// Whether not even all names were seen.
-    pub(super) unlisted: bool,
-}
-
-/// The notes of a folder.
-#[derive(Debug, Default)]
+/// The notes of a folder, ready to be searched.
+#[derive(Debug)]
 pub(super) struct Index {
-    /// By path.
-    pub(super) pages: Vec<Arc<Page>>,
-    pub(super) passed: Passed,
-    pub(super) corpus: Corpus,
-    /// To which pages each one links, each once, in order.
-    links: Vec<Vec<usize>>,
-    /// From where each one is linked, one place for each other page.
-    linked: Vec<Vec<From>>,
-    /// By name, title and alias.
-    names: HashMap<String, Vec<usize>>,
-    /// The path of each page without its ending, as names are compared, with a slash before it.
-    spelled: Vec<String>,
-    /// What stands before each path where it is told.
-    prefix: &'static str,
+    database: Connection,
+    /// By their paths as they are shown.
+    pub(super) pages: BTreeMap<String, Page>,
+    next: i64,
+    left_out: LeftOut,
+}
+
+/// A note that is in the index.
+#[derive(Debug)]
+pub(super) struct Page {
+    id: i64,
+    pub(super) file: PathBuf,
+    stamp: (u64, Option<SystemTime>),
+    pub(super) note: Note,
+}
+
+/// What is not in the index.
+#[derive(Debug, Default)]
+struct LeftOut {
+    skipped: Skipped,
+    /// Notes beyond what an index may hold.
+    beyond: u64,
+    /// Notes that were not read before the deadline.
+    late: u64,
+    /// The deadline came before all names were seen.
+    unlisted: bool,
+}
+
+/// A section that was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) path: String,
+    /// The headings that it stands under.
+    pub(super) name: String,
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// The line that has most of the words.
+    pub(super) line: u32,
+    pub(super) text: String,
+}
+
+impl Page {
+    /// As its front matter, its first heading or its file name says.
+    pub(super) fn title<'a>(&'a self, path: &'a str) -> &'a str {
+        self.note.title.as_deref().unwrap_or_else(|| stem(path))
+    }
 }
 
 impl Index {
-    /// Puts pages together.
-    pub(super) fn new(mut pages: Vec<Arc<Page>>, passed: Passed) -> Self {
-        pages.sort_by(|a, b| a.path.cmp(&b.path));
-        let units = || pages.iter().flat_map(|page| &page.units);
-        let (count, sum) = units().fold((0_usize, 0.0_f64), |(count, sum), unit| {
-            (count + 1, sum + f64::from(unit.length))
-        });
-        let corpus = Corpus {
-            units: count,
-            mean: if count == 0 {
-                0.0
-            } else {
-                (sum / count as f64) as f32
-            },
+    pub(super) fn new() -> rusqlite::Result<Self> {
+        let database = Connection::open_in_memory()?;
+        database.execute_batch(SCHEMA)?;
+        Ok(Self {
+            database,
+            pages: BTreeMap::new(),
+            next: 0,
+            left_out: LeftOut::default(),
+        })
+    }
+
+    /// Takes in what has changed. What is not read when `stop` fires is read by the next call.
+    pub(super) fn refresh(
+        &mut self,
+        notes: &Notes,
+        listing: Listing,
+        work: &Work,
+        stop: &CancellationToken,
+    ) -> rusqlite::Result<()> {
+        let mut left_out = LeftOut {
+            skipped: listing.skipped,
+            beyond: u64::from(listing.more),
+            unlisted: listing.stopped,
+            late: 0,
         };
-        let mut names: HashMap<String, Vec<usize>> = HashMap::new();
-        for (at, page) in pages.iter().enumerate() {
-            let called = [page.stem(), page.title()].into_iter().map(str::to_owned);
-            for name in called.chain(page.note.front.aliases.iter().cloned()) {
-                let known = names.entry(spelled(&name)).or_default();
-                if known.last() != Some(&at) && known.len() < MOST_NAMESAKES {
-                    known.push(at);
-                }
+        let transaction = self.database.transaction()?;
+        let mut kept = BTreeSet::new();
+        let (mut files, mut bytes) = (0, 0);
+        for file in by_depth(listing.files) {
+            work.add(1);
+            if file.bytes > notes.settings.max_file_bytes {
+                left_out.skipped.too_big += 1;
+                continue;
+            }
+            if files >= notes.settings.max_files
+                || bytes + file.bytes > notes.settings.max_total_bytes
+            {
+                left_out.beyond += 1;
+                continue;
+            }
+            files += 1;
+            bytes += file.bytes;
+            let stamp = (file.bytes, file.changed);
+            let known = self.pages.get(&file.shown);
+            if known.is_some_and(|page| page.stamp == stamp && page.file == file.path) {
+                kept.insert(file.shown);
+                continue;
+            }
+            if stop.is_cancelled() {
+                left_out.late += 1;
+                kept.insert(file.shown);
+                continue;
+            }
+            let Some(text) = notes.text(&file.path) else {
+                left_out.skipped.unreadable += 1;
+                continue;
+            };
+            if let Some(old) = self.pages.remove(&file.shown) {
+                remove(&transaction, old.id)?;
+            }
+            self.next += 1;
+            let note = Note::read(&file.shown, &text);
+            let page = Page {
+                id: self.next,
+                file: file.path,
+                stamp,
+                note,
+            };
+            insert(&transaction, &file.shown, &page, &text)?;
+            self.pages.insert(file.shown.clone(), page);
+            kept.insert(file.shown);
+        }
+        // A name that was not seen for want of time may still be there.
+        if !left_out.unlisted {
+            let gone = |path: &String, _: &mut Page| !kept.contains(path);
+            for (_, page) in self.pages.extract_if(.., gone) {
+                remove(&transaction, page.id)?;
             }
         }
-        let path = |page: &Arc<Page>| spelled(&format!("/{}/{}", page.folder(), page.stem()));
-        let mut index = Self {
-            spelled: pages.iter().map(path).collect(),
-            prefix: "",
-            links: vec![Vec::new(); pages.len()],
-            linked: vec![Vec::new(); pages.len()],
-            pages,
-            passed,
-            corpus,
-            names,
+        transaction.commit()?;
+        self.left_out = left_out;
+        Ok(())
+    }
+
+    /// The sections with most of these words, the best first, below a folder or in a file (all, if that is
+    /// empty); and how many there are in all.
+    pub(super) fn search(
+        &self,
+        query: &str,
+        within: &str,
+        most: usize,
+    ) -> rusqlite::Result<(Vec<Hit>, u64)> {
+        let words = words(query);
+        let below = "WHERE section MATCH ?1 AND (?2 = '' OR path = ?2 OR substr(path, 1, length(?2) + 1) = ?2 || '/')";
+        let count = format!("SELECT count(*) FROM section {below}");
+        let all: i64 = self
+            .database
+            .query_row(&count, [&*words, within], |row| row.get(0))?;
+        let ranked = format!("SELECT rowid, path FROM section {below} ORDER BY rank, path, rowid");
+        let mut ranked = self.database.prepare(&ranked)?;
+        let mut rows = ranked.query([&*words, within])?;
+        let mut of_note: BTreeMap<String, usize> = BTreeMap::new();
+        let (mut hits, mut spare) = (Vec::new(), Vec::new());
+        while let Some(row) = rows.next()? {
+            let (id, path): (i64, String) = (row.get(0)?, row.get(1)?);
+            let shown = of_note.entry(path.clone()).or_default();
+            *shown += 1;
+            if *shown <= MOST_OF_NOTE {
+                hits.push((id, path));
+            } else if spare.len() < most {
+                spare.push((id, path));
+            }
+            if hits.len() >= most {
+                break;
+            }
+        }
+        let hits = hits.into_iter().chain(spare).take(most);
+        let hits = hits.map(|(id, path)| self.hit(&words, id, path));
+        Ok((
+            hits.filter_map(Result::transpose)
+                .collect::<Result<_, _>>()?,
+            all.unsigned_abs(),
+        ))
+    }
+
+    fn hit(&self, words: &str, id: i64, path: String) -> rusqlite::Result<Option<Hit>> {
+        let marked = format!(
+            "SELECT highlight(section, 3, '{}', '{}') FROM section WHERE section MATCH ?1 AND rowid = ?2",
+            MARKS[0], MARKS[1]
+        );
+        let marked = self
+            .database
+            .query_row(&marked, params![words, id], |row| row.get(0));
+        let marked: Option<String> = marked.optional()?;
+        let at = usize::try_from(id & ((1 << SECTION_BITS) - 1)).unwrap_or(usize::MAX);
+        let page = self.pages.get(&path);
+        let section = page.and_then(|page| page.note.sections.get(at));
+        let (Some(marked), Some(section)) = (marked, section) else {
+            return Ok(None);
         };
-        index.follow_links();
-        index
+        let (line, text) = best_line(&marked);
+        Ok(Some(Hit {
+            name: section.name.clone(),
+            first: section.first,
+            last: section.last,
+            line: section.first + line,
+            text: text.replace(MARKS, ""),
+            path,
+        }))
     }
 
-    /// The same, whose paths are told with this before them.
-    pub(super) fn told_with(self, prefix: &'static str) -> Self {
-        Self { prefix, ..self }
-    }
-
-    /// The path of a page as it is told.
-    pub(super) fn shown(&self, page: usize) -> String {
-        let path = self.pages.get(page).map_or("", |page| &page.path);
-        format!("{}{path}", self.prefix)
-    }
-
-    /// A name that somebody gave, without what stands before each path.
-    pub(super) fn bare<'a>(&self, name: &'a str) -> &'a str {
-        name.strip_prefix(self.prefix).unwrap_or(name).trim_start()
-    }
-
-    fn follow_links(&mut self) {
-        for from in 0..self.pages.len() {
-            let page = Arc::clone(&self.pages[from]);
-            let mut seen = HashSet::from([from]);
-            // A note may link to one place very often, and a place may have very many namesakes.
-            let mut tried = HashSet::new();
-            for link in &page.note.links {
-                let name = match &link.to {
-                    Target::Path(path) => (true, Cow::Borrowed(path.as_str())),
-                    Target::Name(name) => (false, Cow::Owned(spelled(name))),
-                };
-                if !tried.insert(name) {
-                    continue;
-                }
-                let Some(to) = self.resolve(from, &link.to) else {
-                    continue;
-                };
-                if seen.insert(to) {
-                    self.links[from].push(to);
-                    let place = From {
-                        page: from,
-                        line: link.line,
-                    };
-                    self.linked[to].push(place);
-                }
-            }
+    /// How much was searched, and what was not.
+    pub(super) fn extent(&self) -> String {
+        let sections = self.pages.values().map(|page| page.note.sections.len());
+        let sections: usize = sections.sum();
+        let mut notes = vec![format!(
+            "{} in {} searched",
+            counted(sections as u64, "section", "sections"),
+            counted(self.pages.len() as u64, "note", "notes")
+        )];
+        let LeftOut {
+            skipped,
+            beyond,
+            late,
+            unlisted,
+        } = &self.left_out;
+        notes.extend(skipped.note());
+        if *beyond > 0 {
+            let beyond = counted(*beyond, "note", "notes");
+            notes.push(format!(
+                "{beyond} or more beyond what is searched: name fewer by `notes.dir`"
+            ));
         }
-    }
-
-    /// The links that lead to no page, by page and line.
-    pub(super) fn dead_links(&self) -> Vec<(From, &Target)> {
-        let mut dead = Vec::new();
-        for (page, from) in self.pages.iter().enumerate() {
-            let links = from.note.links.iter();
-            let leads_nowhere = links.filter(|link| self.resolve(page, &link.to).is_none());
-            let place = |line| From { page, line };
-            dead.extend(leads_nowhere.map(|link| (place(link.line), &link.to)));
+        if *late > 0 || *unlisted {
+            notes.push(format!(
+                "stopped at the deadline: {late} not read yet, ask again"
+            ));
         }
-        dead
-    }
-
-    /// Which page a link means, as Obsidian and others have it.
-    fn resolve(&self, from: usize, target: &Target) -> Option<usize> {
-        match target {
-            Target::Path(path) => {
-                let path = joined(self.pages[from].folder(), path)?;
-                self.at_path(&path)
-                    .or_else(|| self.at_path(&format!("{path}.md")))
-            }
-            Target::Name(name) => {
-                let folder = self.pages[from].folder();
-                let stem = spelled(last_part(name));
-                let near = |at: &usize| {
-                    let page = &self.pages[*at];
-                    let called_so = last_part(&self.spelled[*at]) == stem;
-                    (!called_so, page.folder() != folder, page.path.len(), *at)
-                };
-                self.called(name).into_iter().min_by_key(near)
-            }
-        }
-    }
-
-    /// The page at a path.
-    pub(super) fn at_path(&self, path: &str) -> Option<usize> {
-        self.pages
-            .binary_search_by(|page| page.path.as_str().cmp(path))
-            .ok()
-    }
-
-    /// All pages at a path: names that differ may be shown alike.
-    pub(super) fn all_at(&self, path: &str) -> &[Arc<Page>] {
-        let first = self.pages.partition_point(|page| *page.path < *path);
-        let (_, rest) = self.pages.split_at(first);
-        &rest[..rest.partition_point(|page| *page.path == *path)]
-    }
-
-    /// All pages of this name, title or alias; a name may have folders before it.
-    pub(super) fn called(&self, name: &str) -> Vec<usize> {
-        let bare = name.trim().trim_end_matches('/');
-        let bare = bare.strip_suffix(".md").unwrap_or(bare);
-        // Also a title with a slash in it.
-        let whole = self.names.get(&spelled(bare)).cloned().unwrap_or_default();
-        if !whole.is_empty() || !bare.contains('/') {
-            return whole;
-        }
-        let end = format!("/{}", spelled(bare.trim_start_matches('/')));
-        let parts = self
-            .names
-            .get(&spelled(last_part(bare)))
-            .into_iter()
-            .flatten();
-        let ends = |at: &&usize| self.spelled[**at].ends_with(&end);
-        parts.filter(ends).copied().collect()
-    }
-
-    /// To which pages one links.
-    pub(super) fn links(&self, page: usize) -> &[usize] {
-        self.links.get(page).map_or(&[], Vec::as_slice)
-    }
-
-    /// From where one is linked.
-    pub(super) fn linked(&self, page: usize) -> &[From] {
-        self.linked.get(page).map_or(&[], Vec::as_slice)
+        notes.join("; ")
     }
 }
 
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+/// What lies higher is more likely meant where not all fit.
+fn by_depth(mut files: Vec<Listed>) -> Vec<Listed> {
+    files.sort_by_cached_key(|file| (file.shown.matches('/').count(), file.shown.clone()));
+    files
 }
 
-/// A name as it is compared: case and spaces do not count, nor does how an accent is written.
-pub(super) fn spelled(name: &str) -> String {
-    let words: Vec<&str> = name.split_whitespace().collect();
-    crate::words::folded(&words.join(" "))
+fn insert(
+    transaction: &Transaction<'_>,
+    path: &str,
+    page: &Page,
+    text: &str,
+) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare(
+        "INSERT INTO section(rowid, path, title, heading, body) VALUES(?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let mut lines = text.split_inclusive('\n');
+    for (at, section) in (0_i64..).zip(&page.note.sections) {
+        let body = lines
+            .by_ref()
+            .take((section.last + 1 - section.first) as usize);
+        let body: String = body.collect::<String>().replace(MARKS, " ");
+        let row = (page.id << SECTION_BITS) + at;
+        insert.execute(params![row, path, page.title(path), section.name, body])?;
+    }
+    Ok(())
 }
 
-/// A path seen from a folder; none if it leads out of the folder of notes.
-fn joined(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
+fn remove(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<()> {
+    let rows = params![id << SECTION_BITS, (id + 1) << SECTION_BITS];
+    transaction
+        .prepare("DELETE FROM section WHERE rowid >= ?1 AND rowid < ?2")?
+        .execute(rows)?;
+    Ok(())
+}
+
+/// Whether a query says what to look for.
+pub(super) fn has_words(query: &str) -> bool {
+    query.contains(char::is_alphanumeric)
+}
+
+/// Any of the words of a query, as FTS5 reads it: in quotes, so that none is an operator.
+fn words(query: &str) -> String {
+    let words = || {
+        let words = query.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| !word.is_empty())
+    };
+    let stopped = |word: &&str| {
+        let lower = word.to_lowercase();
+        !STOP_WORDS.split_whitespace().any(|stop| stop == lower)
+    };
+    let mut told: Vec<&str> = words().filter(stopped).collect();
+    if told.is_empty() {
+        told = words().collect();
+    }
+    told.truncate(MAX_WORDS);
+    format!("\"{}\"", told.join("\" OR \""))
+}
+
+/// The line with most marks, counted from 0; a heading only if nothing below it has any.
+fn best_line(marked: &str) -> (u32, &str) {
+    let worth = |(at, line): &(u32, &str)| {
+        let marks = line.matches(MARKS[0]).count();
+        let below = *at > 0;
+        (usize::from(marks > 0 && below), marks)
+    };
+    let mut best = (0, marked.lines().next().unwrap_or_default());
+    for line in (0..).zip(marked.lines()) {
+        if worth(&line) > worth(&best) {
+            best = line;
         }
     }
-    Some(parts.join("/"))
+    best
+}
+
+/// The name of a file without its folder and its ending.
+pub(super) fn stem(path: &str) -> &str {
+    let name = path.rsplit(['/', ':']).next().unwrap_or(path);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::notes::page::Stamp;
-
-    pub(super) fn index(files: &[(&str, &str)]) -> Index {
-        let stamp = Stamp {
-            changed: None,
-            size: 0,
-        };
-        let page = |(path, text): &(&str, &str)| {
-            Arc::new(Page::read((*path).to_owned(), stamp, text, |_| true))
-        };
-        Index::new(files.iter().map(page).collect(), Passed::default())
-    }
 
     #[test]
-    fn links_lead_both_ways() {
-        let index = index(&[
-            (
-                "a.md",
-                "[b](sub/b.md)\n[[C note]]\n[b again](sub/b.md)\n[[a]] [gone](gone.md)\n",
-            ),
-            ("sub/b.md", "[up](../a.md) [out](../../x.md) [c](c)\n"),
-            ("sub/c.md", "---\naliases: [C note]\n---\n"),
-            ("z/b.md", "[[b]] [[sub/b]]\n"),
-        ]);
-        let paths = |pages: &[usize]| -> Vec<&str> {
-            pages
-                .iter()
-                .map(|&at| index.pages[at].path.as_str())
-                .collect()
-        };
-        let of = |path| index.at_path(path).unwrap();
-        assert_eq!(paths(index.links(of("a.md"))), ["sub/b.md", "sub/c.md"]);
-        assert_eq!(paths(index.links(of("sub/b.md"))), ["a.md", "sub/c.md"]);
-        // The nearer of two, then the one that is named with its folder.
-        assert_eq!(paths(index.links(of("z/b.md"))), ["sub/b.md"]);
-        let from: Vec<_> = index.linked(of("sub/c.md")).to_vec();
-        let place = |path, line| From {
-            page: of(path),
-            line,
-        };
-        assert_eq!(from, [place("a.md", 2), place("sub/b.md", 1)]);
-    }
-
-    #[test]
-    fn notes_go_by_name_title_and_alias() {
-        let index = index(&[
-            ("a/plan.md", "# The Plan\n"),
-            ("b/Plan.md", "---\naliases: Größe\n---\n"),
-            ("c/either.md", "# this/that\n"),
-        ]);
-        for (name, want) in [
-            ("plan", vec![0, 1]),
-            ("the  PLAN", vec![0]),
-            ("GRÖSSE", vec![1]),
-            ("a/plan", vec![0]),
-            ("b/plan.md", vec![1]),
-            ("this/that", vec![2]),
-            ("x/plan", vec![]),
-            ("", vec![]),
+    fn a_query_is_read_as_any_of_its_words() {
+        for (query, want) in [
+            ("Why is the journal in SQLite?", r#""journal" OR "SQLite""#),
+            ("what is it", r#""what" OR "is" OR "it""#),
+            (r#"a" OR x NEAR(b)"#, r#""x" OR "NEAR" OR "b""#),
         ] {
-            assert_eq!(index.called(name), want, "{name}");
+            assert_eq!(words(query), want);
         }
-    }
-
-    /// It would take minutes, were each link looked up for itself.
-    #[test]
-    fn very_many_links_to_namesakes_are_followed_at_once() {
-        let links = "[[A]] [[x/a]] ".repeat(400);
-        let mut files: Vec<(String, &str)> =
-            (0..200).map(|n| (format!("n{n}.md"), &*links)).collect();
-        files.extend((0..64).map(|n| (format!("{n}/x/a.md"), "")));
-        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&**path, *text)).collect();
-        let index = index(&files);
-        let to = index.links(index.at_path("n7.md").unwrap());
-        let to: Vec<&str> = to.iter().map(|&at| &*index.pages[at].path).collect();
-        assert_eq!(to, ["0/x/a.md"]);
+        assert_eq!(words(&"x ".repeat(100)).matches('x').count(), MAX_WORDS);
     }
 
     #[test]
-    fn nothing_is_an_index_too() {
-        let index = index(&[]);
-        assert_eq!(
-            (index.corpus.units, index.at_path("a"), index.links(3)),
-            (0, None, &[][..])
-        );
+    fn the_line_with_most_of_the_words_is_shown() {
+        for (marked, want) in [
+            ("# \u{2}a\u{3}\nx\n\u{2}b\u{3}", (2, "\u{2}b\u{3}")),
+            ("# \u{2}a\u{3}\nx", (0, "# \u{2}a\u{3}")),
+            (
+                "\u{2}a\u{3}\n\u{2}a\u{3} \u{2}b\u{3}\n",
+                (1, "\u{2}a\u{3} \u{2}b\u{3}"),
+            ),
+            ("x\ny", (0, "x")),
+            ("", (0, "")),
+        ] {
+            assert_eq!(best_line(marked), want);
+        }
     }
 }

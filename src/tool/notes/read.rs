@@ -1,19 +1,18 @@
-//! The tool `note_read`.
+//! The tools `note_search` and `note_read`.
 
 use std::{fmt::Write as _, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Notes,
-    find::{MOST_NAMED, find, headings, section, section_of_link, with_those_below},
-    index::Index,
-    kind::Kind,
-    report, store, write,
+    CONCURRENT, Notes, OUTSIDE, broken,
+    index::{Index, Page, has_words, stem},
+    note::{Note, Section, WITHIN},
+    write::version,
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 use crate::tool::{
@@ -21,6 +20,142 @@ use crate::tool::{
     blocking::Blocking,
     text::{clipped, counted, on_one_line, quoted},
 };
+
+/// Most results that a call may ask for, and how many it gets by default.
+const MOST_RESULTS: u32 = 50;
+const RESULTS: u32 = 10;
+/// Longest query, in characters.
+const MAX_QUERY: usize = 1_000;
+/// Most lines of a note in one call.
+const MAX_LINES: usize = 400;
+/// Longest line that is shown, in characters.
+const MAX_LINE: usize = 400;
+/// Longest result, in bytes, its last lines aside.
+const MAX_OUTPUT: usize = 22 * 1024;
+/// Most notes and headings that are named for a model to choose from.
+const MOST_NAMED: usize = 12;
+
+/// The tool `note_search`.
+#[derive(Debug)]
+pub struct NoteSearch {
+    spec: ToolSpec,
+    notes: Arc<Notes>,
+    blocking: Blocking,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchArguments {
+    /// A question or some words.
+    query: String,
+    /// Only this folder or note.
+    path: Option<String>,
+    /// Most sections. Default: 10.
+    #[schemars(range(min = 1, max = 50))]
+    max_results: Option<u32>,
+}
+
+impl NoteSearch {
+    /// A tool over these notes.
+    #[must_use]
+    pub fn new(notes: Arc<Notes>) -> Self {
+        let outside = if notes.prefix == OUTSIDE {
+            " They lie outside of the project, where no other search looks."
+        } else {
+            ""
+        };
+        let description = format!(
+            "Finds sections of notes and documents (Markdown) that answer a question, the best first, as \
+             `path:line: text`. Read on with note_read.{outside}"
+        );
+        Self {
+            spec: arguments::reading::<SearchArguments>(
+                "note_search",
+                description,
+                ToolNeed::Vault,
+            ),
+            blocking: Blocking::new(CONCURRENT, notes.settings.deadline),
+            notes,
+        }
+    }
+}
+
+impl Tool for NoteSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call(
+        &self,
+        arguments: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        let notes = Arc::clone(&self.notes);
+        let work =
+            move |wanted: SearchArguments, stop: &CancellationToken| search(&notes, &wanted, stop);
+        self.blocking.call(arguments, context, work)
+    }
+}
+
+fn search(
+    notes: &Notes,
+    wanted: &SearchArguments,
+    stop: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let query = wanted.query.trim();
+    if clipped(query, MAX_QUERY).1 {
+        return Err(ToolError::Tell(format!(
+            "`query` is longer than {MAX_QUERY} characters: ask for a part of it"
+        )));
+    }
+    if !has_words(query) {
+        return Err(ToolError::tell(
+            "`query` has no words: say what to look for",
+        ));
+    }
+    let most = wanted.max_results.unwrap_or(RESULTS);
+    if !(1..=MOST_RESULTS).contains(&most) {
+        return Err(ToolError::Tell(format!(
+            "`max_results` is {most}, allowed is 1 to {MOST_RESULTS}"
+        )));
+    }
+    let within = match &wanted.path {
+        Some(path) => notes.part(path)?,
+        None => String::new(),
+    };
+    notes.with_index(stop, |index| {
+        let found = index.search(query, &within, most as usize);
+        let (hits, all) = found.map_err(|error| broken(&error))?;
+        let mut text = String::new();
+        let mut places = Vec::new();
+        for hit in &hits {
+            let (line, _) = clipped(hit.text.trim(), MAX_LINE);
+            let mut place = format!("{}:{}: {}\n  ", hit.path, hit.line, on_one_line(line));
+            if !hit.name.is_empty() {
+                // Writing to a string cannot fail.
+                let _ = write!(place, "in \"{}\", ", hit.name);
+            }
+            let _ = writeln!(place, "lines {}–{}", hit.first, hit.last);
+            if text.len() + place.len() > MAX_OUTPUT {
+                break;
+            }
+            text.push_str(&place);
+            places.push(json!({
+                "path": hit.path, "start": hit.first, "end": hit.last, "line": hit.line, "section": hit.name,
+            }));
+        }
+        let _ = match (places.len(), all) {
+            (_, 0) => write!(text, "no section has any of these words"),
+            (shown, all) if shown as u64 == all => {
+                write!(text, "\nall that match: {}", counted(all, "section", "sections"))
+            }
+            (shown, all) => write!(text, "\nthe best {shown} of {all} sections that match"),
+        };
+        let _ = write!(text, "; {}", index.extent());
+        let data = json!({ "places": places, "more": all - places.len() as u64 });
+        Ok(ToolOutput::new(text, &data))
+    })
+}
 
 /// The tool `note_read`.
 #[derive(Debug)]
@@ -32,16 +167,13 @@ pub struct NoteRead {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
-    /// The note: its path, its name, its title or an alias.
+struct ReadArguments {
+    /// Its path, name or title.
     note: String,
-    /// Only the section below this heading, with its sub-sections.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// Only the section below this heading.
     section: Option<String>,
-    /// First line to show, from 1, to go on in a long note. Default: the first one.
-    #[serde(default)]
-    #[schemars(with = "u32", range(min = 1))]
+    /// First line to show.
+    #[schemars(range(min = 1))]
     start_line: Option<u32>,
 }
 
@@ -49,19 +181,13 @@ impl NoteRead {
     /// A tool over these notes.
     #[must_use]
     pub fn new(notes: Arc<Notes>) -> Self {
-        let settings = notes.settings;
         let description = format!(
-            "Reads a note by its path, name, title or alias, whole or one section of it. Gives at most \
-             {} lines with their numbers, then its title, date, status, tags, headings and the notes \
-             that link to it.",
-            settings.max_lines
+            "Reads a note or one section of it with line numbers, at most {MAX_LINES} lines a call."
         );
-        let spec = arguments::reading::<Arguments>("note_read", description, ToolNeed::Vault);
-        let blocking = Blocking::new(settings.concurrent, settings.deadline);
         Self {
-            spec,
+            spec: arguments::reading::<ReadArguments>("note_read", description, ToolNeed::Vault),
+            blocking: Blocking::new(CONCURRENT, notes.settings.deadline),
             notes,
-            blocking,
         }
     }
 }
@@ -76,123 +202,226 @@ impl Tool for NoteRead {
         arguments: Value,
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let (notes, blocking) = (Arc::clone(&self.notes), self.blocking.clone());
-        Box::pin(async move {
-            let wanted: Arguments = arguments::arguments(arguments)?;
-            blocking
-                .run(context, move |stop| {
-                    read(&notes, &wanted, stop).map(ToolOutput::from)
-                })
-                .await
-        })
+        let notes = Arc::clone(&self.notes);
+        let work =
+            move |wanted: ReadArguments, stop: &CancellationToken| read(&notes, &wanted, stop);
+        self.blocking.call(arguments, context, work)
     }
 }
 
-fn read(notes: &Notes, wanted: &Arguments, stop: &CancellationToken) -> Result<String, ToolError> {
+fn read(
+    notes: &Notes,
+    wanted: &ReadArguments,
+    stop: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
     if wanted.start_line == Some(0) {
         return Err(ToolError::tell("`start_line` is 0, but lines count from 1"));
     }
-    let index = notes.fresh(stop);
-    let (at, linked) = find(notes, &index, &wanted.note)?;
-    let page = &index.pages[at];
-    let path = index.shown(at);
-    let asked = wanted.section.as_deref().map(str::trim);
-    let asked = asked.filter(|name| !name.is_empty());
-    let at_section = match asked {
-        Some(name) => Some(section(&path, &page.note, name)?),
-        None => linked.and_then(|heading| section_of_link(&page.note, heading)),
+    let (path, file, linked) = notes.with_index(stop, |index| {
+        let named = find(notes, index, &wanted.note).map(|found| (found, None));
+        // As links in notes name it.
+        let linked = || {
+            let (note, heading) = link(&wanted.note)?;
+            Some((find(notes, index, note).ok()?, heading))
+        };
+        let ((path, page), heading) = named.or_else(|error| linked().ok_or(error))?;
+        Ok((path.to_owned(), page.file.clone(), heading))
+    })?;
+    let text = notes
+        .text(&file)
+        .ok_or_else(|| ToolError::Tell(format!("`{path}` cannot be read any more: try again")))?;
+    let note = Note::read(&path, &text);
+    let given = wanted.section.as_deref().map(str::trim);
+    let given = given.filter(|name| !name.is_empty());
+    let (first, last) = match given.or(linked) {
+        Some(name) => {
+            let section = section(&path, &note, name)?;
+            (section.first, section.end)
+        }
+        None => (1, note.lines),
     };
-    let (first, last) = at_section.map_or((1, page.note.lines), |section| {
-        with_those_below(&page.note, section)
-    });
     let start = wanted.start_line.unwrap_or(first).max(first);
     if start > last && last > 0 {
         return Err(ToolError::Tell(format!(
             "`{path}` has no line {start} there: it ends with line {last}"
         )));
     }
-    let text = notes
-        .text_of(page)
-        .ok_or_else(|| ToolError::Tell(format!("`{path}` changed while it was read: try again")))?;
-    let lines = store::lines(&text);
-    let mut shown = shown(notes, &index, at, &lines, (start, last));
-    if let Some(heading) = linked.filter(|_| at_section.is_none()) {
-        // A link may be older than the note, or lead to a block.
-        let _ = write!(shown, "\n  it has no section {}", quoted(heading));
-    }
-    if notes.writable.is_some() {
-        // For who wants to replace it.
-        let _ = write!(shown, "\n  version: {}", write::version(&text));
-    }
-    Ok(shown)
-}
-
-/// The lines with their numbers, and what is known of the note.
-fn shown(
-    notes: &Notes,
-    index: &Index,
-    at: usize,
-    lines: &[String],
-    (start, last): (u32, u32),
-) -> String {
-    let caps = notes.settings;
-    let page = &index.pages[at];
-    let about = about(index, at);
-    let mut body = String::new();
-    let mut next = start;
-    let wanted = lines.iter().take(last as usize).skip(start as usize - 1);
-    for line in wanted.take(caps.max_lines) {
-        let (piece, cut) = clipped(line.trim_end_matches('\r'), caps.max_line_chars);
-        let tail = if cut { "… (line cut)" } else { "" };
-        // What is known of the note, and how to go on, are left room.
-        if !body.is_empty() && body.len() + piece.len() + about.len() + 600 > caps.max_output_bytes
-        {
-            break;
-        }
-        let _ = writeln!(body, "{next}: {piece}{tail}");
-        next += 1;
-    }
-    if body.is_empty() {
-        return format!("{} (empty)\n{about}", index.shown(at))
-            .trim_end()
-            .to_owned();
-    }
-    let mut text = format!(
-        "{} (lines {start}–{} of {})\n{body}",
-        index.shown(at),
-        next - 1,
-        page.note.lines
-    );
+    let (body, next) = lines(&text, start, last);
+    let mut shown = if body.is_empty() {
+        format!("{path} (empty)\n")
+    } else {
+        format!(
+            "{path} (lines {start}–{} of {})\n{body}",
+            next - 1,
+            note.lines
+        )
+    };
+    // Writing to a string cannot fail.
     if next <= last {
         let more = counted(u64::from(last - next + 1), "more line", "more lines");
-        let _ = writeln!(text, "… {more}; go on with start_line={next}");
+        let _ = writeln!(shown, "… {more}; go on with start_line={next}");
     }
-    text.push_str(&about);
-    text.trim_end().to_owned()
+    let title = note.title.as_deref().unwrap_or_else(|| stem(&path));
+    let _ = write!(shown, "  title: {}", on_one_line(title));
+    if let Some(headings) = headings(&note) {
+        let _ = write!(shown, "\n  {headings}");
+    }
+    let mut data = json!({ "path": path, "start": start, "end": next - 1, "title": title });
+    if notes.writable.is_some() {
+        let version = version(&text);
+        let _ = write!(shown, "\n  version: {version}");
+        data["version"] = version.into();
+    }
+    Ok(ToolOutput::new(shown, &data))
 }
 
-fn about(index: &Index, at: usize) -> String {
-    let page = &index.pages[at];
-    let mut parts = vec![format!("title: {}", on_one_line(page.title()))];
-    if page.kind != Kind::Note {
-        parts.push(page.kind.name().to_owned());
+/// Lines with their numbers, as many as there is room for; and the next one.
+fn lines(text: &str, start: u32, last: u32) -> (String, u32) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut shown = String::new();
+    let mut next = start;
+    let lines = text.lines().take(last as usize).skip(start as usize - 1);
+    for line in lines.take(MAX_LINES) {
+        let (piece, cut) = clipped(line, MAX_LINE);
+        let tail = if cut { "… (line cut)" } else { "" };
+        if shown.len() + piece.len() > MAX_OUTPUT {
+            break;
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(shown, "{next}: {piece}{tail}");
+        next += 1;
     }
-    parts.extend(page.status.clone());
-    parts.extend(page.date.map(|day| day.to_string()));
-    if !page.note.tags.is_empty() {
-        let tags: Vec<String> = page
-            .note
-            .tags
-            .iter()
-            .take(MOST_NAMED)
-            .map(|tag| format!("#{tag}"))
-            .collect();
-        parts.push(tags.join(" "));
+    (shown, next)
+}
+
+/// The note and the heading of `[[note#heading]]` or `note.md#heading`.
+fn link(given: &str) -> Option<(&str, Option<&str>)> {
+    let given = given.trim();
+    let inner = given
+        .strip_prefix("[[")
+        .and_then(|rest| rest.strip_suffix("]]"));
+    let target = inner.unwrap_or(given).split('|').next()?;
+    match target.split_once('#') {
+        Some((note, heading)) => Some((note, heading.rsplit('#').next())),
+        None => inner.map(|_| (target, None)),
     }
-    let mut text = format!("  {}\n", parts.join(" · "));
-    if let Some(headings) = headings(&page.note) {
-        let _ = writeln!(text, "  {headings}");
+}
+
+/// The note of that path, file name or title.
+pub(super) fn find<'a>(
+    notes: &Notes,
+    index: &'a Index,
+    given: &str,
+) -> Result<(&'a str, &'a Page), ToolError> {
+    let given = given.trim();
+    if given.is_empty() {
+        return Err(ToolError::tell(
+            "`note` is empty: name a note by its path, name or title",
+        ));
     }
-    report::links(&mut text, index, at);
-    text
+    let below = notes.below_folder(given);
+    let folder = notes.shown(&notes.folder);
+    let folder = folder.trim_end_matches('.');
+    let slash = if folder.is_empty() || folder == notes.prefix {
+        ""
+    } else {
+        "/"
+    };
+    let full = format!("{folder}{slash}{}", below.trim_start_matches("./"));
+    for path in [given.to_owned(), format!("{full}.md"), full] {
+        if let Some((path, page)) = index.pages.get_key_value(&path) {
+            return Ok((path, page));
+        }
+    }
+    let called = |(path, page): &(&'a String, &'a Page)| {
+        let lower = given.to_lowercase();
+        stem(path).to_lowercase() == lower || page.title(path).to_lowercase() == lower
+    };
+    let found: Vec<(&String, &Page)> = index.pages.iter().filter(called).collect();
+    match found[..] {
+        [(path, page)] => Ok((path, page)),
+        [] => {
+            let near = index.search(given, "", MOST_NAMED).unwrap_or_default().0;
+            let mut near: Vec<String> = near.iter().map(|hit| format!("`{}`", hit.path)).collect();
+            near.dedup();
+            let hint = if near.is_empty() {
+                "find it with `note_search`".to_owned()
+            } else {
+                format!("perhaps one of {}", near.join(", "))
+            };
+            Err(ToolError::Tell(format!(
+                "there is no note {}: {hint}",
+                quoted(given)
+            )))
+        }
+        _ => {
+            let named = found.iter().take(MOST_NAMED);
+            let named: Vec<String> = named.map(|(path, _)| format!("`{path}`")).collect();
+            Err(ToolError::Tell(format!(
+                "{} notes are called {}: name one by its path, such as {}",
+                found.len(),
+                quoted(given),
+                named.join(", ")
+            )))
+        }
+    }
+}
+
+/// The section of that heading, of these headings (`Work › Log`), or of a heading with its line (`Log (12)`).
+pub(super) fn section<'a>(
+    path: &str,
+    note: &'a Note,
+    given: &str,
+) -> Result<&'a Section, ToolError> {
+    let lower = given.trim_start_matches('#').trim().to_lowercase();
+    let named = |section: &&Section| {
+        let (name, heading) = (section.name.to_lowercase(), section.heading.to_lowercase());
+        let numbered = format!("{heading} ({})", section.first);
+        !section.heading.is_empty() && [name, heading, numbered].contains(&lower)
+    };
+    let found: Vec<&Section> = note.sections.iter().filter(named).collect();
+    match found[..] {
+        [section] => Ok(section),
+        [] => Err(ToolError::Tell(format!(
+            "`{path}` has no section {}: {}",
+            quoted(given),
+            headings(note).unwrap_or_else(|| "it has no headings".to_owned())
+        ))),
+        _ => {
+            let named = found.iter().take(MOST_NAMED);
+            let named = named.map(|one| format!("line {}, `{}`", one.first, one.name));
+            let named: Vec<String> = named.collect();
+            Err(ToolError::Tell(format!(
+                "`{path}` has {} sections {}: {}; name one by all its headings (`A{WITHIN}B`) or with its line, such as \
+                 `{} ({})`",
+                found.len(),
+                quoted(given),
+                named.join("; "),
+                found[0].heading,
+                found[0].first
+            )))
+        }
+    }
+}
+
+fn headings(note: &Note) -> Option<String> {
+    let headings = note
+        .sections
+        .iter()
+        .filter(|section| !section.heading.is_empty());
+    let headings: Vec<String> = headings
+        .map(|section| format!("{} ({})", clipped(&section.heading, 60).0, section.first))
+        .collect();
+    let more = headings.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let named = headings
+        .iter()
+        .take(MOST_NAMED)
+        .cloned()
+        .collect::<Vec<_>>();
+    (!named.is_empty()).then(|| format!("headings (line): {}{more}", named.join(", ")))
 }

@@ -1,47 +1,44 @@
-//! The tool `note_write`: a new note, or more text in one that there is.
+//! The tool `note_write`: a new note, or more text in one that exists.
 //!
-//! It writes into the folder that is configured for it and nowhere else, Markdown only, never over what
-//! the model has not read, and as a whole: a reader sees the note before or after, and so does whoever
-//! comes after a crash. A call that has been carried out already changes nothing when it is made again.
+//! It writes Markdown only, into the configured folder only, never over what the model has not read,
+//! and atomically: a reader sees the note before or after. A call that is made again after it has been
+//! carried out changes nothing.
 //!
-//! What remains: between the last look at a note and its replacement another program can write to it,
-//! and that is lost; owners and hard links of a file are not kept, its mode is.
+//! What remains: a change that another program makes between the last look at a note and its
+//! replacement is lost. The mode of a file is kept, its owner and hard links are not.
 
-mod put;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    path::Path,
+    sync::Arc,
+};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Notes,
-    edit::{self, Edit},
-    find::{find_exactly, only_section},
-    note::Note,
-    page,
-};
-pub(super) use put::version;
-use put::{Done, put, text_of};
-
+use super::{Notes, is_markdown, note::Note, read};
 use crate::model::tool::{ToolApproval, ToolEffect, ToolNeed, ToolRepeat, ToolSpec};
 use crate::tool::{
-    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput, arguments,
+    ProjectRoot, Tool, ToolContext, ToolError, ToolOutput,
     blocking::{Blocking, withdrawn},
-    guard::path::Place,
+    guard::Place,
     schema_of,
     text::quoted,
 };
 
 /// Longest text of one call, in bytes.
 const MAX_TEXT: usize = 64 * 1024;
-/// Longest name of a file or folder, in bytes: most systems take 255.
+/// Longest part of a path, in bytes.
 const MAX_NAME: usize = 200;
 
 /// The tool `note_write`.
@@ -56,27 +53,18 @@ pub struct NoteWrite {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The note: a new one by its path, such as `ideas/cache.md`; one that there is also by its name,
-    /// title or alias.
+    /// Its path in the folder of notes, such as `ideas/cache.md`; of one that exists also its name or title.
     note: String,
-    /// The text, in Markdown.
+    /// Markdown.
     text: String,
-    /// `create` (default) makes a new note, `append` adds to the end of a note or of a section,
-    /// `replace` takes the place of all of it.
-    #[serde(default)]
-    #[schemars(with = "Mode")]
+    /// `create` (default) makes a new note, `append` adds at the end, `replace` puts the text in place of all.
     mode: Option<Mode>,
-    /// With append: the heading of the section to add to, as it stands.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// With append: the heading of the section to add to.
     section: Option<String>,
-    /// With replace: the version that is replaced, as `note_read` shows it.
-    #[serde(default)]
-    #[schemars(with = "String")]
+    /// With replace: the version that note_read showed.
     version: Option<String>,
 }
 
-/// What is done. Without doc comments, as `Kind`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Mode {
@@ -86,21 +74,28 @@ enum Mode {
     Replace,
 }
 
+/// A note after the call, and which of its lines are the text.
+#[derive(Debug, PartialEq, Eq)]
+struct Edit {
+    text: String,
+    first: usize,
+    last: usize,
+}
+
 impl NoteWrite {
-    /// A tool over these notes; none if they were not opened to be written.
+    /// A tool that writes to these notes; none unless they were opened for it ([`Notes::open_to_write`]).
     #[must_use]
     pub fn new(notes: Arc<Notes>) -> Option<Self> {
         let folder = notes.writable.clone()?;
         let spec = ToolSpec {
             name: "note_write".to_owned(),
-            description: "Writes a note, once a person has agreed. Makes a new one, adds to one or to a \
-                          section of it, or replaces one whose version was read; says which lines it \
-                          wrote. Read a note before you change it."
-                .to_owned(),
+            description:
+                "Writes a note after a person has agreed. Read a note before you change it."
+                    .to_owned(),
             schema: schema_of::<Arguments>(),
             serves: ToolNeed::Vault,
             effect: ToolEffect::Writes,
-            // What was written is found, and not written again.
+            // A repeated call finds what it has written.
             repeat: ToolRepeat::Safe,
             approval: ToolApproval::Required,
         };
@@ -126,15 +121,10 @@ impl Tool for NoteWrite {
         context: ToolContext,
     ) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         let (notes, folder) = (Arc::clone(&self.notes), self.folder.clone());
-        let blocking = self.blocking.clone();
-        Box::pin(async move {
-            let wanted: Arguments = arguments::arguments(arguments)?;
-            blocking
-                .run(context, move |stop| {
-                    write(&notes, &folder, &wanted, stop).map(ToolOutput::from)
-                })
-                .await
-        })
+        let work = move |wanted: Arguments, stop: &CancellationToken| {
+            write(&notes, &folder, &wanted, stop)
+        };
+        self.blocking.call(arguments, context, work)
     }
 }
 
@@ -143,77 +133,43 @@ fn write(
     folder: &ProjectRoot,
     wanted: &Arguments,
     stop: &CancellationToken,
-) -> Result<String, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let mode = wanted.mode.unwrap_or_default();
     wanted.check(mode)?;
     let (place, old) = match mode {
         Mode::Create => (new_place(notes, folder, &wanted.note)?, None),
         Mode::Append | Mode::Replace => {
-            let index = notes.fresh(stop);
-            let at = find_exactly(notes, &index, &wanted.note)?;
-            let path = &index.pages[at].path;
-            if index.pages[at].real.is_some() {
+            let path = notes.with_index(stop, |index| {
+                let (path, _) = read::find(notes, index, &wanted.note)?;
+                Ok(path.to_owned())
+            })?;
+            if !is_markdown(&path) {
                 return Err(ToolError::Tell(format!(
-                    "`{}` has a name that cannot be shown as it is: it can be read, and is not written to",
-                    index.shown(at)
+                    "`{path}` is no Markdown: it can be read, and is not written to"
                 )));
             }
-            if !page::is_markdown(path) {
-                return Err(ToolError::Tell(format!(
-                    "`{}` is no Markdown: it can be read, and is not written to",
-                    index.shown(at)
-                )));
-            }
-            let place = folder.place(&notes.below_folder(path))?;
+            let place = folder.place(notes.below_folder(&path))?;
             let old = text_of(notes, &place)?;
             (place, Some(old))
         }
     };
     let shown = notes.shown(&place.path());
-    let text = edit::as_file(&wanted.text);
     let edit = match (mode, &old) {
-        (Mode::Append, Some(old)) => {
-            let heading = wanted
-                .section
-                .as_deref()
-                .map(str::trim)
-                .filter(|name| !name.is_empty());
-            let note = Note::read(old);
-            let at = heading
-                .map(|name| only_section(&shown, &note, name))
-                .transpose()?;
-            edit::append(old, at, &wanted.text)
-        }
-        (Mode::Replace, Some(old)) if *old != text => {
-            let (now, given) = (
-                version(old),
-                wanted.version.as_deref().unwrap_or_default().trim(),
-            );
-            if given != now {
+        (Mode::Append, Some(old)) => append(&shown, old, wanted)?,
+        (Mode::Replace, Some(old)) => {
+            let edit = whole(&wanted.text);
+            let (now, given) = (version(old), wanted.version.as_deref().unwrap_or_default());
+            if edit.text != *old && given.trim() != now {
                 return Err(ToolError::Tell(format!(
                     "`{shown}` has the version {now}, not {}: read it again, and replace what it is now",
                     quoted(given)
                 )));
             }
-            whole(text)
+            edit
         }
-        (Mode::Create | Mode::Append | Mode::Replace, _) => whole(text),
+        _ => whole(&wanted.text),
     };
-    let (new, first, last) = match edit {
-        Edit::Had(first, last) => {
-            return Ok(said(
-                &shown,
-                (first, last),
-                Done::Already,
-                old.as_deref().unwrap_or_default(),
-            ));
-        }
-        Edit::New(new, first, last) => (new, first, last),
-    };
-    if old.as_ref() == Some(&new) {
-        return Ok(said(&shown, (first, last), Done::Already, &new));
-    }
-    if new.len() as u64 > notes.settings.max_file_bytes {
+    if edit.text.len() as u64 > notes.settings.max_file_bytes {
         return Err(ToolError::Tell(format!(
             "`{shown}` would be larger than {} bytes: write into another note",
             notes.settings.max_file_bytes
@@ -222,8 +178,18 @@ fn write(
     if stop.is_cancelled() {
         return Err(withdrawn());
     }
-    let done = put(notes, &place, &shown, old.as_deref(), &new)?;
-    Ok(said(&shown, (first, last), done, &new))
+    let changed =
+        old.as_ref() != Some(&edit.text) && put(notes, &place, &shown, old.as_deref(), &edit.text)?;
+    let how = if changed {
+        "written"
+    } else {
+        "it said so before, and nothing was written"
+    };
+    let Edit { text, first, last } = edit;
+    let (all, version) = (text.lines().count(), version(&text));
+    let data = json!({ "path": shown, "start": first, "end": last, "version": version, "changed": changed });
+    let said = format!("{shown} (lines {first}–{last} of {all}): {how}; its version is {version}");
+    Ok(ToolOutput::new(said, &data))
 }
 
 impl Arguments {
@@ -249,58 +215,245 @@ impl Arguments {
             (Mode::Create | Mode::Append, Some(_)) => {
                 say("`version` goes with the mode `replace` only")
             }
-            (Mode::Create | Mode::Append | Mode::Replace, _) => Ok(()),
+            _ => Ok(()),
         }
     }
 }
 
-/// Where a new note goes; nowhere if its name is none that a search would find.
+/// The place of a new note; `.md` is added to a name without an ending.
 fn new_place(notes: &Notes, folder: &ProjectRoot, given: &str) -> Result<Place, ToolError> {
-    let mut path = notes.below_folder(given);
+    let mut path = notes.below_folder(given).to_owned();
     if path.is_empty() {
         return Err(ToolError::tell(
             "`note` is empty: give the path of the new note, such as `ideas/cache.md`",
         ));
     }
-    if !page::is_markdown(&path) {
-        // A name without ending; `a.txt` is something else.
-        if page::ending(&path).is_some_and(|ending| ending.len() <= 5 && !ending.contains(' ')) {
-            return Err(ToolError::Tell(format!(
-                "{} is no name of a note: it has to end with `.md`",
-                quoted(given)
-            )));
+    let refused = |why: &str| {
+        Err(ToolError::Tell(format!(
+            "{} is no name of a note: {why}",
+            quoted(given)
+        )))
+    };
+    if !is_markdown(&path) {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        if ending.is_some_and(|ending| ending.len() <= 5 && !ending.contains(' ')) {
+            return refused("it has to end with `.md`");
         }
         path.push_str(".md");
     }
-    let odd = |part: &str| part.starts_with('.') && !matches!(part, "." | "..");
-    if path
-        .split('/')
-        .any(|part| odd(part) || part.len() > MAX_NAME)
-        || path.contains(char::is_control)
-    {
-        return Err(ToolError::Tell(format!(
-            "{} is no name of a note: none of its parts may be hidden, longer than {MAX_NAME} bytes or hold \
-             control characters",
-            quoted(given)
-        )));
+    let hidden = |part: &str| part.starts_with('.') && !matches!(part, "." | "..");
+    let odd = |part: &str| hidden(part) || part.len() > MAX_NAME;
+    if path.split('/').any(odd) || path.contains(char::is_control) {
+        return refused(&format!(
+            "no part of it may be hidden, longer than {MAX_NAME} bytes or hold control characters"
+        ));
     }
     folder.place(&path)
 }
 
-/// All of a text.
-fn whole(text: String) -> Edit {
-    let last = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
-    Edit::New(text, 1, last)
+/// The text as a file of its own.
+fn whole(text: &str) -> Edit {
+    let mut text = text.replace("\r\n", "\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Edit {
+        first: 1,
+        last: text.lines().count(),
+        text,
+    }
 }
 
-fn said(shown: &str, (first, last): (u32, u32), done: Done, text: &str) -> String {
-    let how = match done {
-        Done::Written => "written",
-        Done::Already => "it said so before, and nothing was written",
+/// Adds the text at the end of the note or of a section, those below it included.
+fn append(shown: &str, old: &str, wanted: &Arguments) -> Result<Edit, ToolError> {
+    let note = Note::read(shown, old);
+    let heading = wanted.section.as_deref().map(str::trim);
+    let Some(heading) = heading.filter(|name| !name.is_empty()) else {
+        return Ok(put_in(old, note.lines as usize, &wanted.text));
     };
-    let all = text.lines().count();
-    format!(
-        "{shown} (lines {first}–{last} of {all}): {how}; its version is {}",
-        version(text)
-    )
+    let section = read::section(shown, &note, heading)?;
+    let edit = put_in(old, section.end as usize, &wanted.text);
+    // The text must neither end the section nor take later ones into code.
+    let new = Note::read(shown, &edit.text);
+    let same = new.sections.iter().find(|one| one.first == section.first);
+    let behind = |note: &Note, line: u32| {
+        let behind = note.sections.iter().filter(|one| one.first > line);
+        behind.count()
+    };
+    let kept = same.is_some_and(|same| {
+        same.end as usize >= edit.last && behind(&new, same.end) == behind(&note, section.end)
+    });
+    if !kept {
+        return Err(ToolError::Tell(format!(
+            "the text would end the section {}: use deeper headings, close its code, or append to the note",
+            quoted(heading)
+        )));
+    }
+    Ok(edit)
+}
+
+/// Puts the text behind what the first `end` lines say, unless they end with it.
+fn put_in(old: &str, end: usize, addition: &str) -> Edit {
+    let blank = |line: &&str| line.trim().is_empty();
+    let lines: Vec<&str> = old.split_inclusive('\n').collect();
+    let addition = addition.trim_matches(['\n', '\r']).trim_end();
+    let new: Vec<&str> = addition.lines().collect();
+    let end = end.min(lines.len());
+    let before = lines[..end].iter().rposition(|line| !blank(line));
+    let before = before.map_or(0, |at| at + 1);
+    let had = lines[..before].iter().rev().map(|line| line.trim_end());
+    let wanted = new.iter().rev().map(|line| line.trim_end());
+    if new.len() <= before && had.zip(wanted).all(|(had, wanted)| had == wanted) {
+        return Edit {
+            text: old.to_owned(),
+            first: before + 1 - new.len(),
+            last: before,
+        };
+    }
+    let windows = lines.first().is_some_and(|line| line.ends_with("\r\n"));
+    let line_end = if windows { "\r\n" } else { "\n" };
+    let mut text: String = lines[..before].concat();
+    let above = lines[..before].last().copied();
+    if above.is_some_and(|line| !line.ends_with('\n')) {
+        text.push_str(line_end);
+    }
+    // An item goes on with its list.
+    let apart =
+        above.is_some_and(|line| !(is_item(line) && new.first().is_some_and(|new| is_item(new))));
+    if apart {
+        text.push_str(line_end);
+    }
+    for line in &new {
+        text.push_str(line);
+        text.push_str(line_end);
+    }
+    if lines.get(before).is_some_and(|line| !blank(line)) {
+        text.push_str(line_end);
+    }
+    text.extend(lines[before..].iter().copied());
+    let first = before + 1 + usize::from(apart);
+    Edit {
+        text,
+        first,
+        last: first + new.len() - 1,
+    }
+}
+
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marks: &[char] = if rest.len() < line.len() {
+        &['.', ')']
+    } else {
+        &['-', '*', '+']
+    };
+    let rest = rest.strip_prefix(marks);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// What a note says now, every byte of it.
+fn text_of(notes: &Notes, place: &Place) -> Result<String, ToolError> {
+    let path = place.path();
+    let shown = notes.shown(&path);
+    let tell = |why: String| ToolError::Tell(format!("`{shown}` {why}"));
+    let most = notes.settings.max_file_bytes;
+    let mut bytes = Vec::new();
+    // It may have become a link or a pipe.
+    let (file, _) = notes.root.open_found(&path).ok_or_else(|| {
+        tell(
+            "cannot be read: it is gone, not readable, or no file of the notes any more".to_owned(),
+        )
+    })?;
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(|error| tell(format!("cannot be read: {}", error.kind())))?;
+    if bytes.len() as u64 > most {
+        return Err(tell(format!(
+            "is larger than {most} bytes: it is not changed"
+        )));
+    }
+    let text = String::from_utf8(bytes);
+    text.map_err(|_| tell("is not UTF-8: changing it would lose some of it".to_owned()))
+}
+
+/// Writes a file beside the note and renames it. False if the note says so already.
+fn put(
+    notes: &Notes,
+    place: &Place,
+    shown: &str,
+    old: Option<&str>,
+    new: &str,
+) -> Result<bool, ToolError> {
+    let path = place.path();
+    let failed = |error: io::Error| {
+        ToolError::Tell(format!("`{shown}` cannot be written: {}", error.kind()))
+    };
+    let exists = || {
+        ToolError::Tell(format!(
+            "`{shown}` exists already and says something else: read it, then add to it (`append`) or replace it \
+             (`replace`)"
+        ))
+    };
+    if old.is_none() && path.exists() {
+        // Perhaps by this very call, before it was cut off.
+        return if text_of(notes, place)? == new {
+            Ok(false)
+        } else {
+            Err(exists())
+        };
+    }
+    let folder = place.make_folders().map_err(failed)?;
+    let mut file = fresh_file(&folder, &path).map_err(failed)?;
+    file.write_all(new.as_bytes()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    match old {
+        None => {
+            let made = file.persist_noclobber(&path).map_err(|error| error.error);
+            made.map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => exists(),
+                _ => failed(error),
+            })?;
+        }
+        Some(old) => {
+            if text_of(notes, place)? != old {
+                return Err(ToolError::Tell(format!(
+                    "`{shown}` changed while it was written: nothing was written, try again"
+                )));
+            }
+            file.persist(&path).map_err(|error| failed(error.error))?;
+        }
+    }
+    // A new name lasts only with its folder. Not every system can sync one.
+    if let Ok(folder) = File::open(&folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(true)
+}
+
+/// A file beside the note, with its mode or that of any new file.
+fn fresh_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".note-").suffix(".tmp");
+    match fs::metadata(path) {
+        Ok(there) if there.permissions().readonly() => Err(io::ErrorKind::PermissionDenied.into()),
+        Ok(there) => {
+            let file = builder.tempfile_in(folder)?;
+            file.as_file().set_permissions(there.permissions())?;
+            Ok(file)
+        }
+        Err(_) => {
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            builder.tempfile_in(folder)
+        }
+    }
+}
+
+/// What identifies a text: the beginning of its SHA-256.
+pub(super) fn version(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

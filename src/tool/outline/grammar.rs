@@ -9,9 +9,8 @@ mod script;
 
 use super::{
     SymbolKind,
-    collect::Definition,
-    head::{Head, Top},
-    language::Language,
+    blocks::{Head, Top},
+    collect::{Definition, Language},
     lex::Token,
 };
 
@@ -97,27 +96,8 @@ pub(super) fn group<'a>(language: Language, head: &Head<'a>, place: Role<'a>) ->
 
 /// Whether a line break ends the statement of this head, before this piece.
 pub(super) fn breaks(language: Language, head: &Head<'_>, next: &Token<'_>) -> bool {
-    const GOES_ON: [&str; 19] = [
-        "where",
-        "extends",
-        "implements",
-        "throws",
-        "rethrows",
-        "by",
-        "as",
-        "in",
-        "is",
-        "instanceof",
-        "of",
-        "else",
-        "catch",
-        "finally",
-        "async",
-        "satisfies",
-        "get",
-        "set",
-        "constructor",
-    ];
+    const GOES_ON: &str = "where extends implements throws rethrows by as in is instanceof of else \
+        catch finally async satisfies get set constructor";
     let Some(last) = head.last else { return false };
     let modifiers = match language {
         Language::Go => return go::breaks(&last),
@@ -129,7 +109,7 @@ pub(super) fn breaks(language: Language, head: &Head<'_>, next: &Token<'_>) -> b
     let begins = next.is_word() || matches!(next.text, "@" | "#");
     let is_value = last.kind != super::lex::Kind::Sign
         || matches!(last.text, ")" | "]" | "}" | ">" | "?" | "!");
-    let goes_on = GOES_ON.contains(&next.text)
+    let goes_on = next.is_of(GOES_ON)
         && !(next.is("async") || next.is("get") || next.is("set") || next.is("constructor"))
         || (language == Language::Kotlin && matches!(next.text, "get" | "set" | "constructor"));
     begins && is_value && !goes_on && {
@@ -139,12 +119,7 @@ pub(super) fn breaks(language: Language, head: &Head<'_>, next: &Token<'_>) -> b
 }
 
 fn define<'a>(kind: SymbolKind, name: Token<'a>) -> Definition<'a> {
-    Definition {
-        kind,
-        name: name.text.trim_matches('`'),
-        owner: None,
-        at: name.at,
-    }
+    Definition::new(kind, name.text.trim_matches('`'), name.at)
 }
 
 /// The role of the body of a symbol.

@@ -1,10 +1,9 @@
-//! Python and Ruby, where the indentation of lines says what lies in what. In Ruby that is custom, not
+//! Python, Ruby and shell scripts, where the indentation of lines says what lies in what. In Ruby that is custom, not
 //! law, and told by `end` at the same depth.
 
 use super::{
     SymbolKind,
-    collect::{Collector, Definition},
-    language::Language,
+    collect::{Collector, Definition, Language},
 };
 
 /// Finds the definitions of a text.
@@ -151,12 +150,7 @@ impl Python {
             return;
         };
         let name = leading_word(rest, "");
-        let definition = Definition {
-            kind,
-            name,
-            owner: None,
-            at: place(rest),
-        };
+        let definition = Definition::new(kind, name, place(rest));
         let symbol = found.add(definition, start, at);
         open.levels.push((depth, symbol, kind == SymbolKind::Type));
     }
@@ -222,12 +216,7 @@ fn constant<'a>(code: &'a str, at: usize, found: &mut Collector<'a>) {
         SymbolKind::Variable
     });
     let at = at + (code.len() - rest.len());
-    let definition = Definition {
-        kind,
-        name,
-        owner: None,
-        at,
-    };
+    let definition = Definition::new(kind, name, at);
     found.add(definition, at, at);
 }
 
@@ -307,12 +296,7 @@ fn statement<'a>(
             && after.starts_with('=')
             && !after.starts_with("==")
         {
-            let definition = Definition {
-                kind: SymbolKind::Constant,
-                name,
-                owner: None,
-                at,
-            };
+            let definition = Definition::new(SymbolKind::Constant, name, at);
             found.add(definition, at, at);
         }
         return;
@@ -360,4 +344,119 @@ fn here_word(code: &str) -> Option<String> {
     let rest = rest.strip_prefix(['~', '-'])?;
     let word = leading_word(rest.trim_start_matches(['"', '\'']), "");
     (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// Shell scripts: functions and variables. A function ends with the brace that stands as deep as it.
+pub(super) fn shell<'a>(text: &'a str, found: &mut Collector<'a>) {
+    let mut here: Option<String> = None;
+    let mut open: Vec<(usize, Option<usize>)> = Vec::new();
+    let (mut at, mut last) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        if found.is_full() {
+            break;
+        }
+        let code = line.trim();
+        if let Some(word) = &here {
+            if code == word {
+                here = None;
+            }
+            continue;
+        }
+        if code.is_empty() || code.starts_with('#') {
+            continue;
+        }
+        let depth = depth(line);
+        let from = start + line.find(code).unwrap_or(0);
+        let end = from + code.len() - 1;
+        if code.starts_with(['}', ')']) {
+            while let Some((_, symbol)) = open.pop_if(|(level, _)| *level >= depth) {
+                symbol.into_iter().for_each(|symbol| found.end(symbol, end));
+            }
+        } else if let Some((name, body)) = function(code) {
+            while let Some((_, symbol)) = open.pop_if(|(level, _)| *level >= depth) {
+                symbol
+                    .into_iter()
+                    .for_each(|symbol| found.end(symbol, last));
+            }
+            let at = from + code.find(name).unwrap_or(0);
+            let kind = SymbolKind::Function;
+            let symbol = found.add(Definition::new(kind, name, at), from, end);
+            let is_whole = body.len() > 1 && body.ends_with(['}', ')']);
+            if !is_whole {
+                open.push((depth, symbol));
+            }
+        } else if depth == 0
+            && let Some((kind, name)) = variable(code)
+        {
+            let at = from + code.find(name).unwrap_or(0);
+            found.add(Definition::new(kind, name, at), from, end);
+        }
+        here = shell_here_word(code);
+        last = end;
+    }
+    for (_, symbol) in open {
+        symbol
+            .into_iter()
+            .for_each(|symbol| found.end(symbol, last));
+    }
+}
+
+/// `name() {`, `function name {`: the name, and what follows it.
+fn function(code: &str) -> Option<(&str, &str)> {
+    let is_word = |rest: &&str| rest.starts_with([' ', '\t']);
+    let (named, code) = match code.strip_prefix("function").filter(is_word) {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, code),
+    };
+    let name = leading_word(code, "-:.");
+    let rest = code[name.len()..].trim_start();
+    let brackets = rest
+        .strip_prefix('(')
+        .and_then(|rest| rest.trim_start().strip_prefix(')'));
+    let is_name = !name.is_empty() && !name.starts_with(['-', '.', ':']);
+    let rest = brackets
+        .or(named.then_some(rest))
+        .filter(|_| is_name)?
+        .trim();
+    (rest.is_empty() || rest.starts_with(['{', '(', '#'])).then_some((name, rest))
+}
+
+fn variable(code: &str) -> Option<(SymbolKind, &str)> {
+    let mut kind = SymbolKind::Variable;
+    let mut rest = code;
+    for word in ["export", "readonly", "declare", "typeset"] {
+        if let Some(after) = rest
+            .strip_prefix(word)
+            .filter(|after| after.starts_with(' '))
+        {
+            rest = after.trim_start();
+            if word == "readonly" || rest.starts_with("-r") {
+                kind = SymbolKind::Constant;
+            }
+            while rest.starts_with('-') {
+                rest = rest
+                    .split_once(' ')
+                    .map_or("", |(_, after)| after)
+                    .trim_start();
+            }
+        }
+    }
+    let name = leading_word(rest, "");
+    let is_given = rest[name.len()..].starts_with('=');
+    let is_loud = name.starts_with(|c: char| c.is_ascii_uppercase());
+    (is_given && is_loud).then_some((kind, name))
+}
+
+/// The word of `<<WORD`, `<<-'WORD'`; not of `<<<`.
+fn shell_here_word(code: &str) -> Option<String> {
+    let (_, rest) = code.split_once("<<")?;
+    if rest.starts_with('<') {
+        return None;
+    }
+    let rest = rest.strip_prefix('-').unwrap_or(rest).trim_start();
+    let word = leading_word(rest.trim_start_matches(['"', '\'', '\\']), "");
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        .then(|| word.to_owned())
 }

@@ -5,12 +5,16 @@
 
 use memchr::memchr;
 
-use super::{language::Language, quotes};
+use super::{collect::Language, quotes};
 
 /// How many texts without an end are tried; behind them quotes are signs.
 const TRIES: u32 = 32;
 /// How many regular expressions without an end; they are short.
 const SLIPS: u32 = 10_000;
+
+/// Words before a regular expression rather than a division.
+const BEFORE_VALUE: &str =
+    "return case typeof in of do else void yield await delete throw instanceof new";
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +43,11 @@ pub(super) struct Token<'a> {
 impl Token<'_> {
     pub(super) fn is(&self, text: &str) -> bool {
         self.text == text && self.kind != Kind::Text
+    }
+
+    /// Whether it is one of these, which blanks part.
+    pub(super) fn is_of(&self, words: &str) -> bool {
+        self.kind != Kind::Text && words.split_ascii_whitespace().any(|word| word == self.text)
     }
 
     pub(super) fn is_word(&self) -> bool {
@@ -137,23 +146,9 @@ impl<'a> Lexer<'a> {
         let opens_line = std::mem::take(&mut self.opens_line);
         let at_margin = opens_line && (start == 0 || self.bytes[start - 1] == b'\n');
         self.after_value = match kind {
-            Kind::Word => !matches!(
-                text,
-                "return"
-                    | "case"
-                    | "typeof"
-                    | "in"
-                    | "of"
-                    | "do"
-                    | "else"
-                    | "void"
-                    | "yield"
-                    | "await"
-                    | "delete"
-                    | "throw"
-                    | "instanceof"
-                    | "new"
-            ),
+            Kind::Word => !BEFORE_VALUE
+                .split_ascii_whitespace()
+                .any(|word| word == text),
             Kind::Number | Kind::Text => true,
             Kind::Sign => matches!(text, ")" | "]" | "}"),
             Kind::Directive => false,

@@ -1,15 +1,14 @@
 //! Headings of Markdown and reStructuredText. A section goes to the next heading that is not below its own.
 
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
 use super::{
     SymbolKind,
-    collect::{Collector, Definition},
-    language::Language,
+    collect::{Collector, Definition, Language},
 };
 
 /// Longest line of a heading that is underlined, in bytes.
 const MAX_LINE: usize = 400;
-/// Longest block before a text, in lines.
-const MAX_FRONT: usize = 1_000;
 
 /// Finds the headings of a text.
 pub(super) fn scan<'a>(language: Language, text: &'a str, found: &mut Collector<'a>) {
@@ -34,16 +33,7 @@ impl<'a> Sections<'a, '_> {
     fn heading(&mut self, level: usize, name: &'a str, at: usize, start: usize) {
         self.close(level, start.saturating_sub(1));
         let kind = SymbolKind::Heading;
-        let symbol = self.found.add(
-            Definition {
-                kind,
-                name,
-                owner: None,
-                at,
-            },
-            start,
-            at,
-        );
+        let symbol = self.found.add(Definition::new(kind, name, at), start, at);
         self.open.push((level, symbol));
     }
 
@@ -56,82 +46,32 @@ impl<'a> Sections<'a, '_> {
     }
 }
 
+/// Headings in quotes and lists divide nothing.
 fn markdown<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {
-    // The mark of the fence that is open.
-    let mut fence: Option<&str> = None;
-    let mut in_comment = false;
-    // A block before the text; a line alone is a rule.
-    let ends_front = |line: &str| matches!(line.trim(), "---" | "...");
-    let mut in_front = text.lines().next().is_some_and(|line| line.trim() == "---")
-        && text.lines().skip(1).take(MAX_FRONT).any(ends_front);
-    // A line that the next one may underline.
-    let mut before: Option<(usize, &'a str)> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let body = line.trim();
-        let indent = line.len() - line.trim_start().len();
-        let above = before.take();
-        if in_front {
-            in_front = start == 0 || !ends_front(body);
-            continue;
-        }
-        if let Some(mark) = fence {
-            let length = body
-                .bytes()
-                .take_while(|byte| mark.as_bytes().contains(byte))
-                .count();
-            if length >= mark.len() && length == body.len() {
-                fence = None;
+    let front = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+        | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
+    let mut nested = 0_usize;
+    for (event, range) in Parser::new_ext(text, front).into_offset_iter() {
+        match event {
+            Event::Start(Tag::BlockQuote(_) | Tag::List(_)) => nested += 1,
+            Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_)) => nested -= 1,
+            Event::Start(Tag::Heading { level, .. }) if nested == 0 => {
+                let line = text[range.clone()].trim_start().lines().next();
+                let name = heading(line.unwrap_or_default());
+                let at = range.start + text[range.clone()].find(name).unwrap_or(0);
+                sections.heading(level as usize, name, at, range.start);
             }
-            continue;
-        }
-        if in_comment {
-            in_comment = !body.contains("-->");
-            continue;
-        }
-        if columns(&line[..indent]) > 3 {
-            // Code; or more of the text above it, whatever is in it.
-            before = above
-                .filter(|_| is_text(body))
-                .map(|_| (start + indent, body));
-            continue;
-        }
-        if body.starts_with("```") || body.starts_with("~~~") {
-            let mark = body.as_bytes()[0];
-            let length = body.bytes().take_while(|byte| *byte == mark).count();
-            // With another mark on its line it is code within a text.
-            if mark != b'`' || !body[length..].contains('`') {
-                fence = body.get(..length);
-                continue;
-            }
-        }
-        if body.starts_with("<!--") {
-            in_comment = !body.contains("-->");
-            continue;
-        }
-        let level = body.bytes().take_while(|byte| *byte == b'#').count();
-        if (1..=6).contains(&level) && body[level..].starts_with([' ', '\t']) {
-            let name = body[level..].trim().trim_end_matches('#').trim_end();
-            let name = without_anchor(name);
-            sections.heading(level, name, start + indent, start + indent);
-        } else if let Some((from, name)) = above
-            && let Some(level) = underline(body)
-        {
-            sections.heading(level, name, from, from);
-        } else if is_text(body) {
-            before = Some((start + indent, body));
+            _ => {}
         }
     }
 }
 
-/// How far in a text stands that has these spaces before it.
-fn columns(spaces: &str) -> usize {
-    spaces.chars().fold(0, |columns, space| match space {
-        '\t' => (columns / 4 + 1) * 4,
-        _ => columns + 1,
-    })
+/// The words of a heading, without the marks around them.
+fn heading(line: &str) -> &str {
+    let line = line.trim_start_matches('#').trim();
+    let bare = line.trim_end_matches('#');
+    let closed = bare.is_empty() || bare.ends_with([' ', '\t']);
+    without_anchor(if closed { bare.trim_end() } else { line })
 }
 
 /// Without the `{#anchor}` at its end.
@@ -140,25 +80,6 @@ fn without_anchor(name: &str) -> &str {
         Some(at) if name.ends_with('}') => name[..at].trim_end(),
         _ => name,
     }
-}
-
-fn underline(body: &str) -> Option<usize> {
-    let all = |mark: char| body.len() >= 2 && body.chars().all(|c| c == mark);
-    if all('=') {
-        Some(1)
-    } else if all('-') {
-        Some(2)
-    } else {
-        None
-    }
-}
-
-/// Whether a line can be a heading once it is underlined.
-fn is_text(body: &str) -> bool {
-    let first = body.chars().next();
-    !body.is_empty()
-        && body.len() <= MAX_LINE
-        && !first.is_some_and(|c| matches!(c, '>' | '|' | '-' | '*' | '+' | '=' | '<'))
 }
 
 fn rest<'a>(text: &'a str, sections: &mut Sections<'a, '_>) {

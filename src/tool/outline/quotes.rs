@@ -4,7 +4,7 @@
 
 use memchr::{memchr, memchr2, memchr3, memmem};
 
-use super::language::Language;
+use super::collect::Language;
 
 /// Longest regular expression that is known as one, in bytes.
 const MAX_EXPRESSION: usize = 1_024;

@@ -88,8 +88,7 @@ async fn a_model_finds_a_decision_and_reads_it() {
     };
     assert_eq!((found.0, read.0), (ToolStatus::Ok, ToolStatus::Ok));
     let first = "doc/adr/0003-use-sqlite.md:15: The journal is kept in SQLite.\n  \
-                 in \"3. Use SQLite › Decision\" · lines 13–15 · decision · accepted · 2025-06-01\n  \
-                 words found: journal, kept, SQLite\n  linked from: guide.md:3\n";
+                 in \"3. Use SQLite › Decision\", lines 13–15\n";
     assert!(found.1.starts_with(first), "{}", found.1);
     let want = "doc/adr/0003-use-sqlite.md (lines 13–15 of 15)\n13: ## Decision\n14: \n\
                 15: The journal is kept in SQLite.\n";
@@ -109,7 +108,7 @@ async fn a_model_is_told_what_is_wrong_with_its_calls() {
         .reply(done("Not found."));
     let results = results(&script).await;
     let told = [
-        "`query` has no words, and there is no filter: say what to look for",
+        "`query` has no words: say what to look for",
         "there is no note `doc/adr/0003-use-sqlit.md`: perhaps one of `doc/adr/0003-use-sqlite.md`",
     ];
     for ((status, content), says) in results.iter().zip(told) {

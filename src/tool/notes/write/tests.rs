@@ -1,4 +1,4 @@
-//! What is written, once, and what is not.
+//! What `note_write` writes, once, and what it does not.
 
 use std::{
     fs,
@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     model::{CallId, QueryId, SessionKey, SessionName},
-    tool::{NotesSettings, RootError, conformance},
+    testkit::tool_conformance as conformance,
+    tool::{NotesSettings, RootError},
 };
 
 fn folder() -> TempDir {
@@ -45,8 +46,8 @@ async fn call(tool: &NoteWrite, arguments: Value) -> Result<String, String> {
         query: QueryId(1),
         cancelled: CancellationToken::new(),
     };
-    tool.call(arguments, context)
-        .await
+    let written = tool.call(arguments, context).await;
+    written
         .map(|output| output.text)
         .map_err(|error| error.to_string())
 }
@@ -206,7 +207,7 @@ async fn only_the_section_that_is_named_is_added_to() {
         (
             "day",
             "`notes/b.md` has 2 sections `day`: line 4, `Work › Day`; line 7, `Home › Day`; name one by all \
-             its headings or with its line, such as `Day (4)`",
+             its headings (`A › B`) or with its line, such as `Day (4)`",
         ),
         ("Day (5)", "`notes/b.md` has no section `Day (5)`"),
         ("##", "`notes/b.md` has no section `##`"),
@@ -239,7 +240,8 @@ fn what_has_become_a_pipe_or_a_link_is_not_read() {
             .unwrap()
             .success()
     );
-    let says = "`notes/a.md` cannot be read: it is gone, shut, or no file of the notes any more";
+    let says =
+        "`notes/a.md` cannot be read: it is gone, not readable, or no file of the notes any more";
     let told = |read: Result<String, ToolError>| read.unwrap_err().to_string();
     assert_eq!(told(text_of(&tool.notes, &place)), says);
     fs::remove_file(&path).unwrap();
@@ -316,7 +318,7 @@ async fn what_cannot_be_written_is_told_and_not_written() {
         ),
         (
             json!({"note": ".git/hooks", "text": "a"}),
-            "`.git/hooks` is no name of a note: none of its parts may be hidden",
+            "`.git/hooks` is no name of a note: no part of it may be hidden",
         ),
         (
             json!({"note": "a\nb", "text": "a"}),
@@ -324,7 +326,7 @@ async fn what_cannot_be_written_is_told_and_not_written() {
         ),
         (
             json!({"note": "odd\\n.md", "text": "a", "mode": "append"}),
-            "`notes/odd\\n.md` has a name that cannot be shown as it is",
+            "there is no note `odd\\n.md`",
         ),
         (
             json!({"note": "../other", "text": "a"}),
@@ -362,6 +364,14 @@ async fn what_cannot_be_written_is_told_and_not_written() {
         (
             json!({"note": "other", "text": "a", "mode": "append"}),
             "there is no note `other`",
+        ),
+        (
+            json!({"note": "a", "text": "# B", "mode": "append", "section": "Tasks"}),
+            "the text would end the section `Tasks`",
+        ),
+        (
+            json!({"note": "a", "text": "```", "mode": "append", "section": "Tasks"}),
+            "the text would end the section `Tasks`",
         ),
         (
             json!({"note": "a", "text": "a", "mode": "append", "section": "None"}),
@@ -420,4 +430,111 @@ async fn it_conforms() {
         max_output: 24 * 1024,
     })
     .await;
+}
+
+#[test]
+fn text_comes_to_the_end_of_its_section() {
+    const NOTE: &str = "# A\n\nx\n\n## B\n\n- one\n\n# C\nlast\n";
+    for (name, text, section, addition, want, first, last) in [
+        (
+            "the end",
+            NOTE,
+            "",
+            "more\n",
+            &*format!("{NOTE}\nmore\n"),
+            12,
+            12,
+        ),
+        (
+            "a section, behind those below it",
+            NOTE,
+            "A",
+            "y",
+            "# A\n\nx\n\n## B\n\n- one\n\ny\n\n# C\nlast\n",
+            9,
+            9,
+        ),
+        (
+            "an item",
+            NOTE,
+            "B",
+            "- two\n- three\n",
+            "# A\n\nx\n\n## B\n\n- one\n- two\n- three\n\n# C\nlast\n",
+            8,
+            9,
+        ),
+        (
+            "no item before",
+            "**x**\n",
+            "",
+            "- y",
+            "**x**\n\n- y\n",
+            3,
+            3,
+        ),
+        (
+            "a deeper heading",
+            "# A\nx\n# B\n",
+            "A",
+            "## Day\ny",
+            "# A\nx\n\n## Day\ny\n\n# B\n",
+            4,
+            5,
+        ),
+        ("no line end", "x", "", "y", "x\n\ny\n", 3, 3),
+        ("nothing there", "", "", "y\n", "y\n", 1, 1),
+        (
+            "Windows",
+            "x\r\ny\r\n",
+            "",
+            "z\n",
+            "x\r\ny\r\n\r\nz\r\n",
+            4,
+            4,
+        ),
+        (
+            "blank lines at the end",
+            "x\n\n\n",
+            "",
+            "y",
+            "x\n\ny\n\n\n",
+            3,
+            3,
+        ),
+        (
+            "there, but elsewhere",
+            NOTE,
+            "",
+            "- one",
+            &*format!("{NOTE}\n- one\n"),
+            12,
+            12,
+        ),
+        (
+            "half of it there",
+            "x\n\none\n",
+            "",
+            "one\ntwo",
+            "x\n\none\n\none\ntwo\n",
+            5,
+            6,
+        ),
+    ] {
+        let wanted = Arguments {
+            note: "a".to_owned(),
+            text: addition.to_owned(),
+            mode: Some(Mode::Append),
+            section: Some(section.to_owned()),
+            version: None,
+        };
+        let edit = append("a.md", text, &wanted).unwrap();
+        let want = Edit {
+            text: want.to_owned(),
+            first,
+            last,
+        };
+        assert_eq!(edit, want, "{name}");
+        // The same call again changes nothing.
+        assert_eq!(append("a.md", &edit.text, &wanted), Ok(want), "{name}");
+    }
 }

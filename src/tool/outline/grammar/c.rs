@@ -3,54 +3,13 @@
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define, has_before};
 use crate::tool::outline::lex::{Kind, Token};
 
-const MODIFIERS: &[&str] = &[
-    "static",
-    "inline",
-    "virtual",
-    "explicit",
-    "friend",
-    "constexpr",
-    "consteval",
-    "extern",
-    "export",
-];
+const MODIFIERS: &str = "static inline virtual explicit friend constexpr consteval extern export";
 /// What stands before round brackets and is no function.
-const NO_NAMES: [&str; 20] = [
-    "if",
-    "for",
-    "while",
-    "switch",
-    "catch",
-    "return",
-    "sizeof",
-    "do",
-    "else",
-    "decltype",
-    "alignas",
-    "__attribute__",
-    "__declspec",
-    "noexcept",
-    "throw",
-    "requires",
-    "asm",
-    "defined",
-    "static_assert",
-    "_Static_assert",
-];
+const NO_NAMES: &str = "if for while switch catch return sizeof do else decltype alignas \
+    __attribute__ __declspec noexcept throw requires asm defined static_assert _Static_assert";
 /// What may follow the arguments of a function.
-const TRAILS: [&str; 11] = [
-    "const",
-    "noexcept",
-    "override",
-    "final",
-    "throw",
-    "volatile",
-    "requires",
-    "__attribute__",
-    "mutable",
-    "try",
-    "asm",
-];
+const TRAILS: &str =
+    "const noexcept override final throw volatile requires __attribute__ mutable try asm";
 
 pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = start(top);
@@ -142,7 +101,7 @@ fn start(top: &Top<'_>) -> usize {
             at = top.past_group(at);
         } else if top.is_any(at, &["__attribute__", "__declspec", "alignas"]) {
             at = top.past_group(at + 1);
-        } else if top.is_any(at, MODIFIERS) {
+        } else if top.is_of(at, MODIFIERS) {
             at += 1;
         } else if top.is_any(at, &["public", "private", "protected"]) && top.is(at + 1, ":") {
             at += 2;
@@ -198,7 +157,7 @@ fn function<'a>(top: &Top<'a>, from: usize, place: Role<'a>) -> Option<(Definiti
                     let next = top
                         .get(after)
                         .filter(|next| next.opens_line && next.is_word());
-                    let alone = next.is_some_and(|next| !TRAILS.contains(&next.text));
+                    let alone = next.is_some_and(|next| !next.is_of(TRAILS));
                     if !alone || top.find(after, "(").is_none() {
                         return found;
                     }
@@ -219,7 +178,7 @@ fn named<'a>(top: &Top<'a>, from: usize, open: usize, place: Role<'a>) -> Option
         .take(4)
         .find(|&at| top.is(at, "operator"));
     let at = operator.unwrap_or(before);
-    let name = top.word(at).filter(|name| !NO_NAMES.contains(&name.text))?;
+    let name = top.word(at).filter(|name| !name.is_of(NO_NAMES))?;
     let inverse = at > from && top.is(at - 1, "~");
     let head = if inverse { at - 1 } else { at };
     let (owner, first) = owner(top, from, head);

@@ -1,56 +1,14 @@
 //! Java and C#.
 
-use super::{Definition, Opening, Role, SymbolKind, Top, body, define};
+use super::{Definition, Opening, Role, SymbolKind, Top, body, define, has_before};
 use crate::tool::outline::lex::Token;
 
-const MODIFIERS: &[&str] = &[
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "static",
-    "final",
-    "abstract",
-    "sealed",
-    "virtual",
-    "override",
-    "async",
-    "extern",
-    "unsafe",
-    "partial",
-    "readonly",
-    "new",
-    "synchronized",
-    "native",
-    "default",
-    "transient",
-    "volatile",
-    "strictfp",
-    "non",
-    "required",
-    "file",
-    "ref",
-];
+const MODIFIERS: &str = "public private protected internal static final abstract sealed virtual \
+    override async extern unsafe partial readonly new synchronized native default transient \
+    volatile strictfp non required file ref";
 /// What looks like a method before a block and is none.
-const CONTROL: [&str; 17] = [
-    "if",
-    "for",
-    "foreach",
-    "while",
-    "switch",
-    "catch",
-    "synchronized",
-    "lock",
-    "using",
-    "fixed",
-    "try",
-    "return",
-    "throw",
-    "new",
-    "else",
-    "do",
-    "when",
-];
+const CONTROL: &str = "if for foreach while switch catch synchronized lock using fixed try return \
+    throw new else do when";
 
 pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
@@ -95,15 +53,11 @@ pub(super) fn ended<'a>(top: &Top<'a>, place: Role<'a>) -> Option<Definition<'a>
         return Some(define(SymbolKind::Variable, name));
     }
     let is_constant = top.is(at, "const")
-        || (has_modifier(top, at, "static")
-            && (has_modifier(top, at, "final") || has_modifier(top, at, "readonly")));
+        || (has_before(top, "static", at)
+            && (has_before(top, "final", at) || has_before(top, "readonly", at)));
     let end = equals.filter(|_| is_constant)?;
     top.word(end.checked_sub(1)?)
         .map(|name| define(SymbolKind::Constant, name))
-}
-
-fn has_modifier(top: &Top<'_>, end: usize, modifier: &str) -> bool {
-    top.find(0, modifier).is_some_and(|at| at < end)
 }
 
 fn a_type<'a>(top: &Top<'a>, at: usize) -> Option<Definition<'a>> {
@@ -155,11 +109,11 @@ fn method<'a>(top: &Top<'a>, at: usize, place: Role<'a>) -> Option<Definition<'a
     }
     let name = top
         .word(end)
-        .filter(|name| end >= at && !CONTROL.contains(&name.text))?;
+        .filter(|name| end >= at && !name.is_of(CONTROL))?;
     let before: Vec<Token<'_>> = top.0[at..end].to_vec();
     let is_statement = before.iter().any(|token| {
         matches!(token.text, "=" | "." | "=>" | "->" | "::") && !is_dot_of_type(&before)
-            || CONTROL.contains(&token.text)
+            || token.is_of(CONTROL)
     });
     let constructs = matches!(place, Role::Type(of) if of == name.text);
     let is_typed = !before.is_empty();

@@ -2,68 +2,13 @@
 
 use super::{Definition, Language, Opening, Role, SymbolKind, Top, body, define};
 
-pub(super) const KOTLIN: &[&str] = &[
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "open",
-    "abstract",
-    "final",
-    "sealed",
-    "data",
-    "inner",
-    "enum",
-    "annotation",
-    "value",
-    "inline",
-    "override",
-    "suspend",
-    "operator",
-    "infix",
-    "tailrec",
-    "external",
-    "lateinit",
-    "expect",
-    "actual",
-    "const",
-];
-pub(super) const SWIFT: &[&str] = &[
-    "public",
-    "private",
-    "internal",
-    "open",
-    "fileprivate",
-    "final",
-    "override",
-    "mutating",
-    "nonmutating",
-    "static",
-    "indirect",
-    "required",
-    "convenience",
-    "lazy",
-    "weak",
-    "unowned",
-    "dynamic",
-    "optional",
-    "nonisolated",
-    "prefix",
-    "postfix",
-    "infix",
-    "package",
-    "distributed",
-];
-const PHP: &[&str] = &[
-    "public",
-    "private",
-    "protected",
-    "static",
-    "abstract",
-    "final",
-    "readonly",
-    "var",
-];
+pub(super) const KOTLIN: &str = "public private protected internal open abstract final sealed data \
+    inner enum annotation value inline override suspend operator infix tailrec external lateinit \
+    expect actual const";
+pub(super) const SWIFT: &str = "public private internal open fileprivate final override mutating \
+    nonmutating static indirect required convenience lazy weak unowned dynamic optional \
+    nonisolated prefix postfix infix package distributed";
+const PHP: &str = "public private protected static abstract final readonly var";
 
 pub(super) fn opening<'a>(language: Language, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = keyword(language, top);

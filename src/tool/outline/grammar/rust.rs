@@ -2,7 +2,7 @@
 
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 
-const MODIFIERS: &[&str] = &["pub", "default", "async", "unsafe", "crate", "auto", "safe"];
+const MODIFIERS: &str = "pub default async unsafe crate auto safe";
 
 pub(super) fn opening<'a>(top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = keyword(top);

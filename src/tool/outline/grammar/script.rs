@@ -3,24 +3,10 @@
 use super::{Definition, Head, Opening, Role, SymbolKind, Top, body, define};
 use crate::tool::outline::lex::{Kind, Token};
 
-pub(super) const MODIFIERS: &[&str] = &[
-    "export",
-    "default",
-    "declare",
-    "async",
-    "abstract",
-    "public",
-    "private",
-    "protected",
-    "static",
-    "readonly",
-    "override",
-    "accessor",
-];
+pub(super) const MODIFIERS: &str = "export default declare async abstract public private protected \
+    static readonly override accessor";
 /// What looks like a call before a block and is none.
-const CONTROL: [&str; 10] = [
-    "if", "for", "while", "switch", "catch", "with", "function", "return", "super", "await",
-];
+const CONTROL: &str = "if for while switch catch with function return super await";
 
 pub(super) fn opening<'a>(head: &Head<'a>, top: &Top<'a>, place: Role<'a>) -> Opening<'a> {
     let at = top.past_prelude(MODIFIERS);
@@ -202,7 +188,7 @@ fn member<'a>(
     } else {
         at
     };
-    let name = top.word(at).filter(|name| !CONTROL.contains(&name.text))?;
+    let name = top.word(at).filter(|name| !name.is_of(CONTROL))?;
     let after = if top.is(at + 1, "?") { at + 2 } else { at + 1 };
     let after = top.past_angles(after);
     let in_type = matches!(place, Role::Type(_));

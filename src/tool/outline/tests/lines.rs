@@ -296,7 +296,7 @@ fn what_is_no_heading_and_what_is_one() {
         (
             "underlined",
             "text\n    more\n====\n",
-            "heading more 2:2-3\n",
+            "heading text 1:1-3\n",
         ),
         (
             "no line below a text",

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{focus::Focus, list::Listed};
-use crate::tool::text::counted;
+use super::focus::Focus;
+use crate::tool::{listing::Listed, text::counted};
 
 /// Deepest level that is shown.
 const MAX_DEPTH: usize = 6;
@@ -136,6 +136,7 @@ mod tests {
             shown: path.to_owned(),
             path: path.into(),
             bytes: 1,
+            changed: None,
         };
         let files = ["a/b/c/one.rs", "a/b/search/two.rs", "three.rs"].map(listed);
         let focus = Focus::new("search");
@@ -152,6 +153,7 @@ mod tests {
             path: (&path).into(),
             shown: path,
             bytes: 1,
+            changed: None,
         };
         let many = (0..20).map(|at| listed(format!("a/b/f{at}")));
         let files: Vec<Listed> = many.chain([listed("a/b/c/d/deep".to_owned())]).collect();

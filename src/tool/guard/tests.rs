@@ -171,61 +171,6 @@ fn what_lies_outside_or_is_odd_is_refused() {
 }
 
 #[test]
-fn a_name_may_be_given_as_it_is_shown() {
-    use std::os::unix::ffi::OsStrExt as _;
-    let tree = tree();
-    let at = |name: &[u8]| tree.root.path().join(OsStr::from_bytes(name));
-    fs::create_dir(at(b"odd\tfolder")).unwrap();
-    for name in [
-        &b"new\nline.rs"[..],
-        b"inv\xff\xfename.rs",
-        b"odd\tfolder/x\x07.rs",
-        b"both\xff",
-        b"both\xfe",
-        b"as\\nit is",
-        b"as\nit is",
-        b".git/new\nline",
-    ] {
-        fs::write(at(name), "text\n").unwrap();
-    }
-    symlink("src/lib.rs", at(b"link\n")).unwrap();
-    symlink("../beside", at(b"out\n")).unwrap();
-    for (name, wanted, found) in [
-        ("a line break", "new\\nline.rs", &b"new\nline.rs"[..]),
-        (
-            "no UTF-8",
-            "inv\u{fffd}\u{fffd}name.rs",
-            b"inv\xff\xfename.rs",
-        ),
-        (
-            "a folder too",
-            "odd\\tfolder/x\\u{7}.rs",
-            b"odd\tfolder/x\x07.rs",
-        ),
-        ("and back", "odd\\tfolder/../new\\nline.rs", b"new\nline.rs"),
-        ("who is called so comes first", "as\\nit is", b"as\\nit is"),
-    ] {
-        assert_eq!(tree.root.resolve(wanted).unwrap(), at(found), "{name}");
-    }
-    let alike = "what is shown so is a link, or one of several names that are all shown so";
-    let unknown = "find the right path with `code_search`";
-    for (name, wanted, says) in [
-        ("two", "both\u{fffd}", &format!("there is no `both\u{fffd}`: {alike}")),
-        ("a link", "link\\n", &format!("there is no `link\\n`: {unknown}")),
-        ("out of the root", "out\\n/secret.txt", &format!("there is no `out\\n`: {unknown}")),
-        (
-            "of version control",
-            ".git/new\\nline",
-            &"`.git/new\\nline` belongs to version control, which may keep secrets there: nothing in it is read; \
-              `history_search` tells what was changed"
-                .to_owned(),
-        ),
-    ] {
-        assert_eq!(&said(tree.root.resolve(wanted).unwrap_err()), says, "{name}");
-    }
-}
-
-#[test]
 fn what_does_not_exist_comes_with_a_way_on() {
     let tree = tree();
     let root = tree.root.path().display();

@@ -11,8 +11,10 @@ use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, registry::is_name};
-use crate::model::{CallId, QueryId, SessionKey, SessionName};
+use crate::{
+    model::{CallId, QueryId, SessionKey, SessionName},
+    tool::{Tool, ToolContext, ToolError, ToolOutput, registry::is_name},
+};
 
 /// How long a cancelled call may take.
 const PROMPTLY: Duration = Duration::from_secs(2);
