@@ -78,7 +78,6 @@ pub mod llm;
 pub mod prompt;
 pub mod query;
 pub mod tool;
-mod words;
 
 pub mod actor;
 pub mod mock;

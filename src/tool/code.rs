@@ -2,28 +2,41 @@
 //!
 //! It reads regular files inside the [`ProjectRoot`] only, and only text. A literal text or a pattern
 //! is looked for in the files themselves; a plain question in an index in memory, which is brought
-//! up to date before (`index`). All is bounded by a deadline and by caps on what is kept and shown.
+//! up to date before. All is bounded by a deadline and by caps on what is kept and shown.
 //!
 //! **Invariants:** the same tree and the same arguments give the same text, unless the deadline
-//! cut the search or the index was not ready or not new, which the text then says; whatever is not shown is
-//! counted in its last line.
+//! cut the search or the index was not new, which the text then says; what is not shown is counted in its
+//! last line.
+//!
+//! | files | job |
+//! |---|---|
+//! | `place`, `rules`, `walk` | which files are looked at |
+//! | `pattern`, `scan` | literals and regular expressions |
+//! | `words`, `lexicon`, `question` | tokens, stems, other words, plain questions |
+//! | `kind`, `passages`, `index` | files in memory, true to those on disk |
+//! | `rank`, `places` | the best places for a question |
+//! | `report` | text for the model, data for programs |
 
 mod index;
+mod kind;
+mod lexicon;
+mod passages;
+mod pattern;
 pub(super) mod place;
-mod plan;
-mod ranking;
+mod places;
+mod question;
+mod rank;
 mod report;
 mod rules;
 mod scan;
 mod settings;
-mod slices;
 #[cfg(unix)]
 #[cfg(test)]
 mod tests;
 pub(super) mod walk;
 mod words;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
@@ -36,18 +49,19 @@ use super::{
 };
 use crate::model::tool::{ToolNeed, ToolSpec};
 
-use index::{Limits, ProjectIndex};
+use index::{Known, Limits, ProjectIndex};
+use pattern::Pattern;
 use place::Place;
-use plan::{Mode, Plan};
-use ranking::RankedCaps;
 use report::ReportCaps;
 use scan::{FileCaps, Scanner};
 pub use settings::CodeSearchSettings;
 use settings::MOST_RESULTS;
 
+/// Longest query, in characters.
+const MAX_QUERY: usize = 1_000;
 /// Most lines of context.
 const MOST_CONTEXT: u64 = 5;
-/// Places shown to a plain question that names no number, and lines around what matters in them.
+/// Places for a plain question that names no number, and lines around what matters in them.
 const PLACES: usize = 12;
 const CONTEXT: u64 = 1;
 
@@ -65,28 +79,39 @@ pub struct CodeSearch {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// What to look for. Upper case in it makes a literal or regex search case-sensitive.
+    /// What to look for. Upper case makes a literal or regex case-sensitive.
     query: String,
-    /// How to read the query. `literal` (default): as it stands; for a name or message that you know.
-    /// `regex`: as a regular expression on single lines. `words`: as a plain question, where you do
-    /// not know what it is called: the best places come first, by all forms of its words, their
-    /// other names and where they stand.
+    /// `literal` (default): a name or message as it stands. `regex`: a pattern on single lines. `words`: a
+    /// plain question, where you do not know the name.
     #[serde(default)]
     #[schemars(with = "Mode")]
     mode: Option<Mode>,
-    /// Where to look: a folder, a file, or a glob such as `*.rs` or `src/**/*.ts`. Default: the
-    /// whole project.
+    /// A folder, a file, or a glob such as `src/**/*.ts`. Default: the whole project.
     #[serde(default)]
     #[schemars(with = "String")]
     path: Option<String>,
-    /// Lines to show before and after each match. Default: 0, and 1 with `words`.
+    /// Lines around each match. Default: 0, with `words` 1.
     #[serde(default)]
     #[schemars(with = "u64", range(min = 0, max = 5))]
     context: Option<u64>,
-    /// Most matches (with `words`: places) to show.
+    /// Most matches, or places, to show.
     #[serde(default)]
     #[schemars(with = "u32", range(min = 1, max = 100))]
     max_results: Option<u32>,
+    /// Show only the files with matches and their numbers.
+    #[serde(default)]
+    files_only: bool,
+}
+
+/// How a query is read. The variants have no doc comments: those would turn a plain `enum` of the schema into
+/// a `oneOf`, which not every provider takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    #[default]
+    Literal,
+    Regex,
+    Words,
 }
 
 impl CodeSearch {
@@ -99,16 +124,12 @@ impl CodeSearch {
     /// The same, with somebody who shows how far the index is.
     #[must_use]
     pub fn showing(root: ProjectRoot, settings: CodeSearchSettings, progress: Progress) -> Self {
-        let description = format!(
-            "Finds where something is in the text files of the project. With mode `words` for a plain \
-             question: the places that answer it best come first, by file, each headed \
-             `path (lines a–b of n): Type > function`, {PLACES} at most. With `literal` for an exact \
-             name or message, or `regex` for a pattern: lines as `path:line: text`, {} at most, \
-             definitions before uses, tests and generated files last. The last line says what was \
-             left out or skipped. Files that are hidden or ignored by git are left out, unless `path` \
-             names them.",
-            settings.max_results
-        );
+        let description = "Finds where something is in the text files of the project. `words` gives the \
+             places that answer a plain question best, each headed `path (lines a–b): Type > function`. \
+             `literal` and `regex` give lines as `path:line: text`, definitions before uses, tests and \
+             generated files last. The last line says what was left out. Hidden files and those ignored \
+             by git are left out unless `path` names them."
+            .to_owned();
         let spec = arguments::reading::<Arguments>("code_search", description, ToolNeed::Code);
         let blocking = Blocking::new(settings.concurrent, settings.deadline);
         let limits = Limits {
@@ -170,35 +191,35 @@ fn search(
             "`max_results` is {results}, allowed is 1 to {MOST_RESULTS}: narrow the query instead"
         )));
     }
-    let mode = wanted.mode.unwrap_or_default();
-    let plan = Plan::new(&wanted.query, mode)?;
-    let place = Place::find(root, wanted.path.as_deref())?;
-    let results = results as usize;
-    let indexed = index.filter(|_| mode == Mode::Words);
-    // Half of the time is kept for going through the files, should the index not be ready.
-    let known = indexed.map(|index| index.ready(stop, settings.deadline / 2));
-    let unready = matches!(known, Some(None));
-    if let Some(Some(ready)) = known {
-        let most = wanted.max_results.map_or(PLACES, |most| most as usize);
-        let age = ready.age;
-        let ranked = index::rank(ready, root, &place, &wanted.query, settings, most, stop);
-        // What is hidden or ignored is in no index, but may be asked for by its name.
-        if ranked.searched > 0 || wanted.path.is_none() {
-            let caps = RankedCaps {
-                bytes: settings.max_output_bytes,
-                line_chars: settings.max_line_chars,
-                context: wanted.context.unwrap_or(CONTEXT),
-                file_bytes: settings.max_file_bytes,
-                age,
-            };
-            let text = ranking::report(&wanted.query, &place, &ranked, caps);
-            return Ok(ToolOutput::new(text, &ranking::data(&ranked)));
-        }
+    if wanted.query.trim().is_empty() {
+        return Err(ToolError::tell("`query` is empty: say what to look for"));
     }
-    // So that no file takes the place of others: where one alone is asked for, there are none.
+    if wanted.query.chars().nth(MAX_QUERY).is_some() {
+        return Err(ToolError::Tell(format!(
+            "`query` is longer than {MAX_QUERY} characters: look for a part of it"
+        )));
+    }
+    let place = Place::find(root, wanted.path.as_deref())?;
+    let mut caps = ReportCaps {
+        results: results as usize,
+        bytes: settings.max_output_bytes,
+        context,
+        line_chars: settings.max_line_chars,
+        files_only: wanted.files_only,
+        file_bytes: settings.max_file_bytes,
+    };
+    let pattern = match wanted.mode.unwrap_or_default() {
+        Mode::Literal => Pattern::literal(&wanted.query)?,
+        Mode::Regex => Pattern::regex(&wanted.query)?,
+        Mode::Words => {
+            caps.context = wanted.context.unwrap_or(CONTEXT);
+            return answer(root, index, wanted, &place, caps, settings, stop);
+        }
+    };
+    // No file takes the room of others, but one alone has all of it.
     let of_file = match place.is_file() {
-        true => results,
-        false => settings.max_per_file.min(results),
+        true => results as usize,
+        false => settings.max_per_file.min(results as usize),
     };
     let file_caps = FileCaps {
         file_bytes: settings.max_file_bytes,
@@ -207,20 +228,51 @@ fn search(
         context,
     };
     // Each file that is kept shows at least one match, so more files are never needed.
-    let tally = walk::walk(&place, results, stop, || {
-        Scanner::new(&plan, root, file_caps, stop)
+    let tally = walk::walk(&place, results as usize, stop, || {
+        Scanner::new(&pattern, root, file_caps, stop)
     });
-    let caps = ReportCaps {
-        results,
-        bytes: settings.max_output_bytes,
-        context,
-        file_bytes: settings.max_file_bytes,
+    Ok(report::report(&wanted.query, &place, &tally, caps).into())
+}
+
+/// Answers a plain question from the index, or from an index of the place alone where that is in none:
+/// hidden and ignored files may be asked for by name.
+fn answer(
+    root: &ProjectRoot,
+    index: Option<&ProjectIndex>,
+    wanted: &Arguments,
+    place: &Place,
+    caps: ReportCaps,
+    settings: &CodeSearchSettings,
+    stop: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let index = index.ok_or_else(|| {
+        ToolError::tell("there is no index for plain questions here: use `literal` or `regex`")
+    })?;
+    // A tenth of the time is kept for the search itself.
+    let mut known = index
+        .ready(stop, settings.deadline / 10 * 9)
+        .ok_or_else(|| {
+            ToolError::tell("the index is not ready yet: ask again, or use `literal` or `regex`")
+        })?;
+    let holds = |known: &Known| {
+        let mut files = known.shards.iter().flat_map(|shard| &shard.files);
+        files.any(|file| place.holds(&file.path))
     };
-    let text = report::report(&wanted.query, &place, &tally, caps);
-    Ok(if unready {
-        format!("{text}; the index was not ready, so the lines are not ranked by what they say")
-            .into()
-    } else {
-        text.into()
-    })
+    if wanted.path.is_some() && !holds(&known) {
+        known = index.of(place, known, stop);
+    }
+    let mut buffer = Vec::new();
+    let read = |path: &Path| {
+        index::read(root, path, settings.max_file_bytes, &mut buffer).ok()?;
+        Some((
+            root.shown(path),
+            String::from_utf8_lossy(&buffer).into_owned(),
+        ))
+    };
+    let most = wanted.max_results.map_or(PLACES, |most| most as usize);
+    let holds = |path: &Path| place.holds(path);
+    let stopped = || stop.is_cancelled();
+    let found = places::best(&known.shards, &wanted.query, most, holds, read, stopped);
+    let text = report::answer(&wanted.query, place, &found, &known, caps);
+    Ok(ToolOutput::new(text, &report::data(&found)))
 }

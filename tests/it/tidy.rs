@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[(&str, u8)] = &[
     ("model", 0),
     ("signal", 1),
-    ("words", 1),
     ("access", 2),
     ("journal", 2),
     ("kernel", 2),
@@ -33,7 +32,7 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Rooms without I/O, clock or runtime, and what they must not name.
-const PURE: &[&str] = &["kernel", "model", "query", "signal", "words"];
+const PURE: &[&str] = &["kernel", "model", "query", "signal"];
 const IMPURE: &[&str] = &[
     "tokio::",
     "ractor::",

@@ -167,7 +167,7 @@ async fn unknown_arguments_are_refused_with_the_known_ones() {
         (
             "code_search",
             json!({"query": "hit", "dir": "src"}),
-            "the argument `dir`: unknown field `dir`, expected one of `query`, `mode`, `path`, `context`, `max_results`",
+            "the argument `dir`: unknown field `dir`, expected one of `query`, `mode`, `path`, `context`, `max_results`, `files_only`",
         ),
         (
             "file_read",

@@ -1,41 +1,363 @@
-//! The index of a project: where its words stand, in memory, and which places answer a question.
+//! The index of a project in memory, and how it is kept true to the files.
 //!
-//! | file | what it does |
-//! |---|---|
-//! | `kind` | what a path says about a file |
-//! | `deal` | work on many things, on a few threads |
-//! | `shape`, `pieces` | where the passages of a file begin and end |
-//! | `within` | the names of what a place stands in |
-//! | `segment` | words to passages |
-//! | `state` | the files, and which passages are theirs |
-//! | `refresh`, `project` | reading what changed; who does that, when |
-//! | `misspelt` | which words are spelt nearly as one that is in no file |
-//! | `score` | which passages have most of the question |
-//! | `own` | what it adds to define the very name, and to be a test |
-//! | `weigh` | how close together they have it, and which of their lines do |
-//! | `ranked` | the best places, by file |
+//! A file belongs to one of [`SHARDS`] by its path. When files changed, their shards are read anew and put
+//! in place of the old ones; a search goes on with the shards that it began with.
+//!
+//! **Invariants:** one reading at a time, on a thread of its own that ends when nobody has the index any
+//! more; a caller waits for it no longer than it may, then goes on with what is known or without an index;
+//! the same files give the same index, however they came about.
 
-mod deal;
-mod kind;
-mod misspelt;
-mod own;
-mod pieces;
-mod project;
-mod ranked;
-mod refresh;
-mod score;
-mod segment;
-mod shape;
-mod state;
-mod weigh;
-mod within;
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io::Read as _,
+    panic::resume_unwind,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
-pub(super) use kind::Kind;
-pub(super) use project::ProjectIndex;
-pub(super) use ranked::{Ranked, RankedFile, Shown, rank};
-pub(super) use refresh::Limits;
-pub(super) use state::Stamp;
+use memchr::memchr;
+use tokio_util::sync::CancellationToken;
 
-#[cfg(unix)]
-#[cfg(test)]
-mod tests;
+use super::{
+    kind::Kind,
+    passages::{Entry, Shard, Spellings, Stamp, Status},
+    place::Place,
+    walk,
+};
+use crate::tool::{Progress, ProjectRoot, Work};
+
+const SHARDS: usize = 16;
+/// How long a look at the files holds: at least so long, so many times longer than it took, at most so
+/// long. Searches that follow one another must not keep a processor busy with looking.
+const FRESH: Duration = Duration::from_secs(1);
+const SHARE: u32 = 5;
+const REST: Duration = Duration::from_secs(60);
+/// How long a search that has an index waits for a newer one.
+const NEWER: Duration = Duration::from_secs(1);
+/// From so long ago on it is told when the files were looked at.
+const TOLD: Duration = Duration::from_secs(10);
+/// How often a caller that waits looks whether it still should.
+const LOOK: Duration = Duration::from_millis(10);
+/// Files whose names say that they are no text, so that they need not be read to know it.
+const NO_TEXT: [&str; 24] = [
+    "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "zip", "gz", "tar", "bz2", "xz", "woff",
+    "woff2", "ttf", "otf", "eot", "mo", "pyc", "so", "class", "jar", "wasm", "exe",
+];
+
+/// How much an index takes at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) files: usize,
+    pub(super) bytes: usize,
+    pub(super) file_bytes: u64,
+}
+
+/// The index of one project, for all who search in it.
+#[derive(Debug)]
+pub(super) struct ProjectIndex {
+    shared: Arc<Shared>,
+    /// Fires when this is dropped.
+    quit: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Shared {
+    root: ProjectRoot,
+    limits: Limits,
+    progress: Progress,
+    fresh: Duration,
+    now: Mutex<Now>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Now {
+    running: bool,
+    known: Option<Known>,
+}
+
+/// What is known of the project.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) shards: Arc<[Arc<Shard>]>,
+    /// What the walk passed over, and files beyond the most that an index has.
+    pub(super) links: u64,
+    pub(super) special: u64,
+    pub(super) unreadable: u64,
+    pub(super) left_out: u64,
+    /// When the look at the files began, and until when it holds.
+    seen: Instant,
+    until: Instant,
+    /// How long ago that was, if it has to be told.
+    pub(super) age: Option<Duration>,
+}
+
+impl ProjectIndex {
+    /// `progress` is told of a reading that may take long.
+    pub(super) fn new(root: ProjectRoot, limits: Limits, progress: Progress) -> Self {
+        Self::keeping(root, limits, progress, FRESH)
+    }
+
+    pub(super) fn keeping(
+        root: ProjectRoot,
+        limits: Limits,
+        progress: Progress,
+        fresh: Duration,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                root,
+                limits,
+                progress,
+                fresh,
+                now: Mutex::default(),
+                ended: Condvar::new(),
+            }),
+            quit: CancellationToken::new(),
+        }
+    }
+
+    /// The index, true to the files as far as can be had in time; none if there is none yet.
+    pub(super) fn ready(&self, stop: &CancellationToken, patience: Duration) -> Option<Known> {
+        let asked = now();
+        let mut turn = self.shared.now();
+        let mut begun = false;
+        loop {
+            let known = turn.known.as_ref();
+            let fresh = known.is_some_and(|known| known.seen >= asked || now() < known.until);
+            // An index that is never fresh is always waited for.
+            let patience = match known {
+                Some(_) if !self.shared.fresh.is_zero() => patience.min(NEWER),
+                Some(_) | None => patience,
+            };
+            if fresh || stop.is_cancelled() || now() >= asked + patience {
+                break;
+            }
+            if !turn.running {
+                // A look that breaks down is not tried again by the same search.
+                if begun || !self.begin() {
+                    break;
+                }
+                begun = true;
+                turn.running = true;
+            }
+            let waited = self.shared.ended.wait_timeout(turn, LOOK);
+            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let mut known = turn.known.clone()?;
+        let age = known.seen.elapsed();
+        let holds = known.seen >= asked || now() < known.until;
+        known.age = (!holds || age >= TOLD).then_some(age);
+        Some(known)
+    }
+
+    /// An index of a place alone, beside what is known of the project.
+    pub(super) fn of(&self, place: &Place, known: Known, stop: &CancellationToken) -> Known {
+        let limits = self.shared.limits;
+        let listing = walk::list(place, limits.files, stop);
+        let files = listing.files.into_iter();
+        let files = files.filter(|found| place.holds(&found.path));
+        let files = files.map(|found| (found.path, found.stamp));
+        let shard = self.shared.read(&files.collect(), limits.bytes, None, stop);
+        Known {
+            shards: [Arc::new(shard)].into(),
+            links: listing.links,
+            special: listing.special,
+            unreadable: listing.unreadable,
+            left_out: listing.more,
+            ..known
+        }
+    }
+
+    /// Begins to look at the files; says whether it could.
+    fn begin(&self) -> bool {
+        let (shared, quit) = (Arc::clone(&self.shared), self.quit.clone());
+        let looking = move || {
+            let ended = Ended(&shared);
+            let before = shared.now().known.clone();
+            if let Some(known) = shared.look(before, &quit) {
+                shared.now().known = Some(known);
+            }
+            drop(ended);
+        };
+        let thread = thread::Builder::new().name("oracle-index".to_owned());
+        thread.spawn(looking).is_ok()
+    }
+}
+
+impl Drop for ProjectIndex {
+    fn drop(&mut self) {
+        self.quit.cancel();
+    }
+}
+
+/// Tells those who wait that a look at the files has ended, however it did.
+struct Ended<'a>(&'a Shared);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.now().running = false;
+        self.0.ended.notify_all();
+    }
+}
+
+/// The time of a thread that waits or reads.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "threads of their own, outside of any runtime; it decides how fresh an index is, not what it says"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+impl Shared {
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the files and reads the shards with changes; none if it ended before its time.
+    fn look(&self, before: Option<Known>, quit: &CancellationToken) -> Option<Known> {
+        let seen = now();
+        let place = Place::find(&self.root, None).ok()?;
+        let listing = walk::list(&place, self.limits.files, quit);
+        let took = seen.elapsed();
+        let mut files: Vec<BTreeMap<PathBuf, Stamp>> = vec![BTreeMap::new(); SHARDS];
+        for found in listing.files {
+            let mut hasher = DefaultHasher::new();
+            found.path.hash(&mut hasher);
+            files[hasher.finish() as usize % SHARDS].insert(found.path, found.stamp);
+        }
+        let mut shards: Vec<Arc<Shard>> = match before {
+            Some(known) => known.shards.to_vec(),
+            None => files.iter().map(|_| Arc::default()).collect(),
+        };
+        let mut due: Vec<(usize, BTreeMap<PathBuf, Stamp>)> =
+            files.into_iter().enumerate().collect();
+        due.retain(|(at, files)| !is_true_to(&shards[*at], files));
+        let count = due.iter().map(|(_, files)| files.len() as u64).sum();
+        let next = AtomicUsize::new(0);
+        if !due.is_empty() {
+            let work = self.progress.begin("indexing the project", Some(count));
+            let some = || {
+                let mut read = Vec::new();
+                while let Some((at, files)) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let most = self.limits.bytes / SHARDS;
+                    read.push((*at, Arc::new(self.read(files, most, Some(&work), quit))));
+                }
+                read
+            };
+            let threads = thread::available_parallelism().map_or(1, usize::from);
+            thread::scope(|scope| {
+                let threads = 1..threads.min(walk::MAX_THREADS).min(due.len());
+                let others: Vec<_> = threads.map(|_| scope.spawn(some)).collect();
+                let mut read = some();
+                for other in others {
+                    read.extend(other.join().unwrap_or_else(|fault| resume_unwind(fault)));
+                }
+                for (at, shard) in read {
+                    shards[at] = shard;
+                }
+            });
+        }
+        if quit.is_cancelled() {
+            return None;
+        }
+        let holds = match self.fresh.is_zero() {
+            true => Duration::ZERO,
+            false => self.fresh.max((SHARE * took).min(REST)),
+        };
+        Some(Known {
+            shards: shards.into(),
+            links: listing.links,
+            special: listing.special,
+            unreadable: listing.unreadable,
+            left_out: listing.more,
+            seen,
+            until: now() + holds,
+            age: None,
+        })
+    }
+
+    fn read(
+        &self,
+        files: &BTreeMap<PathBuf, Stamp>,
+        most: usize,
+        work: Option<&Work>,
+        quit: &CancellationToken,
+    ) -> Shard {
+        let (mut shard, mut spellings, mut buffer) =
+            (Shard::default(), Spellings::default(), Vec::new());
+        for (path, stamp) in files {
+            if quit.is_cancelled() {
+                break;
+            }
+            if let Some(work) = work {
+                work.add(1);
+            }
+            let shown = self.root.shown(path);
+            let mut entry = Entry {
+                path: path.clone(),
+                stamp: *stamp,
+                status: Status::Text,
+                kind: Kind::of(&shown),
+            };
+            // A file without room is not even read.
+            let text = match shard.bytes() >= most {
+                true => Err(Status::LeftOut),
+                false => read(&self.root, path, self.limits.file_bytes, &mut buffer),
+            };
+            match text {
+                Ok(()) => {
+                    let text = String::from_utf8_lossy(&buffer);
+                    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                    entry.kind = entry.kind.with_text(text);
+                    shard.read(&mut spellings, (&shown, text), entry, most);
+                }
+                Err(status) => shard.files.push(Entry { status, ..entry }),
+            }
+        }
+        shard
+    }
+}
+
+/// Whether a shard has just these files as they are. An unreadable one may have become readable, which
+/// changes neither its size nor its time.
+fn is_true_to(shard: &Shard, files: &BTreeMap<PathBuf, Stamp>) -> bool {
+    let is_true = |entry: &Entry| {
+        entry.status != Status::Unreadable && files.get(&entry.path) == Some(&entry.stamp)
+    };
+    shard.files.len() == files.len() && shard.files.iter().all(is_true)
+}
+
+/// Reads a regular file of the project, if it is text.
+pub(super) fn read(
+    root: &ProjectRoot,
+    path: &Path,
+    most: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Status> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let extension = extension.unwrap_or("").to_ascii_lowercase();
+    if NO_TEXT.contains(&extension.as_str()) {
+        return Err(Status::Binary);
+    }
+    let (file, size) = root.open_found(path).ok_or(Status::Unreadable)?;
+    if size > most {
+        return Err(Status::TooBig);
+    }
+    buffer.clear();
+    // It may grow meanwhile.
+    let read = file.take(most + 1).read_to_end(buffer);
+    read.map_err(|_| Status::Unreadable)?;
+    match buffer.len() as u64 > most {
+        true => Err(Status::TooBig),
+        false if memchr(0, buffer).is_some() => Err(Status::Binary),
+        false => Ok(()),
+    }
+}

@@ -69,9 +69,9 @@ impl Place {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// Whether nothing of the project is left out.
-    pub(super) fn is_whole(&self) -> bool {
-        self.start == self.root && self.globs.is_empty()
+    /// Whether a file of the project is in it.
+    pub(super) fn holds(&self, file: &Path) -> bool {
+        file.starts_with(&self.start) && self.covers(file)
     }
 
     /// Whether a single file is meant.

@@ -1,12 +1,22 @@
-//! What the model reads: matches by file, and a last line that hides nothing.
+//! What the model reads: matches or places by file, and a last line that hides nothing.
 
 use std::fmt::Write as _;
 
-use super::{place::Place, scan::FileHits, walk::Tally};
-use crate::tool::text::{counted, quoted};
+use super::{
+    index::Known,
+    passages::Status,
+    place::Place,
+    places::{Answer, Found},
+    scan::FileHits,
+    walk::Tally,
+};
+use crate::{
+    model::tool::{self, SearchData},
+    tool::text::{clipped, counted, quoted},
+};
 
 /// Room for the last line, in bytes.
-pub(super) const NOTES: usize = 1_536;
+const NOTES: usize = 1_536;
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
@@ -15,9 +25,22 @@ pub(super) struct ReportCaps {
     pub(super) bytes: usize,
     /// Lines before and after each match.
     pub(super) context: u64,
+    /// Longest line of a place, in characters.
+    pub(super) line_chars: usize,
+    /// Whether only the files and the numbers of their matches are shown.
+    pub(super) files_only: bool,
     /// For the words about what was skipped.
     pub(super) file_bytes: u64,
 }
+
+/// Most words that are told to be in no file, and names that a place is said to stand in.
+const WORDS: usize = 8;
+const NAMES: usize = 4;
+/// From this length on, in bytes, no more places are written.
+const ENOUGH: usize = 3_600;
+/// Most lines of the best place, and of the others.
+const BEST: usize = 24;
+const OTHERS: usize = 10;
 
 /// Writes the result of a search.
 pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: ReportCaps) -> String {
@@ -29,6 +52,17 @@ pub(super) fn report(query: &str, place: &Place, tally: &Tally, caps: ReportCaps
     };
     for hits in &tally.hits {
         let room = caps.bytes.saturating_sub(NOTES + text.len());
+        if caps.files_only {
+            let line = format!("{}: {}\n", hits.path, hits.total);
+            if left > 0 && line.len() <= room {
+                text.push_str(&line);
+                left -= 1;
+            } else {
+                unshown.files += 1;
+                unshown.matches += hits.total;
+            }
+            continue;
+        }
         let shown = write_file(
             &mut text,
             hits,
@@ -134,7 +168,7 @@ fn last_line(
 }
 
 /// What was passed over: binary files, too big ones, unreadable ones, links, what is no file.
-pub(super) fn skipped(counts: [u64; 5], file_bytes: u64) -> Option<String> {
+fn skipped(counts: [u64; 5], file_bytes: u64) -> Option<String> {
     let [binary, too_big, unreadable, links, special] = counts;
     let skipped: Vec<String> = [
         (binary, "binary".to_owned()),
@@ -164,4 +198,142 @@ fn size(bytes: u64) -> String {
         whole if whole % MIB == 0 => format!("{} MiB", whole / MIB),
         odd => format!("{} KiB", odd / 1024),
     }
+}
+
+/// The places of an answer for programs.
+pub(super) fn data(answer: &Answer) -> SearchData {
+    let places = answer.places.iter().map(|found| tool::Place {
+        path: found.path.clone(),
+        start: found.first,
+        end: found.last,
+        text: found.lines.join("\n"),
+    });
+    SearchData {
+        coverage: answer.coverage,
+        places: places.collect(),
+    }
+}
+
+/// Writes the answer to a plain question.
+pub(super) fn answer(
+    query: &str,
+    place: &Place,
+    answer: &Answer,
+    known: &Known,
+    caps: ReportCaps,
+) -> String {
+    let (mut text, mut shown) = (String::new(), 0);
+    for found in &answer.places {
+        let most = if shown == 0 { BEST } else { OTHERS };
+        let block = place_block(found, caps, most);
+        let room = if shown == 0 {
+            caps.bytes - NOTES
+        } else {
+            ENOUGH
+        };
+        if text.len() + block.len() > room {
+            break;
+        }
+        text.push_str(&block);
+        shown += 1;
+    }
+    let count = |status| {
+        let files = known.shards.iter().flat_map(|shard| &shard.files);
+        let files = files.filter(|file| place.holds(&file.path));
+        files.filter(|file| file.status == status).count() as u64
+    };
+    let texts = count(Status::Text);
+    let searched = counted(texts, "file", "files");
+    let words = place.words();
+    let places = counted(shown, "place", "places");
+    let mut notes = vec![match shown {
+        0 => format!(
+            "nothing found for {}{words}; {searched} searched",
+            quoted(query)
+        ),
+        _ if answer.all as u64 > shown || answer.stopped => {
+            format!("the best {places}; {searched} searched{words}")
+        }
+        _ => format!("all {places} shown; {searched} searched{words}"),
+    }];
+    for (word, read_as) in answer.read_as.iter().take(WORDS) {
+        notes.push(format!("{} read as {}", quoted(word), quoted(read_as)));
+    }
+    let list = |words: &[String]| {
+        let words: Vec<String> = words.iter().take(WORDS).map(|word| quoted(word)).collect();
+        words.join(", ")
+    };
+    // Of no file at all that says nothing.
+    if texts > 0 && !answer.unknown.is_empty() {
+        notes.push(format!("in no file: {}", list(&answer.unknown)));
+    }
+    if shown > 0 {
+        let mut judged = format!(
+            "the best place has {:.0} % of the question",
+            answer.coverage * 100.0
+        );
+        if !answer.lacking.is_empty() {
+            let _ = write!(judged, ", not {}", list(&answer.lacking));
+        }
+        notes.push(judged);
+    }
+    if answer.stopped {
+        notes.push("stopped at the deadline: there may be better places".to_owned());
+    }
+    if let Some(age) = known.age {
+        let seconds = counted(age.as_secs().max(1), "second", "seconds");
+        notes.push(format!("as the files were {seconds} ago"));
+    }
+    let left_out = known.left_out + count(Status::LeftOut);
+    if left_out > 0 {
+        let left_out = counted(left_out, "file", "files");
+        notes.push(format!(
+            "{left_out} beyond the index: look there with `literal`"
+        ));
+    }
+    let unreadable = known.unreadable + count(Status::Unreadable);
+    let (binary, too_big) = (count(Status::Binary), count(Status::TooBig));
+    let counts = [binary, too_big, unreadable, known.links, known.special];
+    notes.extend(skipped(counts, caps.file_bytes));
+    text + &notes.join("; ")
+}
+
+/// A place with the lines around those that matter, at most `most`.
+fn place_block(found: &Found, caps: ReportCaps, most: usize) -> String {
+    let mut block = format!("{} (lines {}–{})", found.path, found.first, found.last);
+    let names = &found.within[found.within.len().saturating_sub(NAMES)..];
+    if !names.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            block,
+            ": {}",
+            clipped(&names.join(" > "), caps.line_chars).0
+        );
+    }
+    block.push('\n');
+    let numbered = || (found.first..).zip(&found.lines);
+    let near = |number: u64| {
+        let mut best = found.best.iter();
+        best.any(|best| best.abs_diff(number) <= caps.context)
+    };
+    let mut previous = None;
+    for (number, line) in numbered().filter(|(number, _)| near(*number)).take(most) {
+        if previous.is_some_and(|previous| previous + 1 < number) {
+            block.push_str("--\n");
+        }
+        previous = Some(number);
+        let (start, cut) = clipped(line, caps.line_chars);
+        let mark = if found.best.contains(&number) {
+            ':'
+        } else {
+            '-'
+        };
+        let _ = writeln!(
+            block,
+            "{number}{mark} {start}{}",
+            if cut { "…" } else { "" }
+        );
+    }
+    block.push('\n');
+    block
 }

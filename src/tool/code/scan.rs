@@ -4,7 +4,7 @@
 //! lines around a match are at hand. Line ends are made `\n` first: `$` means the same everywhere.
 
 use std::{
-    cmp::Reverse,
+    collections::HashSet,
     io::{self, Read as _},
     path::Path,
 };
@@ -13,16 +13,18 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
-use super::{index::Kind, plan::Plan, slices::slices};
-use crate::{
-    tool::{ProjectRoot, guard, text::clipped},
-    words::Tongue,
+use super::{
+    kind::{Drift, Kind},
+    pattern::Pattern,
 };
+use crate::tool::{ProjectRoot, guard, outline, text::clipped};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How many matches pass between two looks at the stop token.
 const MATCHES_PER_LOOK: u64 = 1_024;
-/// Most matching lines of a file that are at hand at a time; any line may match.
+/// Largest file whose definitions are looked for, in bytes.
+const OUTLINED: usize = 256 * 1024;
+/// Most matching lines of a file that are kept; any line may match.
 const MOST_LINES: usize = 65_536;
 
 /// What one file takes at most, and how much is shown of it.
@@ -62,7 +64,7 @@ pub(super) struct FileHits {
 
 /// Scans files one after the other; each thread has its own.
 pub(super) struct Scanner<'a> {
-    plan: &'a Plan,
+    pattern: &'a Pattern,
     root: &'a ProjectRoot,
     caps: FileCaps,
     stop: &'a CancellationToken,
@@ -72,7 +74,7 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(
-        plan: &'a Plan,
+        pattern: &'a Pattern,
         root: &'a ProjectRoot,
         caps: FileCaps,
         stop: &'a CancellationToken,
@@ -84,7 +86,7 @@ impl<'a> Scanner<'a> {
             .binary_detection(BinaryDetection::none())
             .build();
         Self {
-            plan,
+            pattern,
             root,
             caps,
             stop,
@@ -117,26 +119,22 @@ impl<'a> Scanner<'a> {
         }
         let_lines_end_alike(&mut self.buffer);
         let mut found = Found {
-            plan: self.plan,
-            tongue: Tongue::of(&path.to_string_lossy()),
             stop: self.stop,
-            keep: self.caps.matches,
             before: 0,
             lines: Vec::new(),
             total: 0,
-            set: 0,
         };
         let text = self.buffer.strip_prefix(BOM).unwrap_or(&self.buffer);
-        for slice in slices(text, self.plan.slice()) {
+        for slice in self.pattern.slices(text) {
             if self.stop.is_cancelled() {
                 break;
             }
             let go_on = || !self.stop.is_cancelled();
-            match self.plan.in_long_line(slice, go_on) {
-                Some(true) => found.take(slice, found.before + 1),
+            match self.pattern.in_long_line(slice, go_on) {
+                Some(true) => found.take(found.before + 1),
                 Some(false) => {}
                 None => {
-                    let matcher = self.plan.matcher();
+                    let matcher = self.pattern.matcher();
                     let searched = self.searcher.search_slice(matcher, slice, &mut found);
                     if searched.is_err() {
                         return Scanned::Unreadable;
@@ -156,17 +154,17 @@ impl<'a> Scanner<'a> {
     }
 
     fn hits(&self, path: String, text: &[u8], mut found: Found<'_>) -> FileHits {
-        found.keep_best();
-        let mut lines = found.lines;
-        let top = lines.first().map_or(0, |&(count, _)| count);
-        // A line that holds less than half of what the best one holds is noise beside it.
-        lines.retain(|&(count, _)| count * 2 >= top);
-        let mut best: Vec<u64> = lines.into_iter().map(|(_, number)| number).collect();
+        // A definition before uses.
+        let text_of = String::from_utf8_lossy(text);
+        let defined = self.defined(&path, &text_of);
+        found.lines.sort_by_key(|line| !defined.contains(line));
+        found.lines.truncate(self.caps.matches);
+        let mut best = found.lines;
         best.sort_unstable();
-        let held = 2 * top + (found.set | self.plan.path_holds(&path)).count_ones();
         // Code before its tests, and those before what tools made.
-        let kind = Kind::of(&path).with_text(&String::from_utf8_lossy(text));
-        let rank = held * kind.worth_to_anybody();
+        let worth = Kind::of(&path).with_text(&text_of).worth(Drift::default());
+        let is_defined = best.iter().any(|line| defined.contains(line));
+        let rank = (worth * 100.0) as u32 * (3 + 2 * u32::from(is_defined));
         let lines = self.lines_around(text, &best);
         FileHits {
             path,
@@ -175,6 +173,23 @@ impl<'a> Scanner<'a> {
             best,
             lines,
         }
+    }
+
+    /// The lines on which a name is defined that the pattern matches.
+    fn defined(&self, path: &str, text: &str) -> HashSet<u64> {
+        if text.len() > OUTLINED {
+            return HashSet::new();
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let mut symbols = outline::outline(path, text);
+        symbols.retain(|symbol| {
+            let line = lines.get((symbol.line as usize).saturating_sub(1));
+            line.is_some_and(|line| self.pattern.is_in(line.as_bytes(), &symbol.name))
+        });
+        symbols
+            .iter()
+            .map(|symbol| u64::from(symbol.line))
+            .collect()
     }
 
     fn lines_around(&self, text: &[u8], best: &[u64]) -> Vec<(u64, String)> {
@@ -216,7 +231,7 @@ impl<'a> Scanner<'a> {
         }
         let skip = match part {
             Part::Start => 0,
-            Part::Match => self.plan.locate(raw),
+            Part::Match => self.pattern.locate(raw),
         };
         // A third of the room for what stands before the match.
         let before = String::from_utf8_lossy(&raw[..skip]).chars().count();
@@ -255,41 +270,20 @@ fn let_lines_end_alike(text: &mut Vec<u8>) {
 
 /// The matching lines of one file.
 struct Found<'a> {
-    plan: &'a Plan,
-    /// How definitions look there.
-    tongue: Tongue,
     stop: &'a CancellationToken,
-    /// How many lines will be shown at most.
-    keep: usize,
     /// How many lines stand before the slice that is looked at.
     before: u64,
-    /// How many words each holds, one more if it defines what was looked for, and its number.
-    lines: Vec<(u32, u64)>,
+    /// Their numbers; the first [`MOST_LINES`].
+    lines: Vec<u64>,
     /// How many there are.
     total: u64,
-    /// What they hold together.
-    set: u32,
 }
 
 impl Found<'_> {
-    /// The best lines, best first; among equals the first ones.
-    fn keep_best(&mut self) {
-        self.lines.sort_by_key(|&(count, _)| Reverse(count));
-        self.lines.truncate(self.keep);
-    }
-
-    /// Takes a line in, if it holds anything.
-    fn take(&mut self, line: &[u8], number: u64) {
-        let set = self.plan.holds(line);
-        if set == 0 {
-            return;
-        }
-        self.set |= set;
-        let defines = u32::from(self.plan.defines(self.tongue, line));
-        self.lines.push((set.count_ones() + defines, number));
+    fn take(&mut self, number: u64) {
         self.total += 1;
-        if self.lines.len() >= MOST_LINES {
-            self.keep_best();
+        if self.lines.len() < MOST_LINES {
+            self.lines.push(number);
         }
     }
 }
@@ -299,7 +293,7 @@ impl Sink for Found<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         if let Some(number) = found.line_number() {
-            self.take(found.bytes(), self.before + number);
+            self.take(self.before + number);
         }
         let look = self.total.is_multiple_of(MATCHES_PER_LOOK);
         Ok(!(look && self.stop.is_cancelled()))

@@ -25,7 +25,7 @@ use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, Wal
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    index::Stamp,
+    passages::Stamp,
     place::Place,
     rules::{Rules, Verdict},
     scan::{FileHits, Scanned, Scanner},
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::tool::{
         ProjectRoot,
-        code::{FileCaps, Plan, plan::Mode},
+        code::{pattern::Pattern, scan::FileCaps},
     };
 
     /// A search that ends within a file has not seen all of it.
@@ -324,7 +324,7 @@ mod tests {
         fs::write(folder.path().join("a"), "hit").unwrap();
         let root = ProjectRoot::open(folder.path()).unwrap();
         let place = Place::find(&root, None).unwrap();
-        let plan = Plan::new("hit", Mode::Literal).unwrap();
+        let pattern = Pattern::literal("hit").unwrap();
         let stop = CancellationToken::new();
         let (sender, _receiver) = mpsc::channel();
         let caps = FileCaps {
@@ -337,7 +337,7 @@ mod tests {
             place: &place,
             keep: 1,
             stop: &stop,
-            scanner: Scanner::new(&plan, &root, caps, &stop),
+            scanner: Scanner::new(&pattern, &root, caps, &stop),
             tally: Tally::default(),
             sender,
         };

@@ -1,251 +1,233 @@
-//! The words of a plain question, and how many of them a line holds.
-//!
-//! No ranking by rarity and no dictionary: stop words are dropped, English endings are cut off, and
-//! what is left is found inside identifiers too (`max turns` in `maxTurns` and `max_turns`).
+//! The words of code, prose and questions: where they begin and end, and by which terms they are found.
+//! Pure.
 
-use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
-/// Most words of a question that count; a set of them is one `u32`.
-const MAX_WORDS: usize = 32;
-/// Words up to this length have to stand alone: `id` is not in `valid`.
-const SHORT: usize = 3;
+use rust_stemmers::{Algorithm, Stemmer};
 
-/// What every question has.
-const STOP_WORDS: &str = "\
-    a about all an and any are as at be by can code could defined did do does explain file \
-    files find for from give has have how i implemented in into is it its list me my of on or \
-    our please should show so tell that the their them then there these they this to us was we \
-    were what when where which who why will with would you your";
+/// Longest word that is stemmed, in bytes; a longer one is no word of a language.
+const LONGEST: usize = 40;
 
-/// A set of words, as bits.
-pub(super) type Set = u32;
-
-#[derive(Debug)]
-pub(super) struct Words(Vec<Word>);
-
-#[derive(Debug)]
-struct Word {
-    text: String,
-    finder: Finder<'static>,
-    alone: bool,
+/// A run of a text that is looked for as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run<'a> {
+    /// Letters, digits and underscores.
+    Word(&'a str),
+    /// Numbers with dots between them.
+    Version(&'a str),
 }
 
-impl Words {
-    /// The words that tell something; all words when none does.
-    pub(super) fn of(question: &str) -> Self {
-        let lower = question.to_lowercase();
-        let all: Vec<&str> = lower
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .filter(|word| !word.is_empty())
-            .collect();
-        let mut telling: Vec<&str> = all.iter().copied().filter(|word| !is_stop(word)).collect();
-        if telling.is_empty() {
-            telling = all;
+impl<'a> Run<'a> {
+    pub(super) const fn text(self) -> &'a str {
+        match self {
+            Self::Word(text) | Self::Version(text) => text,
         }
-        let mut stems: Vec<String> = Vec::new();
-        for stem in telling.into_iter().flat_map(pieces) {
-            if !stems.contains(&stem) && stems.len() < MAX_WORDS {
-                stems.push(stem);
+    }
+
+    /// The terms by which the run is found: its stem; of a name also the stems of its parts; of a version
+    /// also its first two numbers.
+    pub(super) fn terms(self) -> Vec<String> {
+        let Self::Word(word) = self else {
+            let version = self.text();
+            let mut terms = vec![version.to_owned()];
+            if let Some((second, _)) = version.match_indices('.').nth(1) {
+                terms.push(version[..second].to_owned());
             }
-        }
-        Self(stems.into_iter().map(Word::new).collect())
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The words as they are looked for.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|word| word.text.as_str())
-    }
-
-    /// Which of them the line holds.
-    pub(super) fn in_line(&self, line: &[u8]) -> Set {
-        let lower = lowered(line);
-        let held = |(bit, word): (usize, &Word)| {
-            if word.find(&lower, line).is_some() {
-                1 << bit
-            } else {
-                0
-            }
+            return terms;
         };
-        self.0
-            .iter()
-            .enumerate()
-            .map(held)
-            .fold(0, |set, one| set | one)
-    }
-
-    /// Where the first of them stands, in bytes.
-    pub(super) fn first_in(&self, line: &[u8]) -> Option<usize> {
-        let lower = lowered(line);
-        self.0
-            .iter()
-            .filter_map(|word| word.find(&lower, line))
-            .min()
+        let parts = parts(word);
+        let mut terms = Vec::new();
+        if parts.len() > 1 {
+            terms.push(parts.concat());
+        }
+        for stem in parts.iter().map(|part| stem(part)) {
+            if !stem.is_empty() && !terms.contains(&stem) {
+                terms.push(stem);
+            }
+        }
+        terms
     }
 }
 
-impl Word {
-    fn new(text: String) -> Self {
-        let finder = Finder::new(text.as_bytes()).into_owned();
-        let alone = text.is_ascii() && text.len() <= SHORT;
-        Self {
-            text,
-            finder,
-            alone,
+/// The words and versions of a text, in order. A script without spaces is parted from the rest.
+pub(super) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        rest = &rest[rest.find(is_letter)?..];
+        // `v1.5` is the version 1.5.
+        let bare = rest.strip_prefix(['v', 'V']).unwrap_or(rest);
+        if let Some(end) = version_end(bare) {
+            let (version, behind) = bare.split_at(end);
+            rest = behind;
+            return Some(Run::Version(version));
+        }
+        let spaceless = rest.starts_with(is_spaceless);
+        let end = rest.find(|c| !is_letter(c) || is_spaceless(c) != spaceless);
+        let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = behind;
+        Some(Run::Word(word))
+    })
+}
+
+fn is_letter(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+fn is_spaceless(c: char) -> bool {
+    c >= '\u{2E80}'
+}
+
+/// How long the version is that the text begins with: `1.2`, `0.8.0`.
+fn version_end(text: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_ascii_digit() || c == '.';
+    let run = &text[..text.find(|c| !is_part(c)).unwrap_or(text.len())];
+    let version = run.trim_end_matches('.');
+    let is_version = version.contains('.') && !version.starts_with('.') && !version.contains("..");
+    (is_version && !text[version.len()..].starts_with(is_letter)).then_some(version.len())
+}
+
+/// The parts of a name, lower-cased: at underscores, and where a capital begins a word
+/// (`parseHTTPBody` is parse, http, body).
+pub(super) fn parts(name: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    for piece in name.split('_').filter(|piece| !piece.is_empty()) {
+        let mut part = String::new();
+        let mut letters = piece.chars().peekable();
+        let mut after_small = false;
+        while let Some(c) = letters.next() {
+            let before_small = letters.peek().is_some_and(|next| next.is_lowercase());
+            if c.is_uppercase() && !part.is_empty() && (after_small || before_small) {
+                parts.push(std::mem::take(&mut part));
+            }
+            after_small = !c.is_uppercase();
+            part.extend(c.to_lowercase());
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+/// The stem of a lower-cased English word, with or without accents.
+pub(super) fn stem(word: &str) -> String {
+    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
+    if !word.is_ascii() {
+        let plain = without_accents(word);
+        return if plain.is_ascii() {
+            stem(&plain)
+        } else {
+            plain
+        };
+    }
+    let is_word =
+        word.len() > 2 && word.len() <= LONGEST && word.bytes().all(|b| b.is_ascii_lowercase());
+    if !is_word {
+        return word.to_owned();
+    }
+    let stem = ENGLISH.stem(word);
+    let whole = SHORT.iter().find(|(short, _)| *short == stem);
+    whole.map_or_else(|| stem.into_owned(), |(_, whole)| (*whole).to_owned())
+}
+
+/// A word in lower case without accents, so that words typed with and without them meet.
+fn without_accents(word: &str) -> String {
+    let mut plain = String::with_capacity(word.len());
+    for c in word.chars().flat_map(char::to_lowercase) {
+        match c {
+            '\u{300}'..='\u{36f}' => {}
+            'à'..='å' => plain.push('a'),
+            'ç' => plain.push('c'),
+            'è'..='ë' => plain.push('e'),
+            'ì'..='ï' => plain.push('i'),
+            'ñ' => plain.push('n'),
+            'ò'..='ö' | 'ø' => plain.push('o'),
+            'ù'..='ü' => plain.push('u'),
+            'ß' => plain.push_str("ss"),
+            c => plain.push(c),
         }
     }
-
-    fn find(&self, lower: &[u8], line: &[u8]) -> Option<usize> {
-        self.finder
-            .find_iter(lower)
-            .find(|&at| !self.alone || stands_alone(lower, line, at, at + self.text.len()))
-    }
+    plain
 }
 
-/// Whether `start..end` is a word or a part of an identifier: `turn_id`, `turnId`.
-fn stands_alone(lower: &[u8], line: &[u8], start: usize, end: usize) -> bool {
-    let letter = |at: usize| lower.get(at).is_some_and(u8::is_ascii_alphabetic);
-    // Only a text of the same length still shows where the humps are.
-    let hump =
-        |at: usize| lower.len() == line.len() && line.get(at).is_some_and(u8::is_ascii_uppercase);
-    let fresh = start == 0 || !letter(start - 1) || hump(start);
-    fresh && (!letter(end) || hump(end))
-}
-
-fn lowered(line: &[u8]) -> Vec<u8> {
-    if line.is_ascii() {
-        line.to_ascii_lowercase()
-    } else {
-        String::from_utf8_lossy(line).to_lowercase().into_bytes()
-    }
-}
-
-fn is_stop(word: &str) -> bool {
-    STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
-}
-
-/// One stem, or, in scripts without spaces, each pair of characters.
-fn pieces(word: &str) -> Vec<String> {
-    if !word.chars().all(is_spaceless) {
-        return vec![stem(word)];
-    }
-    let chars: Vec<char> = word.chars().collect();
-    if chars.len() < 3 {
-        return vec![word.to_owned()];
-    }
-    chars.windows(2).map(|pair| pair.iter().collect()).collect()
-}
-
-/// Han and Kana.
-fn is_spaceless(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
-}
-
-/// Without an English ending, so that `retries` finds `retry` and `stopped` finds `stop`.
-fn stem(word: &str) -> String {
-    let cut = |ending: &str, least: usize| {
-        word.strip_suffix(ending)
-            .filter(|rest| rest.chars().count() >= least)
-    };
-    let stem = if !word.is_ascii() {
-        word
-    } else if let Some(rest) = cut("ies", 3).or_else(|| cut("ied", 3)) {
-        rest
-    } else if let Some(rest) = cut("ing", 4).or_else(|| cut("ed", 4)) {
-        undoubled(rest)
-    } else if let Some(rest) = cut("es", 3).filter(|rest| hisses(rest)) {
-        rest
-    } else if let Some(rest) = cut("s", 3).filter(|rest| !rest.ends_with(['s', 'u', 'i'])) {
-        rest
-    } else {
-        word
-    };
-    stem.to_owned()
-}
-
-/// `stopp` to `stop`, but `call` stays.
-fn undoubled(stem: &str) -> &str {
-    match stem.as_bytes() {
-        [.., a, b] if a == b && !matches!(b, b'l' | b's' | b'z') => &stem[..stem.len() - 1],
-        _ => stem,
-    }
-}
-
-fn hisses(stem: &str) -> bool {
-    ["s", "x", "z", "ch", "sh"]
-        .iter()
-        .any(|end| stem.ends_with(end))
-}
+/// Short forms that programmers write, and the stems of what they stand for.
+const SHORT: [(&str, &str); 38] = [
+    ("addr", "address"),
+    ("arg", "argument"),
+    ("args", "argument"),
+    ("async", "asynchron"),
+    ("attr", "attribut"),
+    ("auth", "authent"),
+    ("cfg", "configur"),
+    ("conf", "configur"),
+    ("config", "configur"),
+    ("ctx", "context"),
+    ("db", "databas"),
+    ("decl", "declar"),
+    ("dest", "destin"),
+    ("dir", "directori"),
+    ("doc", "document"),
+    ("env", "environ"),
+    ("err", "error"),
+    ("fn", "function"),
+    ("folder", "directori"),
+    ("func", "function"),
+    ("impl", "implement"),
+    ("init", "initi"),
+    ("len", "length"),
+    ("lib", "librari"),
+    ("max", "maximum"),
+    ("min", "minimum"),
+    ("msg", "messag"),
+    ("num", "number"),
+    ("param", "paramet"),
+    ("prop", "properti"),
+    ("ref", "refer"),
+    ("repo", "repositori"),
+    ("req", "request"),
+    ("res", "respons"),
+    ("src", "sourc"),
+    ("sync", "synchron"),
+    ("temp", "temporari"),
+    ("val", "valu"),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stems(question: &str) -> Vec<String> {
-        Words::of(question).texts().map(str::to_owned).collect()
-    }
-
     #[test]
-    fn what_a_question_is_about_is_kept() {
-        for (name, question, want) in [
-            (
-                "stop words go",
-                "Where is the session actor?",
-                vec!["session", "actor"],
-            ),
-            (
-                "endings go",
-                "retries of stopped classes",
-                vec!["retr", "stop", "class"],
-            ),
-            (
-                "some endings are none",
-                "status of the bus, string",
-                vec!["status", "bus", "string"],
-            ),
-            ("doubles go", "budget Budget budgets", vec!["budget"]),
-            ("identifiers stay", "max_turns", vec!["max_turn"]),
-            (
-                "nothing but stop words",
-                "what is this",
-                vec!["what", "is", "this"],
-            ),
-            ("no words", "?!", vec![]),
-            ("Han by pairs", "会话重启", vec!["会话", "话重", "重启"]),
-            ("other scripts whole", "Größe où", vec!["größe", "où"]),
+    fn runs_are_cut_at_what_is_no_letter() {
+        for (text, expected) in [
+            ("Where is it, then?", "Where is it then"),
+            ("fn read_file(&self)", "fn read_file self"),
+            ("où est la café", "où est la café"),
+            ("解释parse_config函数", "解释 parse_config 函数"),
+            ("since 0.8.0, not 1.2.", "since =0.8.0 not =1.2"),
+            ("v1.5, V2.3.0 and 3.x", "=1.5 =2.3.0 and 3 x"),
+            ("v5 or x1.2", "v5 or x1 2"),
+            ("", ""),
         ] {
-            assert_eq!(stems(question), want, "{name}");
+            let got: Vec<String> = runs(text)
+                .map(|run| match run {
+                    Run::Word(word) => word.to_owned(),
+                    Run::Version(version) => format!("={version}"),
+                })
+                .collect();
+            assert_eq!(got.join(" "), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_line_holds_the_words_that_it_holds() {
-        for (name, question, line, want) in [
-            ("all", "max turns", "let max_turns = 3;", 0b11),
-            ("one", "max turns", "turn()", 0b10),
-            ("humps", "max id", "maxId", 0b11),
-            ("not within a word", "id", "valid", 0),
-            ("not before a letter", "log", "logic", 0),
-            ("case", "JOURNAL", "struct Journal;", 0b1),
-            ("umlauts", "größe", "Die GRÖSSE, die GRÖẞE, die Größe", 0b1),
-            ("none", "budget", "fn main() {}", 0),
+    fn names_are_split_into_their_parts() {
+        for (name, expected) in [
+            ("max_turns", "max turns"),
+            ("maxTurns", "max turns"),
+            ("parseHTTPBody", "parse http body"),
+            ("MAX_TURNS", "max turns"),
+            ("sha256Sum", "sha256 sum"),
+            ("_", ""),
+            ("turns", "turns"),
         ] {
-            assert_eq!(Words::of(question).in_line(line.as_bytes()), want, "{name}");
+            assert_eq!(parts(name).join(" "), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn the_first_word_is_found() {
-        assert_eq!(Words::of("turns max").first_in(b"a max of turns"), Some(2));
-        assert_eq!(Words::of("turns").first_in(b"none"), None);
-    }
-
-    #[test]
-    fn a_question_may_be_long() {
-        let long: String = (0..100).map(|n| format!("word{n} ")).collect();
-        assert_eq!(stems(&long).len(), MAX_WORDS);
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     fs::{self, File, Permissions},
+    iter,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
@@ -15,13 +16,15 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Limits, ProjectIndex, refresh::read, state::Status};
 use crate::tool::{
-    CodeSearchSettings, Progress, ProjectRoot, arguments,
-    code::{Arguments, search},
+    CodeSearchSettings, Progress, ProjectRoot, ToolOutput, arguments,
+    code::{
+        Arguments,
+        index::{Limits, ProjectIndex, read},
+        passages::Status,
+        search,
+    },
 };
-
-mod odd;
 
 struct Tree {
     folder: TempDir,
@@ -71,12 +74,26 @@ impl Tree {
         )
     }
 
+    fn bytes(&self) -> usize {
+        let known = self
+            .index
+            .ready(&CancellationToken::new(), Duration::from_secs(60));
+        known
+            .unwrap()
+            .shards
+            .iter()
+            .map(|shard| shard.bytes())
+            .sum()
+    }
+
     fn search(&self, wanted: Value, stop: &CancellationToken) -> String {
+        self.output(wanted, stop).text
+    }
+
+    fn output(&self, wanted: Value, stop: &CancellationToken) -> ToolOutput {
         let root = ProjectRoot::open(self.folder.path()).unwrap();
         let wanted: Arguments = arguments::arguments(wanted).unwrap();
-        search(&root, Some(&self.index), &wanted, &self.settings, stop)
-            .unwrap()
-            .text
+        search(&root, Some(&self.index), &wanted, &self.settings, stop).unwrap()
     }
 
     /// The files of an answer, best first.
@@ -109,11 +126,11 @@ fn a_place_is_shown_with_what_it_stands_in() {
         "src/gateway.rs",
         "use a;\n\nimpl Gateway {\n    /// Refuses a call over its budget.\n    fn admit(&self) {\n        check();\n    }\n}\n",
     )]);
-    let want = "src/gateway.rs (lines 3–8 of 8): Gateway > admit\n\
-                src/gateway.rs:3: impl Gateway {\n\
-                src/gateway.rs:4:     /// Refuses a call over its budget.\n\
-                src/gateway.rs-5-     fn admit(&self) {\n\n\
-                all 1 place shown; 1 file searched; the best place has 100 % of what was asked";
+    let want = "src/gateway.rs (lines 3–8): Gateway > admit\n\
+                3: impl Gateway {\n\
+                4:     /// Refuses a call over its budget.\n\
+                5-     fn admit(&self) {\n\n\
+                all 1 place shown; 1 file searched; the best place has 100 % of the question";
     assert_eq!(tree.ask("where does the gateway refuse calls?"), want);
 }
 
@@ -257,17 +274,17 @@ fn what_is_not_there_is_told() {
 #[test]
 fn an_empty_file_is_no_answer() {
     let tree = Tree::of(&[("src/gateway.rs", ""), ("src/blank.rs", "\n\n")]);
-    let want = "src/gateway.rs (empty file)\n\n\
+    let want = "src/gateway.rs (lines 1–0)\n\n\
                 all 1 place shown; 2 files searched; \
-                the best place has 0 % of what was asked, not `gateway`";
+                the best place has 0 % of the question, not `gateway`";
     assert_eq!(tree.ask("where is the gateway"), want);
     let blank = tree.ask("what is blank");
     assert!(blank.contains("the best place has 0 %"), "{blank}");
     tree.write("src/desk.rs", b"fn of_the_gateway() {}\n");
     let text = tree.ask("where is the gateway");
-    assert!(text.starts_with("src/desk.rs (lines 1–1 of 1)"), "{text}");
-    assert!(text.contains("src/gateway.rs (empty file)"), "{text}");
-    assert!(text.contains("has 100 % of what was asked"), "{text}");
+    assert!(text.starts_with("src/desk.rs (lines 1–1)"), "{text}");
+    assert!(text.contains("src/gateway.rs (lines 1–0)"), "{text}");
+    assert!(text.contains("has 100 % of the question"), "{text}");
 }
 
 #[test]
@@ -379,7 +396,7 @@ fn odd_files_cost_nothing_and_are_counted() {
     let skipped =
         format!("skipped: 2 binary, 1 over 2 MiB, {unreadable}2 links, 1 not regular files");
     assert!(text.ends_with(&skipped), "{text}");
-    for file in ["a.rs (lines 1–1 of 1)", "broken.rs", "bom.rs:1: "] {
+    for file in ["a.rs (lines 1–1)", "broken.rs", "bom.rs (lines 1–1)"] {
         assert!(text.contains(file), "{file}: {text}");
     }
     assert!(text.len() < 24 * 1024);
@@ -410,22 +427,13 @@ fn a_file_that_became_a_pipe_holds_nobody_up() {
 }
 
 #[test]
-fn a_call_that_cannot_wait_for_the_first_indexing_says_so() {
-    let settings = CodeSearchSettings {
-        deadline: Duration::from_millis(10),
-        ..CodeSearchSettings::default()
-    };
-    let tree = Tree::within(&[("a.rs", "fn cookie() {}\n")], settings, Duration::ZERO);
-    let held = tree.index.held();
-    let text = tree.ask("the cookie");
-    let want = "a.rs:1: fn cookie() {}\n\nall matches shown; 1 file searched; \
-                the index was not ready, so the lines are not ranked by what they say";
-    assert_eq!(text, want);
-    drop(held);
-    let ready = tree
-        .index
-        .ready(&CancellationToken::new(), Duration::from_secs(60));
-    assert!(ready.is_some(), "the reading went on");
+fn the_data_has_the_places_and_their_lines() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {\n    bake();\n}\n")]);
+    let wanted = json!({"query": "where is the cookie", "mode": "words"});
+    let data = tree.output(wanted, &CancellationToken::new()).data;
+    let place =
+        json!({"path": "a.rs", "start": 1, "end": 3, "text": "fn cookie() {\n    bake();\n}"});
+    assert_eq!(data, Some(json!({"coverage": 1.0, "places": [place]})));
 }
 
 #[test]
@@ -466,10 +474,10 @@ fn a_call_that_is_stopped_while_it_reads_shows_what_it_has() {
     let stopped = CancellationToken::new();
     stopped.cancel();
     let wanted = json!({"query": "the cookie", "mode": "words"});
-    let want = "cookie.rs (lines 1–1 of 1): cookie\n\
-                cookie.rs:1: fn cookie() {}\n\n\
+    let want = "cookie.rs (lines 1–1): cookie\n\
+                1: fn cookie() {}\n\n\
                 the best 1 place; 3 files searched; \
-                the best place has 100 % of what was asked; \
+                the best place has 100 % of the question; \
                 stopped at the deadline: there may be better places";
     assert_eq!(tree.search(wanted, &stopped), want);
 }
@@ -511,4 +519,116 @@ fn a_short_word_that_is_misspelt_is_read_as_another_but_not_relied_on() {
         assert!(text.contains(read_as), "{text}");
         assert!(text.contains(covered), "{text}");
     }
+}
+
+const MIB: usize = 1024 * 1024;
+
+/// The last words of an answer: what was passed over.
+fn skipped(text: &str) -> &str {
+    text.rsplit("; ").next().unwrap()
+}
+
+#[test]
+fn a_file_of_ever_new_words_keeps_to_the_bounds() {
+    let settings = CodeSearchSettings {
+        index_bytes: MIB,
+        max_file_bytes: 64 * MIB as u64,
+        ..CodeSearchSettings::default()
+    };
+    let tree = Tree::within(&[("b.rs", "fn cookie() {}\n")], settings, Duration::ZERO);
+    let words: String = (0..60_000)
+        .map(|at| format!("w{at:x}q v{at:x}z\n"))
+        .collect();
+    tree.write("a.txt", words.as_bytes());
+    let text = tree.ask("where is w7q?");
+    assert!(text.starts_with("a.txt (lines 1–"), "{text}");
+    let left_out = "1 file beyond the index: look there with `literal`";
+    assert!(text.ends_with(left_out), "{text}");
+    assert!(tree.bytes() < MIB / 4, "{}", tree.bytes());
+    fs::remove_file(tree.path("a.txt")).unwrap();
+    assert_eq!(tree.files("cookie"), ["b.rs"]);
+}
+
+#[test]
+fn a_line_without_end_is_looked_at_as_far_as_it_says_something() {
+    let settings = CodeSearchSettings {
+        max_file_bytes: 64 * MIB as u64,
+        ..CodeSearchSettings::default()
+    };
+    let tree = Tree::within(&[("b.rs", "fn cookie() {}\n")], settings, Duration::ZERO);
+    let words: String = (0..400_000).map(|at| format!("w{at:x} ")).collect();
+    tree.write("a.js", words.as_bytes());
+    let text = tree.ask("where is w7 beside w9?");
+    assert!(text.starts_with("a.js (lines 1–1)\n1: w0 w1"), "{text}");
+    assert!(text.len() < 1_000, "{text}");
+    assert!(tree.bytes() < MIB / 4);
+    assert_eq!(tree.files("cookie"), ["b.rs"]);
+}
+
+#[test]
+fn folders_deeper_than_a_path_may_be_long_are_counted() {
+    let tree = Tree::of(&[("a.rs", "fn cookie() {}\n")]);
+    let deep: PathBuf = iter::repeat_n("d".repeat(200), 11).collect();
+    for half in ["one", "two"] {
+        fs::create_dir_all(tree.path(half).join(&deep)).unwrap();
+        fs::write(tree.path(half).join(&deep).join("a.rs"), "fn cookie() {}").unwrap();
+    }
+    // Together longer than the system takes, which no single name is.
+    fs::rename(tree.path("two"), tree.path("one").join(&deep).join("two")).unwrap();
+    let text = tree.ask("the cookie");
+    assert!(
+        text.contains("all 2 places shown; 2 files searched"),
+        "{text}"
+    );
+    assert_eq!(skipped(&text), "skipped: 1 unreadable", "{text}");
+    let text = tree.search(json!({"query": "cookie"}), &CancellationToken::new());
+    assert!(
+        text.ends_with("; 2 files searched; skipped: 1 unreadable"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rules_that_nobody_wrote_are_not_read() {
+    let tree = Tree::of(&[
+        ("a.rs", "fn cookie() {}\n"),
+        ("huge/b.rs", "fn cookie() {}\n"),
+        ("pipe/c.rs", "fn cookie() {}\n"),
+    ]);
+    let rules = File::create(tree.path("huge/.gitignore")).unwrap();
+    rules.set_len(2 << 30).unwrap();
+    pipe(&tree.path("pipe/.ignore"));
+    let text = within_reason(move || tree.ask("the cookie"));
+    assert!(text.starts_with("a.rs"), "{text}");
+    assert_eq!(skipped(&text), "skipped: 2 unreadable", "{text}");
+}
+
+#[test]
+fn files_that_change_while_they_are_read_are_known_as_they_end() {
+    let write_all = |tree: &Tree, round: usize| {
+        for file in 0..40 {
+            // Longer each time: times alone tell changes no better than the clock of the disk.
+            let text = format!("fn cookie_{file}_{}() {{}}\n", "x".repeat(round));
+            tree.write(&format!("src/f{file}.rs"), text.as_bytes());
+        }
+    };
+    let (tree, calm) = (Tree::of(&[]), Tree::of(&[]));
+    write_all(&tree, 0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..20 {
+                write_all(&tree, round);
+                fs::remove_file(tree.path("src/f7.rs")).unwrap();
+                fs::rename(tree.path("src/f8.rs"), tree.path("src/f7.rs")).unwrap();
+            }
+        });
+        for _ in 0..20 {
+            let text = tree.ask("where is the cookie?");
+            assert!(text.contains("searched"), "{text}");
+        }
+    });
+    write_all(&tree, 20);
+    write_all(&calm, 20);
+    let question = "where is the cookie?";
+    assert_eq!(tree.ask(question), calm.ask(question));
 }

@@ -1,0 +1,285 @@
+//! Words that no search looks for, in four languages, and other words for the same thing: what
+//! programmers call it, and what it is called in German, French and Spanish.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use super::words::stem;
+
+static ENTRIES: &str = include_str!("lexicon.txt");
+
+/// How near another English word for the same thing comes to the one asked for, and how near the first
+/// English word of a line and the others come to one of another language.
+const SYNONYM: f32 = 0.35;
+const TRANSLATED: f32 = 0.95;
+const ALSO_TRANSLATED: f32 = 0.6;
+/// Shortest part of a German compound, in bytes.
+const SHORTEST_PART: usize = 4;
+
+/// A language of questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Language {
+    English,
+    German,
+    French,
+    Spanish,
+}
+
+use Language::{English, French, German, Spanish};
+
+impl Language {
+    /// The language of a question by its lower-cased words; English in doubt.
+    pub(super) fn of(words: &[String]) -> Self {
+        let count = |language: Self| words.iter().filter(|word| language.is_common(word)).count();
+        let mut best = (English, count(English));
+        for language in [German, French, Spanish] {
+            let here = count(language);
+            let mut words = words.iter();
+            // A word that is common in English questions as well tells nothing by itself.
+            let is_told = words.any(|word| {
+                !word.is_ascii() || language.is_common(word) && !has(ALSO_ENGLISH, word)
+            });
+            if here > best.1 && (is_told || here > count(English) + 1) {
+                best = (language, here);
+            }
+        }
+        best.0
+    }
+
+    /// Whether no search looks for this lower-cased word.
+    pub(super) fn is_common(self, word: &str) -> bool {
+        let list = match self {
+            English => ENGLISH,
+            German => GERMAN,
+            French => FRENCH,
+            Spanish => SPANISH,
+        };
+        has(list, word)
+    }
+
+    fn stem(self, word: &str) -> String {
+        let algorithm = match self {
+            English => return stem(word),
+            German => Algorithm::German,
+            French => Algorithm::French,
+            Spanish => Algorithm::Spanish,
+        };
+        Stemmer::create(algorithm).stem(word).into_owned()
+    }
+}
+
+/// Whether an English word helps to choose between places but may be absent.
+pub(super) fn is_weak(word: &str) -> bool {
+    has(WEAK, word)
+}
+
+fn has(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|entry| entry == word)
+}
+
+/// Stems of other words, and how near each comes.
+type Meanings = Vec<(String, f32)>;
+
+/// By stems; words of other languages also as they are spelt, since `Fehler` and `fehlen` have one stem.
+static LEXICON: LazyLock<HashMap<(Language, String), Meanings>> = LazyLock::new(|| {
+    let mut lexicon = HashMap::new();
+    let mut enter = |language, word: &str, meaning: &str, near| {
+        let known: &mut Meanings = lexicon.entry((language, word.to_owned())).or_default();
+        match known.iter_mut().find(|(other, _)| other == meaning) {
+            Some((_, before)) => *before = before.max(near),
+            None => known.push((meaning.to_owned(), near)),
+        }
+    };
+    for line in ENTRIES.lines().filter(|line| !line.starts_with('#')) {
+        let mut columns = line.split('|').map(str::split_whitespace);
+        let english: Vec<String> = columns.next().into_iter().flatten().map(stem).collect();
+        for word in &english {
+            for other in english.iter().filter(|other| *other != word) {
+                enter(English, word, other, SYNONYM);
+            }
+        }
+        for (language, words) in [German, French, Spanish].into_iter().zip(columns) {
+            for word in words.map(str::to_lowercase) {
+                for (at, meaning) in english.iter().enumerate() {
+                    let near = if at == 0 { TRANSLATED } else { ALSO_TRANSLATED };
+                    enter(language, &language.stem(&word), meaning, near);
+                    enter(language, &word, meaning, near);
+                }
+            }
+        }
+    }
+    lexicon
+});
+
+/// Other English stems for an English stem.
+pub(super) fn synonyms(stem: &str) -> &'static [(String, f32)] {
+    known(English, stem)
+}
+
+fn known(language: Language, word: &str) -> &'static [(String, f32)] {
+    let found = LEXICON.get(&(language, word.to_owned()));
+    found.map_or(&[], Vec::as_slice)
+}
+
+fn meanings(language: Language, word: &str) -> &'static [(String, f32)] {
+    match known(language, word) {
+        [] => known(language, &language.stem(word)),
+        found => found,
+    }
+}
+
+/// What a lower-cased word of another language is in English: one or two things to look for, each with the
+/// stems that it may have. A German compound that is not known is taken apart: `Dateigröße`.
+pub(super) fn translations(language: Language, word: &str) -> Vec<Meanings> {
+    let whole = meanings(language, word);
+    if !whole.is_empty() {
+        return vec![whole.to_vec()];
+    }
+    let part = |part: Option<&str>| {
+        let part = part.filter(|part| part.len() >= SHORTEST_PART)?;
+        Some(meanings(German, part)).filter(|found| !found.is_empty())
+    };
+    let cuts = word.char_indices().filter(|_| language == German);
+    let mut parted = cuts.filter_map(|(at, _)| {
+        let (first, second) = word.split_at(at);
+        // A letter or two may join them.
+        let joint = ["en", "s", "n"]
+            .into_iter()
+            .find_map(|joint| part(first.strip_suffix(joint)));
+        Some([
+            part(Some(first)).or(joint)?.to_vec(),
+            part(Some(second))?.to_vec(),
+        ])
+    });
+    parted.next_back().into_iter().flatten().collect()
+}
+
+const ENGLISH: &str = "\
+    a about actually after all also always am an and any anybody are aren around as at be because been before \
+    being between both but by can cannot could couldn currently d did didn do does doesn doing don done during \
+    each either else et etc ever every everything exactly few find for from get gets give gives go goes got had \
+    has hasn have having he hello help her here hey hi his how however i if in into is isn it its itself just know \
+    last least less let like ll locate look m made many may me mean means might mine more most much must my need \
+    needs no not nothing now of off ok on once one only onto or other our out over own per place please quite re \
+    really rather s said same say says see shall she should show since so some somebody someone something \
+    somewhere still such t tell than thank thanks that the their them then there these they thing things this \
+    those though through to too under until up upon us use used uses using ve very via want wants was wasn way we \
+    well were what when where whether which while who whole whom whose why will with within without won would \
+    wouldn yes yet you your wheres hows whats";
+const GERMAN: &str = "\
+    aber alle allem allen aller allerdings alles als am an andere anderem anderen anderer anderes anfangs ans auch \
+    auf aufs aus ausser außer außerdem bedeuten bedeutet bedeutung bei beide beiden beim beispielsweise bezüglich \
+    bin bis bisher bleiben bleibt blieb bloß brauche brauchen braucht bräuchte da dabei dafuer dafür dagegen daher \
+    damals damit danach dann daran darauf daraus darf darfst darin darum darüber das dass dasselbe davon dazu dein \
+    deine deinem deinen deiner dem demselben den denen denn denselben der deren derselbe des deshalb dessen \
+    deswegen dich die dies diese dieselbe diesem diesen dieser dieses doch dort drin durch dürfen dürfte eben \
+    eigentlich ein eine einem einen einer eines einfach einige einigen einiger einmal er erst erste ersten erster \
+    es etwa etwas euch euer eure existieren existiert falls finde findet folgende folgenden fuer funktionieren \
+    funktioniert funktionierte fälle fällen für fürs ganz ganze ganzen gar geben gegeben gegen gegenüber gehe \
+    gehen geht gehört gemacht gemäß genau genommen gerade gern gerne gesagt geschieht gibt gibts ging gut habe \
+    haben habt hat hatte hatten hier hierbei hierfür hin hinter hätte ich ihm ihn ihnen ihr ihre ihrem ihren ihrer \
+    im in innerhalb ins insbesondere irgendein irgendeine irgendetwas irgendwas irgendwelche irgendwer irgendwie \
+    irgendwo ist ja jede jedem jeden jeder jedes jedoch jemals jemand jene jener jenes jetzt jeweils kann kannst \
+    kein keine keinem keinen keiner keines klappen klappt klappte koennen kommen kommt konnte können könnt könnte \
+    könnten laesst lass lasse lassen letzte letzten letztlich liegen liegt lässt läßt mache machen machst macht \
+    man manche manchmal mehr mein meine meinem meinen meiner meines meist meistens mich mir mit moechte moechten \
+    muessen muss musst musste mussten muß möchte möchten mögen möglich möglicherweise müssen müsste nach natürlich \
+    neben nehmen nicht nichts nie niemals niemand niemanden nimmt nirgends noch nun nur nutze nächste nächsten \
+    nämlich ob obwohl oder offenbar oft ohne passiert pro schon sehr sein seine selber selbst sich sie sind so \
+    sobald sodass sogar solange solch solche solchem solchen solcher soll sollen sollte sollten somit sondern \
+    sonst soviel sowie sowohl stehen steht stelle stellen tatsächlich trotz trotzdem ueber ueberhaupt um ums und \
+    uns unser unsere unseren unter verhalten verhält verwende viel viele vielen vielleicht vom von vor völlig \
+    waere wann war warum was wegen weil weiss weiter weitere weiterhin weiß welche welchem welchen welcher welches \
+    wem wen wenig wenige weniger wenn wer werd werde werden weshalb wessen weswegen wie wieder wieso wieviel \
+    wieviele willst wir wird wirklich wirst wo wobei wodurch wofuer wofür woher wohin womit womöglich wonach woran \
+    worauf woraus worin worum worüber wovon wovor wozu wuerde wurd wurde wurden wäre wären würde würden ziemlich \
+    zu zudem zuerst zuletzt zum zumindest zur zustaendig zuständig zwar zweck zwei zwischen über überall überhaupt";
+const FRENCH: &str = "\
+    a afin ai aient ainsi ait aller allons alors apres assez au aucun aucune auprès auquel aura auraient aurait \
+    aussi autre autres aux auxquelles auxquels avaient avais avait avec avez avoir avons ayant beaucoup bien bon c \
+    ce ceci cela celle celles celui cependant certaine certaines certains ces cet cette ceux chacun chacune chaque \
+    chez combien comme comment compris concernant concerne d dans de dedans dernière derrière des desquels deux \
+    devant devoir devraient devrait dois doit doivent donc dont du duquel dès elle elles en encore endroit enfin \
+    ensuite est et etaient etait ete etes eu eut eux exactement existe existent facon faire fais faisait fait \
+    faites fasse faut façon fera fois fonctionne fonctionnement fonctionnent fonctionner fut grace grâce ici il \
+    ils intérieur j jamais je jusqu jusque justement l la laquelle le lequel les lesquelles lesquels leur leurs \
+    lors lorsqu lorsque lui là m ma maintenant mais malgré maniere manière marche marcher mes mettent mieux moi \
+    mon n ne ni non nos notamment notre nous nôtre on ont ou ouais oui où par parce parfois parmi partie partout \
+    pas peu peut peuvent peux plus pour pourquoi pourra pourraient pourrais pourrait pourtant pouvoir premier \
+    première prend prendre presque pris près puis puisque qu quand que quel quelconque quelle quelles quelqu \
+    quelque quelques quels qui quoi quoique rien s sa sait savoir se selon sera seraient serait seront sert \
+    servent ses seulement si sien signification signifie simplement sinon situe situé située soi soient soit \
+    sommes son sont sorte sous suis sur surtout t ta tant te tel telle tellement telles tels tenir tes tient toi \
+    ton toujours tous tout toute toutefois toutes tres trop trouve trouvent très tu un une unes va venir vers \
+    veulent veut veux viennent vient voici voilà voir voire vos votre voudrais vouloir voulu vous vraiment y à \
+    étaient étais était étant été êtes être";
+const SPANISH: &str = "\
+    a acerca actualmente además ahora ahí al algo alguien algun alguna algunas alguno algunos algún allí ambas \
+    ambos aquel aquella aquellos aquí asi así aun aunque aún bajo bastante bien cada casi caso casos cierta \
+    ciertas cierto como comporta comportamiento con concreto conmigo conseguir consigo contigo cosa cosas cual \
+    cuales cualquier cualquiera cuando cuanta cuantas cuanto cuantos cuya cuyo cuál cuáles cuándo cuánta cuántas \
+    cuánto cuántos cómo da dado dar de debe deben deberia debería debido debo debía decir del demasiado dentro \
+    desde dicha dicho dio donde dos dónde e el ella ellas ellos en encargada encargado encuentra encuentran \
+    entonces entre era eran eres es esa esas ese eso esos esta estaba estaban estar estas este esto estos estoy \
+    está están exactamente excepto existe existen existir finalmente forma fue fueron funciona funcionamiento \
+    funcionan funcionar gracias ha haber habia habrá había hace hacer haciendo haga hagan hago han hasta hay haz \
+    hecho hicieron hizo hola incluso jamás justo la lado las le les lo los luego me mediante mejor menos mi mis \
+    mitad momento mucho muy más mía mío nada nadie necesito ni ningun ninguna ninguno ningún no nos nosotros \
+    nuestra nuestro nuestros nunca o ocurre ocurren os otra otras otro otros para parece parte pasa pero poco \
+    podemos poder podria podría podrían pone ponen poner por porque porqué posible primera primero pueda puedan \
+    puede pueden puedes puedo pues puesto que quien quienes quiere quieren quiero quién quiénes qué realmente \
+    respecto responsable sabe saber salvo se sea segun según ser seria será sería si sido siempre siendo significa \
+    significado sin sino sirve sobre sois solo somos son soy su suele suelen sus sí tal tales también tampoco \
+    tanto te tenemos tener tenga tengan tengo tenía tiene tienen toda todas todavia todavía todo todos tras través \
+    tu tus tuvo un una unas uno unos usted ustedes va vamos veces viene vienen volver vosotros vuelve vuelven y ya \
+    yo él éste última último";
+const ALSO_ENGLISH: &str = "\
+    a ai al am an au bin bis bon c comment con d da das de del den der des die dies dont dos drin du e el en entre \
+    er era es est et fait falls fut ha hat hay haz hier hin il im in ins j ja l la las le les lo los m ma man me \
+    mes mi mir mit moi mon n ne ni no non nos o ob on os ou par para plus pone por pour pro qu s sa se sea sein \
+    ser sera si sin so solo son sous su sur t ta tal tant te tel tes ton tous tout tu um un una une uno uns va \
+    vers voir von war was wen y ya yo";
+const WEAK: &str = "\
+    add added already api apply again away applied behave behavior behaviour call called calls case cause caused \
+    causes change changed check checked checks class classes code codebase come comes compare contain contains \
+    correct cover covers create created decide decides declared default define defined defines definition describe \
+    described detail details difference different directory documentation documented entry exist exists explain \
+    fail fails feature field fields file files first fix folder function functions handle handled handles happen \
+    happening happens implement implementation implemented implements inside keep keeps kept kind kinds line lines \
+    lives located logic main make makes making meaning method methods module modules name named names new next \
+    number option options part parts place places point possible print printed prints program project properly \
+    purpose put raise raised raises reason repo repository responsible return returns role run runs section set \
+    sets setting settings sort source start starts step steps stuff struct support supported supports summarise \
+    summarize summary switch take taken takes throw thrown time turn turned turns two three four five six seven \
+    eight nine ten type types understand value values variable versus work working works write written wrong";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_of_a_question_is_told_by_its_small_words() {
+        for (question, language) in [
+            ("where is the parser", Language::English),
+            ("wo wird der parser aufgerufen", Language::German),
+            ("où est le parser", Language::French),
+            ("dónde está el parser", Language::Spanish),
+            ("parser", Language::English),
+            ("workers die early", Language::English),
+            ("des cipher", Language::English),
+            ("comment parser", Language::English),
+            ("os signals", Language::English),
+            ("mit license header", Language::English),
+            ("an end when workers die", Language::English),
+            ("warum retry", Language::German),
+            ("fehler der die sitzung beendet", Language::German),
+            ("übergabe an die sitzung", Language::German),
+            ("pourquoi retry", Language::French),
+            ("dónde retry", Language::Spanish),
+        ] {
+            let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
+            assert_eq!(Language::of(&words), language, "{question}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A part of the index: some files of the project with their passages, and for each term the passages
+//! that have it.
+
+use std::{collections::HashMap, path::PathBuf, time::SystemTime};
+
+use super::{kind::Kind, words::runs};
+use crate::tool::outline::{self, Symbol, SymbolKind};
+
+/// How much a term weighs by where it stands, in quarters of a word of plain text.
+const BODY: u32 = 4;
+const OWN_NAME: u32 = 22;
+const OUTER_NAME: u32 = 8;
+const FILE_NAME: u32 = 12;
+const FOLDER: u32 = 3;
+/// A word of plain text.
+pub(super) const PLAIN: f32 = BODY as f32;
+
+/// Lines after which a passage ends: at the next definition, at the next blank line, anyway.
+const SHORT: usize = 8;
+const LONG: usize = 28;
+const LONGEST: usize = 40;
+/// Most passages of a shard: a number has three bytes beside a weight.
+const MOST_PASSAGES: usize = (1 << 24) - 1;
+/// Most lines of a file and words of a line that are read; beyond, it is data.
+pub(super) const MOST_LINES: usize = 500_000;
+pub(super) const LINE_WORDS: usize = 400;
+/// Longest word, in bytes.
+const LONGEST_WORD: usize = 64;
+/// How many spellings a reader keeps at hand.
+const SPELLINGS: usize = 100_000;
+
+/// What tells whether a file changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) bytes: u64,
+    pub(super) changed: Option<SystemTime>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Text,
+    Binary,
+    TooBig,
+    Unreadable,
+    /// There was no room for all of it.
+    LeftOut,
+}
+
+/// A file as it was read.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) stamp: Stamp,
+    pub(super) status: Status,
+    pub(super) kind: Kind,
+}
+
+/// Lines of a file, from 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passage {
+    pub(super) file: u32,
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// How many words it has.
+    pub(super) words: u32,
+}
+
+/// Files and their passages. Read once; a shard with a file that changed is read anew.
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    pub(super) files: Vec<Entry>,
+    pub(super) passages: Vec<Passage>,
+    terms: HashMap<Box<str>, u32>,
+    /// For each term: passages, each with its weight in the lowest byte.
+    postings: Vec<Vec<u32>>,
+    count: usize,
+    bytes_of_terms: usize,
+}
+
+/// The terms of spellings, kept at hand while a shard is read.
+pub(super) type Spellings = HashMap<Box<str>, Box<[u32]>>;
+
+impl Shard {
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        // Vectors that grow have a third more than they use.
+        self.count * 6
+            + self.passages.len() * 20
+            + self.postings.len() * 110
+            + self.bytes_of_terms
+            + self.files.len() * 250
+    }
+
+    /// The passages that have a term, each with its weight.
+    pub(super) fn having(&self, term: &str) -> impl Iterator<Item = (usize, f32)> {
+        let number = self.terms.get(term).map(|number| *number as usize);
+        let postings = number.and_then(|number| self.postings.get(number));
+        let postings = postings.map_or(&[][..], Vec::as_slice);
+        let parted = |one: &u32| ((one >> 8) as usize, (one & 0xff) as f32);
+        postings.iter().map(parted)
+    }
+
+    /// How many passages have a term.
+    pub(super) fn count(&self, term: &str) -> usize {
+        let number = self.terms.get(term).map(|number| *number as usize);
+        let postings = number.and_then(|number| self.postings.get(number));
+        postings.map_or(0, Vec::len)
+    }
+
+    pub(super) fn terms(&self) -> impl Iterator<Item = &str> {
+        self.terms.keys().map(|term| &**term)
+    }
+
+    /// Takes the text of a file in, as far as there is room for `most` bytes in all; `shown` is its path.
+    pub(super) fn read(
+        &mut self,
+        spellings: &mut Spellings,
+        (shown, text): (&str, &str),
+        mut entry: Entry,
+        most: usize,
+    ) {
+        let file = self.files.len() as u32;
+        let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+        let symbols = outline::outline(shown, text);
+        for (first, end) in pieces(&lines, &symbols) {
+            if self.bytes() >= most || self.passages.len() >= MOST_PASSAGES {
+                entry.status = Status::LeftOut;
+                break;
+            }
+            let passage = self.passages.len() as u32;
+            let mut words = 0;
+            for line in &lines[first..end] {
+                words += self.take(spellings, passage, line, BODY);
+            }
+            let own = symbols.partition_point(|symbol| symbol.line as usize <= first);
+            let own = symbols[own..].iter();
+            for symbol in own.take_while(|symbol| symbol.line as usize <= end) {
+                self.take(spellings, passage, &symbol.name, OWN_NAME);
+            }
+            let around = outline::enclosing(&symbols, first as u32 + 1);
+            let around = around
+                .into_iter()
+                .flat_map(|one| outline::lineage(&symbols, one));
+            for symbol in around.filter(|symbol| symbol.line as usize <= first) {
+                self.take(spellings, passage, &symbol.name, OUTER_NAME);
+            }
+            let (folders, name) = shown.rsplit_once('/').unwrap_or(("", shown));
+            let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+            self.take(spellings, passage, stem, FILE_NAME);
+            self.take(spellings, passage, folders, FOLDER);
+            self.passages.push(Passage {
+                file,
+                first: first as u32 + 1,
+                last: end as u32,
+                words: words as u32,
+            });
+        }
+        self.files.push(entry);
+    }
+
+    fn take(&mut self, spellings: &mut Spellings, passage: u32, text: &str, weight: u32) -> usize {
+        let mut count = 0;
+        for run in runs(text).take(LINE_WORDS) {
+            count += 1;
+            let spelt = run.text();
+            if spelt.len() > LONGEST_WORD {
+                continue;
+            }
+            if !spellings.contains_key(spelt) {
+                let terms: Box<[u32]> = run
+                    .terms()
+                    .into_iter()
+                    .map(|term| self.term(term))
+                    .collect();
+                if spellings.len() >= SPELLINGS {
+                    spellings.clear();
+                }
+                spellings.insert(spelt.into(), terms);
+            }
+            for term in spellings.get(spelt).into_iter().flatten() {
+                self.post(*term, passage, weight);
+            }
+        }
+        count
+    }
+
+    fn term(&mut self, text: String) -> u32 {
+        if let Some(known) = self.terms.get(text.as_str()) {
+            return *known;
+        }
+        let number = self.postings.len() as u32;
+        self.postings.push(Vec::new());
+        self.bytes_of_terms += text.len();
+        self.terms.insert(text.into(), number);
+        number
+    }
+
+    fn post(&mut self, term: u32, passage: u32, weight: u32) {
+        let Some(postings) = self.postings.get_mut(term as usize) else {
+            return;
+        };
+        match postings.last_mut() {
+            Some(last) if *last >> 8 == passage => {
+                *last = passage << 8 | ((*last & 0xff) + weight).min(0xff);
+            }
+            Some(_) | None => {
+                postings.push(passage << 8 | weight);
+                self.count += 1;
+            }
+        }
+    }
+}
+
+/// Where the passages of a text begin and end, counted from 0 and without the end: they begin at
+/// definitions and headings where they can. An empty file has one, since its name may be asked for.
+fn pieces(lines: &[&str], symbols: &[Symbol]) -> Vec<(usize, usize)> {
+    let mut opens: HashMap<usize, usize> = HashMap::new();
+    for symbol in symbols {
+        let depth = match symbol.kind {
+            SymbolKind::Heading => 0,
+            _ => 1 + symbol.depth as usize,
+        };
+        let line = (symbol.first_line as usize).saturating_sub(1);
+        opens.entry(line).or_insert(depth);
+    }
+    let (mut pieces, mut first, mut depth) = (Vec::new(), 0, usize::MAX);
+    for (at, line) in lines.iter().enumerate() {
+        let long = at - first;
+        let opened = opens.get(&at).copied();
+        let at_symbol = opened.is_some_and(|opened| opened <= depth || long >= SHORT);
+        let at_blank = long >= LONG && line.trim().is_empty();
+        if at > 0 && (at_symbol || at_blank || long >= LONGEST) {
+            pieces.push((first, at));
+            first = at;
+            depth = usize::MAX;
+        }
+        depth = opened.filter(|_| at_symbol).unwrap_or(depth);
+    }
+    pieces.push((first, lines.len()));
+    let is_text = |(first, end): &(usize, usize)| {
+        lines[*first..*end]
+            .iter()
+            .any(|line| !line.trim().is_empty())
+    };
+    match pieces.iter().any(is_text) {
+        true => pieces.retain(is_text),
+        false => pieces.truncate(1),
+    }
+    pieces
+}

@@ -1,0 +1,222 @@
+//! The answer to a plain question: the best places of a project, with their lines.
+
+use std::{collections::HashMap, path::Path};
+
+use super::{
+    kind::Kind,
+    passages::{MOST_LINES, Shard},
+    question::{Question, Sort},
+    rank::{Candidate, Lens, Sought, candidates, sought},
+};
+use crate::tool::outline;
+
+/// How many passages are looked at closely, and how many of one file: a long changelog would leave no room
+/// for others.
+const CLOSELY: usize = 70;
+const CLOSELY_OF_A_FILE: usize = 20;
+/// What the second best place of a file adds to it.
+const SECOND: f32 = 0.12;
+/// How much more a file is worth with many places that may answer, and how much less with many lines:
+/// exponents.
+const BREADTH: f32 = 0.12;
+const LENGTH: f32 = -0.04;
+/// Most places of one file among the first three files, and of the others.
+const PER_FILE: usize = 2;
+const PER_LATER_FILE: usize = 1;
+/// Lines of a place that are marked as what was found.
+const BEST_LINES: usize = 4;
+/// Most of a line that is kept, in bytes.
+const LINE_BYTES: usize = 8 * 1024;
+
+/// The best places, the best first, and what is to be told beside them.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) places: Vec<Found>,
+    /// Places that were good enough to be looked at closely.
+    pub(super) all: usize,
+    /// The share of the question's weight that the best place covers, from 0 to 1, and what it lacks.
+    pub(super) coverage: f64,
+    pub(super) lacking: Vec<String>,
+    /// Words that are in no file, and those that were read as others.
+    pub(super) unknown: Vec<String>,
+    pub(super) read_as: Vec<(String, String)>,
+    /// Whether it ended before all good places were looked at.
+    pub(super) stopped: bool,
+}
+
+/// A place: its lines from 1, and which of them matter.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The names of what it stands in, outermost first.
+    pub(super) within: Vec<String>,
+    pub(super) best: Vec<u64>,
+    pub(super) lines: Vec<String>,
+    score: f32,
+}
+
+/// Answers a question from at most `most` places in files that are `wanted`; `read` gives the path to show
+/// of a file and its text. Told to stop, it answers from what it has looked at, one file at least.
+pub(super) fn best(
+    shards: &[impl AsRef<Shard>],
+    question: &str,
+    most: usize,
+    wanted: impl Fn(&Path) -> bool,
+    mut read: impl FnMut(&Path) -> Option<(String, String)>,
+    stop: impl Fn() -> bool,
+) -> Answer {
+    let question = Question::read(question);
+    let sought = sought(shards, &question);
+    let mut answer = Answer::default();
+    for one in &sought {
+        match &one.read_as {
+            Some(read_as) => answer.read_as.push((one.shown.clone(), read_as.clone())),
+            None if one.is_unknown() => answer.unknown.push(one.shown.clone()),
+            None => {}
+        }
+    }
+    // Where nothing but words such as "handled" is found, nothing is.
+    let tells = |one: &Sought| !matches!(one.sort, Sort::Weak | Sort::Part) && !one.is_unknown();
+    if !sought.iter().any(tells) {
+        return answer;
+    }
+    let found = candidates(shards, &question, &sought, 8 * CLOSELY, wanted);
+    let mut lens = Lens::new(&sought, &question.run);
+    let mut files: Vec<(f32, Vec<Found>)> = Vec::new();
+    for of_file in by_file(shards, found) {
+        if stop() && !files.is_empty() {
+            answer.stopped = true;
+            break;
+        }
+        let shard = shards[of_file[0].shard].as_ref();
+        let entry = &shard.files[shard.passages[of_file[0].passage].file as usize];
+        let Some((path, text)) = read(&entry.path) else {
+            continue;
+        };
+        let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+        let symbols = outline::outline(&path, &text);
+        let of_tests = Kind::Test.worth(question.drift) / Kind::Code.worth(question.drift);
+        let place = |one: Candidate| {
+            let passage = shard.passages[one.passage];
+            // The file may have become shorter since it was read.
+            let last = (passage.last as usize).min(lines.len());
+            let first = (passage.first as usize).min(last).max(1);
+            let inside = lines.get(first - 1..last).unwrap_or(&[]);
+            let closer = lens.look(inside);
+            let mut order: Vec<usize> = (0..inside.len())
+                .filter(|at| closer.lines[*at] > 0.0)
+                .collect();
+            order.sort_by(|a, b| closer.lines[*b].total_cmp(&closer.lines[*a]).then(a.cmp(b)));
+            order.truncate(BEST_LINES);
+            let top = first + order.first().copied().unwrap_or(0);
+            let mut best: Vec<u64> = order.iter().map(|at| (first + at) as u64).collect();
+            best.sort_unstable();
+            let within = names(&symbols, top as u32, (first as u32, last as u32));
+            let is_test = within.iter().any(|name| name == "tests");
+            let mut score = one.score * closer.factor;
+            if is_test && entry.kind == Kind::Code {
+                score *= of_tests;
+            }
+            Found {
+                path: path.clone(),
+                first: first as u64,
+                last: last as u64,
+                within,
+                best,
+                lines: inside
+                    .iter()
+                    .map(|line| line[..line.floor_char_boundary(LINE_BYTES)].to_owned())
+                    .collect(),
+                score,
+            }
+        };
+        let mut places: Vec<Found> = of_file.into_iter().map(place).collect();
+        places.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.first.cmp(&b.first)));
+        // What only the path speaks for says less than what has words of its own.
+        if places.iter().any(|place| !place.best.is_empty()) {
+            places.retain(|place| !place.best.is_empty());
+        }
+        answer.all += places.len();
+        let breadth =
+            (1.0 + places.len() as f32).powf(BREADTH) * (lines.len().max(1) as f32).powf(LENGTH);
+        let second = places.get(1).map_or(0.0, |place| place.score);
+        let worth = (places[0].score + SECOND * second) * breadth;
+        places.truncate(PER_FILE);
+        files.push((worth, places));
+    }
+    // However well its name fits, where nothing stands there is no answer.
+    files.sort_by(|(a, of_a), (b, of_b)| {
+        let blank = |places: &[Found]| places.iter().all(Found::is_blank);
+        let by_text = blank(of_a).cmp(&blank(of_b));
+        by_text
+            .then(b.total_cmp(a))
+            .then_with(|| of_a[0].path.cmp(&of_b[0].path))
+    });
+    for (at, (_, mut places)) in files.into_iter().enumerate() {
+        places.truncate(if at < 3 { PER_FILE } else { PER_LATER_FILE });
+        answer.places.extend(places);
+    }
+    answer.places.truncate(most);
+    if let Some(best) = answer.places.first() {
+        let around = [best.path.as_str()].into_iter();
+        let around = around.chain(best.within.iter().map(String::as_str));
+        let mut lines: Vec<&str> = around
+            .chain(best.lines.iter().map(String::as_str))
+            .collect();
+        if best.is_blank() {
+            // A name alone says nothing of the question.
+            lines.clear();
+        }
+        (answer.coverage, answer.lacking) = lens.coverage(&lines);
+    }
+    answer
+}
+
+impl Found {
+    fn is_blank(&self) -> bool {
+        self.lines.iter().all(|line| line.trim().is_empty())
+    }
+}
+
+/// The candidates by file, the file of the best one first.
+fn by_file(shards: &[impl AsRef<Shard>], found: Vec<Candidate>) -> Vec<Vec<Candidate>> {
+    let mut files: Vec<Vec<Candidate>> = Vec::new();
+    let mut places: HashMap<(usize, u32), usize> = HashMap::new();
+    let mut left = CLOSELY;
+    for one in found {
+        if left == 0 {
+            break;
+        }
+        let file = shards[one.shard].as_ref().passages[one.passage].file;
+        let at = *places.entry((one.shard, file)).or_insert_with(|| {
+            files.push(Vec::new());
+            files.len() - 1
+        });
+        if files[at].len() < CLOSELY_OF_A_FILE {
+            files[at].push(one);
+            left -= 1;
+        }
+    }
+    files
+}
+
+/// The names of what a place stands in by its best line, else of what it opens with; outermost first.
+fn names(symbols: &[outline::Symbol], top: u32, (first, last): (u32, u32)) -> Vec<String> {
+    let opens = || {
+        symbols
+            .iter()
+            .find(|symbol| (first..=last).contains(&symbol.line))
+    };
+    let Some(inner) = outline::enclosing(symbols, top).or_else(opens) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = Vec::new();
+    for symbol in outline::lineage(symbols, inner) {
+        names.push(symbol.name.to_string());
+        names.extend(symbol.owner.as_deref().map(str::to_owned));
+    }
+    names.reverse();
+    names
+}

@@ -1,0 +1,386 @@
+//! The best places for a question: passages by BM25 over weighted fields, then a close look at the best of
+//! them.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use super::{
+    passages::{LINE_WORDS, PLAIN, Shard},
+    question::{Question, Sort, Wanted},
+    words::runs,
+};
+
+/// BM25: how soon more of a word adds nothing, and how much longer passages are worth less; passages
+/// shorter than this many words count as this long.
+const K1: f32 = 1.2;
+const B: f32 = 0.6;
+const SHORTEST: f32 = 40.0;
+/// What the rest of the file adds to a passage.
+const FILE_SHARE: f32 = 0.35;
+/// What a passage is worth that has little of the question, beside one that has all.
+const FLOOR: f32 = 0.35;
+/// How near another word comes that stands for the very same.
+const SAME: f32 = 0.5;
+/// How near a word comes that is spelt nearly as one that is in no file, and how many are tried.
+const MISSPELT: f32 = 0.7;
+const MOST_NEAR: usize = 4;
+/// A shorter word is not recognised when it is misspelt.
+const RECOGNISABLE: usize = 5;
+/// Lines that count as close together, what closeness adds at most, and each word of the question after the
+/// second that stands there word for word.
+const CLOSE: usize = 5;
+const CLOSENESS: f32 = 0.7;
+const VERBATIM: f32 = 0.3;
+const MOST_VERBATIM: f32 = 2.2;
+/// What a passage has of a word that it is said to have.
+const ENOUGH: f32 = 0.5;
+
+/// A passage that may answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) shard: usize,
+    pub(super) passage: usize,
+    pub(super) score: f32,
+}
+
+/// A wanted thing as it is looked for in one index.
+#[derive(Debug)]
+pub(super) struct Sought {
+    pub(super) shown: String,
+    pub(super) sort: Sort,
+    /// The terms that stand for it, and what each is worth.
+    terms: Vec<(String, f32)>,
+    /// What it is worth at most, and what it would be worth as it was asked for.
+    worth: f32,
+    full: f32,
+    /// What it was read as, being in no file as it stands, and whether that is only a guess.
+    pub(super) read_as: Option<String>,
+    is_guess: bool,
+}
+
+impl Sought {
+    /// Whether it is in no file at all.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.terms.is_empty()
+    }
+}
+
+/// What the wanted things of a question are worth here.
+pub(super) fn sought(shards: &[impl AsRef<Shard>], question: &Question) -> Vec<Sought> {
+    let all: usize = shards
+        .iter()
+        .map(|shard| shard.as_ref().passages.len())
+        .sum();
+    let all = all as f32;
+    let rarity = |term: &str| {
+        let having: usize = shards.iter().map(|shard| shard.as_ref().count(term)).sum();
+        let having = having as f32;
+        (having > 0.0).then(|| (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln())
+    };
+    let of = |wanted: &Wanted| {
+        let share = wanted.sort.share();
+        let forms = wanted.forms.iter();
+        let forms: Vec<(&String, f32, f32)> = forms
+            .filter_map(|(form, near)| Some((form, *near, rarity(form)?)))
+            .collect();
+        let mut same = forms.iter().filter(|(_, near, _)| *near >= SAME);
+        let own = same.next().map(|(.., rare)| *rare);
+        let terms = forms.iter().map(|(form, near, rare)| {
+            // A rare synonym is no better than the word itself.
+            let rare = own.map_or(*rare, |own| rare.min(own * 1.2));
+            ((*form).clone(), share * near * rare)
+        });
+        let mut terms: Vec<(String, f32)> = terms.collect();
+        let mut read_as = None;
+        let form = wanted.forms.first().map_or("", |(form, _)| form.as_str());
+        if terms.is_empty() && wanted.sort != Sort::Version {
+            let near = near_terms(shards, form);
+            read_as = near.first().map(|(term, _)| term.clone());
+            let near = near.into_iter().filter_map(|(term, far)| {
+                let near = if far <= 1 { MISSPELT } else { MISSPELT * 0.6 };
+                let worth = share * near * rarity(&term)?;
+                Some((term, worth))
+            });
+            terms.extend(near);
+        }
+        let worth = terms.iter().map(|(_, worth)| *worth).fold(0.0, f32::max);
+        // What nobody has is missed as much as what one passage has.
+        let unknown = share * (1.0 + all).ln();
+        let full = match (own, &read_as) {
+            (Some(own), _) => share * own,
+            (None, Some(_)) => worth / MISSPELT,
+            (None, None) => unknown,
+        };
+        Sought {
+            shown: wanted.shown.clone(),
+            sort: wanted.sort,
+            worth: if terms.is_empty() { unknown } else { worth },
+            full,
+            is_guess: read_as.as_ref().is_some_and(|read_as| {
+                form.chars().next() != read_as.chars().next()
+                    || wanted.shown.chars().count() < RECOGNISABLE
+            }),
+            read_as,
+            terms,
+        }
+    };
+    question.wanted.iter().map(of).collect()
+}
+
+/// The terms that are spelt nearly like one that is in no file, and how far each is from it; the nearest
+/// and commonest first.
+fn near_terms(shards: &[impl AsRef<Shard>], form: &str) -> Vec<(String, usize)> {
+    let most = match form.chars().count() {
+        0..=3 => return Vec::new(),
+        4..=6 => 1,
+        _ => 2,
+    };
+    let own = trigrams(form);
+    let mut near: HashMap<&str, (usize, usize)> = HashMap::new();
+    for shard in shards {
+        let shard = shard.as_ref();
+        for term in shard.terms() {
+            if term.len().abs_diff(form.len()) > most {
+                continue;
+            }
+            if let Some((_, count)) = near.get_mut(term) {
+                *count += shard.count(term);
+                continue;
+            }
+            // An error touches three trigrams at most, two that are swapped four.
+            let shared = own
+                .iter()
+                .filter(|three| term.as_bytes().windows(3).any(|one| one == **three));
+            if own.len() > 4 * most && shared.count() + 4 * most < own.len() {
+                continue;
+            }
+            let far = strsim::osa_distance(form, term);
+            if far <= most {
+                near.insert(term, (far, shard.count(term)));
+            }
+        }
+    }
+    let mut near: Vec<(&str, (usize, usize))> = near.into_iter().collect();
+    near.sort_by_key(|(term, (far, count))| (*far, Reverse(*count), *term));
+    near.truncate(MOST_NEAR);
+    near.into_iter()
+        .map(|(term, (far, _))| (term.to_owned(), far))
+        .collect()
+}
+
+fn trigrams(term: &str) -> Vec<&[u8]> {
+    term.as_bytes().windows(3).collect()
+}
+
+/// The best passages, best first, of files that are wanted.
+pub(super) fn candidates(
+    shards: &[impl AsRef<Shard>],
+    question: &Question,
+    sought: &[Sought],
+    most: usize,
+    wanted: impl Fn(&std::path::Path) -> bool,
+) -> Vec<Candidate> {
+    let passages: usize = shards
+        .iter()
+        .map(|shard| shard.as_ref().passages.len())
+        .sum();
+    let words = shards.iter().flat_map(|shard| &shard.as_ref().passages);
+    let words: u64 = words.map(|passage| u64::from(passage.words)).sum();
+    let mean = (words as f32 / passages.max(1) as f32).max(1.0);
+    let possible: f32 = sought.iter().map(|one| one.worth).sum::<f32>() * (K1 + 1.0);
+    let possible = possible.max(f32::MIN_POSITIVE);
+    let mut found = Vec::new();
+    for (number, shard) in shards.iter().enumerate() {
+        let shard = shard.as_ref();
+        let mut sums = vec![0.0_f32; shard.passages.len()];
+        // Of each file the best of its passages, for each wanted thing.
+        let mut files = vec![0.0_f32; shard.files.len()];
+        for one in sought {
+            let mut best: HashMap<usize, f32> = HashMap::new();
+            for (term, worth) in &one.terms {
+                for (passage, weight) in shard.having(term) {
+                    let length = (shard.passages[passage].words as f32).max(SHORTEST);
+                    let norm = K1 * (1.0 - B + B * length / mean);
+                    let often = weight / PLAIN;
+                    let score = worth * often * (K1 + 1.0) / (often + norm);
+                    let known = best.entry(passage).or_default();
+                    *known = known.max(score);
+                }
+            }
+            let mut of_files: HashMap<usize, f32> = HashMap::new();
+            for (passage, score) in best {
+                sums[passage] += score;
+                let known = of_files
+                    .entry(shard.passages[passage].file as usize)
+                    .or_default();
+                *known = known.max(score);
+            }
+            for (file, score) in of_files {
+                files[file] += score;
+            }
+        }
+        for (passage, sum) in sums.into_iter().enumerate().filter(|(_, sum)| *sum > 0.0) {
+            let file = shard.passages[passage].file as usize;
+            let entry = &shard.files[file];
+            if !wanted(&entry.path) {
+                continue;
+            }
+            let whole = sum + FILE_SHARE * files[file];
+            let covered = (whole / ((1.0 + FILE_SHARE) * possible)).min(1.0);
+            let score =
+                whole * (FLOOR + (1.0 - FLOOR) * covered.sqrt()) * entry.kind.worth(question.drift);
+            found.push(Candidate {
+                shard: number,
+                passage,
+                score,
+            });
+        }
+    }
+    let place = |one: &Candidate| {
+        let shard = shards[one.shard].as_ref();
+        let passage = shard.passages[one.passage];
+        (&shard.files[passage.file as usize].path, passage.first)
+    };
+    let better = |a: &Candidate, b: &Candidate| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| place(a).cmp(&place(b)))
+    };
+    if found.len() > most {
+        found.select_nth_unstable_by(most, better);
+        found.truncate(most);
+    }
+    found.sort_by(better);
+    found
+}
+
+/// What is looked for in lines.
+pub(super) struct Lens<'a> {
+    sought: &'a [Sought],
+    run: &'a [String],
+    terms: HashMap<&'a str, Vec<(usize, f32)>>,
+    /// What each spelling seen so far has.
+    spellings: HashMap<String, Vec<(usize, f32)>>,
+}
+
+/// What lines have of a question.
+#[derive(Debug)]
+pub(super) struct Closer {
+    /// What the score of their passage is multiplied by.
+    pub(super) factor: f32,
+    /// How much of the question each line has.
+    pub(super) lines: Vec<f32>,
+    /// How much they have of each wanted thing.
+    has: Vec<f32>,
+}
+
+impl<'a> Lens<'a> {
+    pub(super) fn new(sought: &'a [Sought], run: &'a [String]) -> Self {
+        let mut terms: HashMap<&str, Vec<(usize, f32)>> = HashMap::new();
+        for (at, one) in sought.iter().enumerate() {
+            for (term, worth) in &one.terms {
+                terms.entry(term).or_default().push((at, *worth));
+            }
+        }
+        Self {
+            sought,
+            run,
+            terms,
+            spellings: HashMap::new(),
+        }
+    }
+
+    pub(super) fn look(&mut self, lines: &[&str]) -> Closer {
+        let sets: Vec<Vec<(usize, f32)>> = lines.iter().map(|line| self.of_line(line)).collect();
+        let total: f32 = self.sought.iter().map(|one| one.worth).sum();
+        let best = |sets: &[Vec<(usize, f32)>]| {
+            let mut best = vec![0.0_f32; self.sought.len()];
+            for (at, worth) in sets.iter().flatten() {
+                best[*at] = best[*at].max(*worth);
+            }
+            best
+        };
+        let windows = (0..sets.len()).map(|from| &sets[from..sets.len().min(from + CLOSE)]);
+        let closest = windows
+            .map(|sets| best(sets).iter().sum::<f32>())
+            .fold(0.0, f32::max);
+        let said = self.verbatim(lines).saturating_sub(2) as f32;
+        Closer {
+            factor: (1.0 + CLOSENESS * (closest / total.max(f32::MIN_POSITIVE)).min(1.0))
+                * (1.0 + (VERBATIM * said).min(MOST_VERBATIM)),
+            has: best(&sets),
+            lines: sets
+                .iter()
+                .map(|set| set.iter().map(|(_, worth)| worth).sum())
+                .collect(),
+        }
+    }
+
+    fn of_line(&mut self, line: &str) -> Vec<(usize, f32)> {
+        let mut set = Vec::new();
+        for run in runs(line).take(LINE_WORDS) {
+            let spelt = run.text();
+            if !self.spellings.contains_key(spelt) {
+                let terms = run.terms();
+                let found = terms
+                    .iter()
+                    .filter_map(|term| self.terms.get(term.as_str()));
+                let found = found.flatten().copied().collect();
+                self.spellings.insert(spelt.to_owned(), found);
+            }
+            for (at, worth) in self.spellings.get(spelt).into_iter().flatten() {
+                match set.iter_mut().find(|(known, _)| known == at) {
+                    Some((_, best)) => *best = worth.max(*best),
+                    None => set.push((*at, *worth)),
+                }
+            }
+        }
+        set
+    }
+
+    /// How many words of the question stand there one after the other.
+    fn verbatim(&self, lines: &[&str]) -> usize {
+        let words = lines.iter().flat_map(|line| runs(line).take(LINE_WORDS));
+        let mut longest = 0;
+        // How long the run is that ends at each word of the question.
+        let mut before = vec![0; self.run.len() + 1];
+        for word in words.map(|run| run.text().to_lowercase()) {
+            let mut row = vec![0; self.run.len() + 1];
+            for (at, _) in self
+                .run
+                .iter()
+                .enumerate()
+                .filter(|(_, asked)| **asked == word)
+            {
+                row[at + 1] = before[at] + 1;
+                longest = longest.max(row[at + 1]);
+            }
+            before = row;
+        }
+        longest
+    }
+
+    /// The share of the question's weight that lines cover, from 0 to 1, and which wanted things they lack.
+    /// Rare words count more; without a name or version that was asked for it is about something else.
+    pub(super) fn coverage(&mut self, lines: &[&str]) -> (f64, Vec<String>) {
+        let has = self.look(lines).has;
+        let (mut all, mut had, mut lacking, mut most) = (0.0, 0.0, Vec::new(), 1.0_f64);
+        for (one, has) in self.sought.iter().zip(has) {
+            if matches!(one.sort, Sort::Weak | Sort::Part) {
+                continue;
+            }
+            let has = if one.is_guess { 0.0 } else { has.min(one.full) };
+            all += one.full;
+            had += has;
+            if has < one.full * ENOUGH {
+                lacking.push(one.shown.clone());
+                if matches!(one.sort, Sort::Name | Sort::Version) {
+                    most = 0.5;
+                }
+            }
+        }
+        (
+            f64::from(had / all.max(f32::MIN_POSITIVE)).min(most),
+            lacking,
+        )
+    }
+}
