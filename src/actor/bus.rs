@@ -177,14 +177,11 @@ impl BusHandle {
 
     /// Tells subscribers of records that have become durable.
     pub(super) fn publish(&self, key: &SessionKey, entries: Vec<Entry>) {
-        let key_of = key.clone();
-        self.send(
-            key,
-            BusMsg::Records {
-                key: key_of,
-                entries,
-            },
-        );
+        let records = BusMsg::Records {
+            key: key.clone(),
+            entries,
+        };
+        self.send(key, records);
     }
 
     /// Whether anybody may want the session's frames.
@@ -517,7 +514,7 @@ impl Drop for Listens {
 /// let session = oracle.session(SessionName::new("s")?);
 /// session.submit(Submission::new("hello")).await?;
 /// match ends.next().await {
-///     Some(Notice::Record(record)) => assert_eq!(record.event().payload["outcome"], "answered"),
+///     Some(Notice::Record(record)) => assert_eq!(record.kind(), "query.finished"),
 ///     Some(Notice::Gap { session, from }) => panic!("read on from {from} in {session}"),
 ///     Some(Notice::Frame(_)) | None => panic!("no text was asked for, and the system runs"),
 /// }

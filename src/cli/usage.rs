@@ -2,7 +2,8 @@
 //!
 //! Reads session by session and page by page, so that no more is held than the sums. A sub-agent's
 //! calls stand in its own session and are counted there, not once more where its parent says what it
-//! came to. What was deleted is not counted, for nobody knows of it.
+//! came to. Calls of sessions in memory stand in one log, an estimate before each and its usage after it; of a call
+//! that was cut off the estimate counts. What was deleted is not counted, for nobody knows of it.
 
 use std::{collections::BTreeMap, io::Write as _};
 
@@ -13,8 +14,8 @@ use super::{Stop, terminal::Terminal};
 use crate::{
     journal::{self, Journal, Known},
     model::{
-        Record, Seq, TenantId, Usage,
-        record::{BudgetFact, Fact, LlmFact, QueryFact, SessionFact, TurnFact},
+        Attempt, QueryId, Record, Seq, SessionKey, TenantId, Turn, Usage,
+        record::{BudgetFact, Fact, LlmFact, ModelUsage, QueryFact, SessionFact, TurnFact},
     },
 };
 
@@ -169,6 +170,8 @@ async fn of_session(
     sums: &mut Sums,
 ) -> Result<(), journal::Error> {
     let mut own = Sums::new();
+    // Calls of sessions in memory of which only the estimate is known so far.
+    let mut estimated = BTreeMap::new();
     let (mut asked, mut after) = (String::new(), Seq(0));
     loop {
         let page = journal.read(known.sid, after, PAGE).await?;
@@ -178,23 +181,49 @@ async fn of_session(
             if let Fact::Session(SessionFact::Forked(_)) = &entry.record.fact {
                 // What stands before was used by another session, and is counted there.
                 own.clear();
+                estimated.clear();
             }
             let Some((model, sum)) = used(&entry.record, &mut asked) else {
                 continue;
             };
+            let key = match &entry.record.fact {
+                Fact::Llm(LlmFact::Estimated(call) | LlmFact::Used(call)) => &call.session,
+                _ => &known.key,
+            };
             let of = match by {
-                By::Tenant => known.key.tenant.to_string(),
-                By::Session => known.key.name.to_string(),
+                By::Tenant => key.tenant.to_string(),
+                By::Session => key.name.to_string(),
                 By::Model => model,
                 By::Day => entry.record.at.to_string().chars().take(10).collect(),
             };
+            match &entry.record.fact {
+                Fact::Llm(LlmFact::Estimated(call)) => {
+                    estimated.insert(call_of(call), (of, sum));
+                    continue;
+                }
+                Fact::Llm(LlmFact::Used(call)) => drop(estimated.remove(&call_of(call))),
+                _ => {}
+            }
             own.entry(of).or_default().add(sum);
         }
     }
-    for (of, sum) in own {
+    for (of, sum) in own.into_iter().chain(estimated.into_values()) {
         sums.entry(of).or_default().add(sum);
     }
     Ok(())
+}
+
+/// Which call of a session in memory an estimate or a usage is of.
+fn call_of(call: &ModelUsage) -> (SessionKey, QueryId, Turn, Attempt, String) {
+    let ModelUsage {
+        session,
+        query,
+        turn,
+        attempt,
+        model,
+        ..
+    } = call.clone();
+    (session, query, turn, attempt, model)
 }
 
 /// What a record says was used, and of which model. `asked` is the model that was asked last.
@@ -223,6 +252,16 @@ fn used(record: &Record, asked: &mut String) -> Option<(String, Sum)> {
         Fact::Budget(BudgetFact::ContextCompacted(compacted)) => {
             compactions = 1;
             &compacted.model
+        }
+        Fact::Llm(LlmFact::Estimated(call) | LlmFact::Used(call)) => {
+            let (calls, usage) = (1, call.usage);
+            let sum = Sum {
+                calls,
+                turns,
+                compactions,
+                usage,
+            };
+            return Some((call.model.clone(), sum));
         }
         Fact::Llm(LlmFact::FailedOver(failed)) => &failed.from,
         Fact::Llm(LlmFact::Failed(failed)) => &failed.model,

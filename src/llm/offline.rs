@@ -31,6 +31,8 @@ const LONGEST_QUESTION: usize = 900;
 /// From this coverage on, the best place counts as an answer. Chosen on the tuned half of the questions in
 /// `tests/data/questions`.
 const SURE: f64 = 0.6;
+/// How often a question is searched for while the search fails.
+const TRIES: usize = 2;
 /// How many places an answer names: the first is quoted.
 const PLACES: usize = 5;
 /// Longest quoted line, and longest text of a signal's field, in characters.
@@ -60,6 +62,13 @@ fn reply(request: &Request) -> Reply {
         && request.tools.iter().any(|tool| tool.name == TOOL);
     let (parts, stop) = match query.result {
         None if is_offered => (vec![searching(), query.call()], StopReason::ToolCalls),
+        // The index may not have been ready.
+        Some(ToolResult {
+            status: ToolStatus::Failed,
+            ..
+        }) if is_offered && query.tries < TRIES => {
+            (vec![searching(), query.call()], StopReason::ToolCalls)
+        }
         result => (vec![answer(result)], StopReason::EndTurn),
     };
     Reply {
@@ -74,6 +83,8 @@ fn reply(request: &Request) -> Reply {
 struct Query<'a> {
     question: String,
     result: Option<&'a ToolResult>,
+    /// How many times it was searched for.
+    tries: usize,
     /// How many calls the conversation has: the next one gets an id of its own.
     calls: usize,
 }
@@ -89,6 +100,7 @@ impl<'a> Query<'a> {
         Self {
             question: question.unwrap_or_default(),
             result: own.iter().flat_map(|message| message.results()).last(),
+            tries: own.iter().map(|message| message.results().count()).sum(),
             calls: messages.iter().map(|message| message.calls().count()).sum(),
         }
     }
@@ -114,7 +126,7 @@ fn answer(result: Option<&ToolResult>) -> Part {
         let missing = "a language model, or the tool `code_search` to look the question up";
         let fields = [("missing", text(missing))];
         return Part::text(format!(
-            "I can only search files, and here is no tool for that.\n\n{HINT}\n\n{}",
+            "I can only search files, and this session has no tool for that.\n\n{HINT}\n\n{}",
             signal("partial_answer", &fields, 0.3)
         ));
     };
@@ -151,13 +163,13 @@ fn places(best: &Place, more: &[Place], coverage: f64) -> Part {
         ];
         signal("context_sufficient", &fields, coverage)
     } else {
-        let missing = format!("the best place has {percent} % of the question's words");
+        let missing = format!("the best place has only {percent} % of the question by its words");
         let fields = [("missing", text(&missing))];
         signal("partial_answer", &fields, coverage.max(0.3))
     };
     let _ = write!(
         answer,
-        "\n\nThe first place has {percent} % of the question's words. {HINT}\n\n{signal}"
+        "\n\nMatch of the first place by words: {percent} %. {HINT}\n\n{signal}"
     );
     Part::text(answer)
 }

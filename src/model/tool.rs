@@ -155,7 +155,7 @@ pub struct Place {
     pub start: u64,
     /// Last line.
     pub end: u64,
-    /// The lines, without the last line feed.
+    /// The lines, without the last line feed; cut, or empty, where there was no room for more.
     pub text: String,
 }
 

@@ -11,8 +11,8 @@ use crate::{
         SessionKey, SessionName, StopReason, Timestamp, Turn,
         record::{
             AgentFact, ChildEnd, Classified, Compacted, CompactedPart, Failed, FailedOver,
-            MessageRange, OpinionOutcome, PromptSummary, QueryFact, Replied, SecondOpinion,
-            SignalPresence,
+            MessageRange, ModelUsage, OpinionOutcome, PromptSummary, QueryFact, Replied,
+            SecondOpinion, SignalPresence,
         },
     },
 };
@@ -160,6 +160,41 @@ async fn each_call_counts_once_however_it_is_added_up() {
         ),
     ] {
         assert_eq!(said(by, false, Device::Other).await, rows, "{by:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_a_session_in_memory_counts_once_and_by_its_estimate_where_it_was_cut_off() {
+    let call = |attempt, input| ModelUsage {
+        session: SessionKey {
+            tenant: "acme".parse().unwrap(),
+            name: SessionName::new("asked-once").unwrap(),
+        },
+        query: QueryId(1),
+        turn: Turn(0),
+        attempt: Attempt(attempt),
+        model: "p/one".into(),
+        usage: usage_of(input, 1, 0),
+    };
+    let records = vec![
+        record(0, LlmFact::Estimated(call(1, 500))),
+        record(0, LlmFact::Used(call(1, 400))),
+        record(0, LlmFact::Estimated(call(2, 30))),
+    ];
+    let journal = Memory::new();
+    keep(&journal, "log", records).await;
+    for (by, row) in [
+        (By::Session, "asked-once"),
+        (By::Tenant, "acme"),
+        (By::Model, "p/one"),
+        (By::Day, "2026-01-01"),
+    ] {
+        let (mut terminal, recording) = Recording::terminal("", Device::Other);
+        usage(&journal, &UsageArgs { by }, false, &mut terminal)
+            .await
+            .unwrap();
+        let expected = format!("{row}\t0\t430\t43\t2\t$0.000000\t2\n");
+        assert_eq!(recording.out(), expected, "{by:?}");
     }
 }
 

@@ -38,6 +38,8 @@ const WORDS: usize = 8;
 const NAMES: usize = 4;
 /// From this length on, in bytes, no more places are written.
 const ENOUGH: usize = 3_600;
+/// Most bytes of the texts in the data: few enough even if JSON has to escape each of them.
+const DATA_TEXT: usize = 8 * 1024;
 /// Most lines of the best place, and of the others.
 const BEST: usize = 24;
 const OTHERS: usize = 10;
@@ -202,11 +204,17 @@ fn size(bytes: u64) -> String {
 
 /// The places of an answer for programs.
 pub(super) fn data(answer: &Answer) -> SearchData {
-    let places = answer.places.iter().map(|found| tool::Place {
-        path: found.path.clone(),
-        start: found.first,
-        end: found.last,
-        text: found.lines.join("\n"),
+    let mut room = DATA_TEXT;
+    let places = answer.places.iter().map(|found| {
+        let text = found.lines.join("\n");
+        let kept = &text[..text.floor_char_boundary(room)];
+        room -= kept.len();
+        tool::Place {
+            path: found.path.clone(),
+            start: found.first,
+            end: found.last,
+            text: kept.to_owned(),
+        }
     });
     SearchData {
         coverage: answer.coverage,

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::tool::{
-    CodeSearchSettings, Progress, ProjectRoot, ToolOutput, arguments,
+    CodeSearchSettings, MAX_DATA, Progress, ProjectRoot, ToolOutput, arguments,
     code::{
         Arguments,
         index::{Limits, ProjectIndex, read},
@@ -72,6 +72,15 @@ impl Tree {
             json!({"query": question, "mode": "words"}),
             &CancellationToken::new(),
         )
+    }
+
+    fn data(&self, question: &str) -> Value {
+        let root = ProjectRoot::open(self.folder.path()).unwrap();
+        let wanted = json!({"query": question, "mode": "words"});
+        let wanted: Arguments = arguments::arguments(wanted).unwrap();
+        let stop = CancellationToken::new();
+        let found = search(&root, Some(&self.index), &wanted, &self.settings, &stop);
+        found.unwrap().data.unwrap()
     }
 
     fn bytes(&self) -> usize {
@@ -631,4 +640,19 @@ fn files_that_change_while_they_are_read_are_known_as_they_end() {
     write_all(&calm, 20);
     let question = "where is the cookie?";
     assert_eq!(tree.ask(question), calm.ask(question));
+}
+
+#[test]
+fn data_has_room_for_every_place_however_long_its_lines() {
+    let line = format!("gateway {}\n", "\u{1}x".repeat(3_000));
+    let tree = Tree::of(&[]);
+    for file in 0..20 {
+        tree.write(&format!("src/f{file}.txt"), line.repeat(40).as_bytes());
+    }
+    let data = tree.data("where is the gateway?");
+    assert!(serde_json::to_vec(&data).unwrap().len() <= MAX_DATA);
+    let places = data["places"].as_array().unwrap();
+    assert!(places.len() >= 5, "{}", places.len());
+    let best = places[0]["text"].as_str().unwrap();
+    assert!(best.starts_with("gateway \u{1}x"), "{best}");
 }
