@@ -32,7 +32,7 @@
 //! |---|---|
 //! | models, tools, journals and policies of your own | [`app::Builder`], begun by [`actor::Oracle::builder`] |
 //! | conversations: ask, follow, cancel, fork, import | [`actor::SessionHandle`] |
-//! | what happens, of one session or of all, live or from the log | [`actor::Follow`], [`actor::Subscription`] |
+//! | what happens, of one session or of all, live or from the log | [`actor::EventStream`], [`actor::Subscription`] |
 //! | looking after them: pause, steer, budgets, approvals | [`control`], as calls or as an actor: [`control::port`] |
 //! | a system below an actor of your own | [`app::Builder::start_under`] |
 //! | conversations among the children of your actors | [`actor::port`] |

@@ -12,7 +12,7 @@ use crate::{
 /// Tenants and calls that are listed.
 const MOST: u32 = 1_000;
 
-/// The commands. Each is written as the verb that it is, but for those that [`CtlCommand::step`] names.
+/// The commands. Each is written as the verb that it is, but for those that `step` names.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand, Serialize)]
 #[serde(tag = "verb", rename_all = "snake_case")]
 pub enum CtlCommand {
