@@ -1,12 +1,8 @@
-//! A model server for tests: it speaks both dialects, says what it is told to, and goes wrong on
-//! purpose.
+//! A scriptable model server for tests, in OpenAI's and Anthropic's dialects, with fault injection.
 //!
-//! What it says is a function of the request alone, and what goes wrong one of the seed and the request's
-//! number (or of the header `x-mock-fault`), so a run can be had again. It records what it is asked and
-//! checks that a conversation keeps the rules of its dialect. `oracle mock-model` is this room on the
-//! command line; docs/mock-model.md tells all of it.
-//!
-//! No model, no session: it knows nothing of what it answers but its form.
+//! Replies follow from the request alone; faults follow from the seed and the request's number, or from
+//! the header `x-mock-fault`. The server records requests and checks the rules of their dialect.
+//! `oracle mock-model` runs it; docs/mock-model.md describes it.
 //!
 //! ```
 //! use oracle_agent::mock::{Mock, Settings};
@@ -28,37 +24,29 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 mod anthropic;
-mod asked;
-mod breach;
 mod damage;
 mod decide;
-mod demands;
-mod events;
 mod fault;
 mod limits;
 mod log;
 mod openai;
-mod plan;
-mod problem;
-mod said;
+mod reply;
+mod request;
 mod server;
 mod settings;
-mod spread;
 mod voice;
 
-pub use breach::{Breach, Rule};
-pub use fault::{Fault, FaultError, FaultKind};
+pub use fault::{Fault, FaultError, FaultKind, PlanError, Planned, When};
 pub use log::{Recorded, Stats};
-pub use plan::{PlanError, Planned, When};
-pub use settings::{Settings, SettingsError};
-pub use spread::{Spread, SpreadError};
+pub use request::{Breach, Rule};
+pub use settings::{Settings, SettingsError, Spread, SpreadError};
 
 use server::Server;
 
-/// How long answers that were begun may take when the server ends.
+/// How long running answers may take at shutdown.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A mock model that serves. Ends when it is dropped.
+/// A running mock model. Stops when dropped.
 #[derive(Debug)]
 pub struct Mock {
     url: String,
@@ -75,10 +63,10 @@ impl Mock {
         Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), settings).await
     }
 
-    /// Serves on this address; port 0 is a free one.
+    /// Serves on this address; port 0 takes a free one.
     ///
     /// # Errors
-    /// When it cannot be had.
+    /// When it cannot be bound.
     pub async fn at(address: SocketAddr, settings: Settings) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -92,7 +80,7 @@ impl Mock {
         Ok(Self { url, server, task })
     }
 
-    /// Where it is: `http://127.0.0.1:PORT`. OpenAI's API begins at `/v1` behind it.
+    /// Its address, `http://127.0.0.1:PORT`; OpenAI's API begins at `/v1`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -110,15 +98,14 @@ impl Mock {
         self.server.log.requests()
     }
 
-    /// Forgets figures and requests, and begins to number them anew.
+    /// Clears statistics and requests, and restarts their numbers.
     pub fn reset(&self) {
         self.server.log.reset();
     }
 
-    /// Ends it: what waits is broken off, what is being sent gets a second.
+    /// Stops it: waits are cancelled, answers being sent get a second.
     pub async fn shut_down(mut self) {
         self.server.stop.cancel();
-        // Whatever is left after that ends with its client, or with the runtime.
         let _ = tokio::time::timeout(GRACE, &mut self.task).await;
     }
 }

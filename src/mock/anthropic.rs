@@ -1,38 +1,19 @@
-//! Messages, as Anthropic has them: requests read, replies written.
+//! Messages of Anthropic's dialect, written.
 
 use std::fmt::Write as _;
 
 use super::{
-    asked::Asked,
-    events::{Events, Holds},
-    fault::FaultKind,
-    openai::halves,
-    problem::{Cause, Problem},
-    said::{Call, REASONING, Said, Stop, literal},
+    fault::{Cause, FaultKind, Problem},
+    reply::{Call, Events, Holds, REASONING, Reply, Stop, halves, literal},
 };
 
-mod request;
-
-pub(super) use request::read;
-
-/// What signs a thought; opaque to whoever gets it.
 const SIGNATURE: &str = "\"bW9jayBzaWduYXR1cmU=\"";
 
-/// A reply to write, and what is to be wrong with its form.
-pub(super) struct Reply<'a> {
-    pub(super) asked: &'a Asked<'a>,
-    pub(super) said: &'a Said,
-    pub(super) fault: Option<FaultKind>,
-}
+pub(super) struct Anthropic<'a>(pub(super) Reply<'a>);
 
-impl Reply<'_> {
-    fn is(&self, kind: FaultKind) -> bool {
-        self.fault == Some(kind)
-    }
-
-    /// As one JSON object.
+impl Anthropic<'_> {
     pub(super) fn whole(&self) -> String {
-        let said = self.said;
+        let said = self.0.said;
         let mut blocks = Vec::new();
         if said.reasoning.is_some() {
             let thought = literal(REASONING);
@@ -40,15 +21,15 @@ impl Reply<'_> {
                 "{{\"type\":\"thinking\",\"thinking\":{thought},\"signature\":{SIGNATURE}}}"
             ));
         }
-        if !said.text.is_empty() || self.is(FaultKind::EmptyText) {
+        if !said.text.is_empty() || self.0.is(FaultKind::EmptyText) {
             blocks.push(format!(
                 "{{\"type\":\"text\",\"text\":{}}}",
                 said.text.whole
             ));
         }
         for call in &said.calls {
-            let input = match self.fault {
-                // Where nothing is streamed, a cut is a text in place of the object.
+            let input = match self.0.fault {
+                // Without a stream, a cut leaves a text in place of the object.
                 Some(FaultKind::CallCut) => literal(&call.arguments),
                 _ => call.arguments.clone(),
             };
@@ -60,8 +41,8 @@ impl Reply<'_> {
         let mut out = String::with_capacity(said.text.whole.len() + 512);
         self.head(&mut out);
         let _ = write!(out, "[{}]{}", blocks.join(","), self.stop());
-        if !self.is(FaultKind::NoUsage) {
-            let (sent, received) = (self.asked.tokens, said.tokens());
+        if !self.0.is(FaultKind::NoUsage) {
+            let (sent, received) = (self.0.asked.tokens, said.tokens());
             let _ = write!(
                 out,
                 ",\"usage\":{{\"input_tokens\":{sent},\"output_tokens\":{received}}}"
@@ -71,16 +52,15 @@ impl Reply<'_> {
         out
     }
 
-    /// As the events of a stream.
     pub(super) fn events(&self) -> Events {
-        let said = self.said;
+        let said = self.0.said;
         let pieces = said.text.pieces.len() + 4 * said.calls.len() + 12;
         let mut events = Events::with_capacity(pieces * 140 + said.text.whole.len(), pieces);
         let mut message = String::new();
         self.head(&mut message);
         message.push_str("[],\"stop_reason\":null,\"stop_sequence\":null");
-        if !self.is(FaultKind::NoUsage) {
-            let sent = self.asked.tokens;
+        if !self.0.is(FaultKind::NoUsage) {
+            let sent = self.0.asked.tokens;
             let _ = write!(
                 message,
                 ",\"usage\":{{\"input_tokens\":{sent},\"output_tokens\":1}}"
@@ -103,7 +83,7 @@ impl Reply<'_> {
             let signature = format!("{{\"type\":\"signature_delta\",\"signature\":{SIGNATURE}}}");
             self.block(&mut events, &mut block, start, [thought, signature]);
         }
-        if !said.text.is_empty() || self.is(FaultKind::EmptyText) {
+        if !said.text.is_empty() || self.0.is(FaultKind::EmptyText) {
             let start = "{\"type\":\"text\",\"text\":\"\"}";
             let delta = |piece: &String| format!("{{\"type\":\"text_delta\",\"text\":{piece}}}");
             self.block(
@@ -117,8 +97,8 @@ impl Reply<'_> {
             let (start, deltas) = self.call(call);
             self.block(&mut events, &mut block, &start, deltas);
         }
-        if !self.is(FaultKind::FinishMissing) {
-            let usage = match self.fault {
+        if !self.0.is(FaultKind::FinishMissing) {
+            let usage = match self.0.fault {
                 Some(FaultKind::NoUsage) => String::new(),
                 _ => format!(",\"usage\":{{\"output_tokens\":{}}}", said.tokens()),
             };
@@ -134,10 +114,9 @@ impl Reply<'_> {
         events
     }
 
-    /// Up to the content.
     fn head(&self, out: &mut String) {
-        let (replies, tokens) = (self.asked.replies, self.asked.tokens);
-        let model = literal(&self.asked.model);
+        let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
+        let model = literal(&self.0.asked.model);
         let _ = write!(
             out,
             "{{\"id\":\"msg_mock_{replies}_{tokens}\",\"type\":\"message\",\"role\":\"assistant\",\"model\":{model},\"content\":"
@@ -151,7 +130,7 @@ impl Reply<'_> {
         start: &str,
         deltas: impl IntoIterator<Item = String>,
     ) {
-        let index = match self.fault {
+        let index = match self.0.fault {
             Some(FaultKind::CallNoIndex) => String::new(),
             Some(FaultKind::CallSameIndex) => ",\"index\":0".to_owned(),
             _ => format!(",\"index\":{block}"),
@@ -172,7 +151,7 @@ impl Reply<'_> {
         let start = |input: &str| {
             format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{input}}}")
         };
-        if self.is(FaultKind::CallObject) {
+        if self.0.is(FaultKind::CallObject) {
             return (start(&call.arguments), Vec::new());
         }
         let delta = |part| {
@@ -185,7 +164,7 @@ impl Reply<'_> {
     }
 
     fn stop(&self) -> &'static str {
-        match (self.fault, self.said.stop) {
+        match (self.0.fault, self.0.said.stop) {
             (Some(FaultKind::FinishMissing), _) => ",\"stop_reason\":null,\"stop_sequence\":null",
             (Some(FaultKind::FinishEmpty), _) => ",\"stop_reason\":\"\",\"stop_sequence\":null",
             (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn) => {
@@ -200,7 +179,7 @@ impl Reply<'_> {
     }
 }
 
-/// A refusal's status, where this dialect has one of its own.
+/// The status, where this dialect has one of its own.
 pub(super) const fn status(problem: &Problem) -> u16 {
     match problem.cause {
         Cause::Quota => 402,
@@ -208,7 +187,6 @@ pub(super) const fn status(problem: &Problem) -> u16 {
     }
 }
 
-/// A refusal's body.
 pub(super) fn error(problem: &Problem) -> String {
     let kind = match status(problem) {
         401 => "authentication_error",
@@ -232,12 +210,6 @@ pub(super) fn error(problem: &Problem) -> String {
     )
 }
 
-/// A refusal in the midst of a stream.
-pub(super) fn error_event(problem: &Problem) -> String {
-    format!("event: error\ndata: {}\n\n", error(problem))
-}
-
-/// The list of models.
 pub(super) fn models(names: &[String]) -> String {
     let ids: Vec<String> = names.iter().map(|name| literal(name)).collect();
     let model = |id: &String| {

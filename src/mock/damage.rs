@@ -1,41 +1,30 @@
-//! What is sent, step by step, and how faults damage it on its way.
+//! The steps that send a body, and how faults damage it.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::{
-    events::{Events, Holds},
     fault::{AFTER_CONTENT, Fault, FaultKind},
+    reply::{Events, Holds},
 };
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// One thing that a server does with a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Sends this.
     Send(Bytes),
-    /// Lets go out what was sent.
     Flush,
-    /// Waits.
     Pause(Duration),
-    /// Sends this again and again, with pauses.
     Repeat(Bytes, Duration),
-    /// Breaks the connection off.
     Cut,
-    /// Does nothing more, and keeps the connection.
     Stall,
 }
 
-/// A body that is no stream.
-pub(super) fn of_body(body: String, fault: Option<Fault>) -> Vec<Step> {
+pub(super) fn of_body(body: String, fault: Fault) -> Vec<Step> {
     let body = Bytes::from(body);
     let half = || Step::Send(body.slice(..body.len() / 2));
-    let Some(fault) = fault else {
-        return vec![Step::Send(body)];
-    };
     match fault.kind {
         FaultKind::Cut => vec![half(), Step::Flush, Step::Cut],
         FaultKind::Stall => vec![half(), Step::Stall],
@@ -49,7 +38,7 @@ pub(super) fn of_body(body: String, fault: Option<Fault>) -> Vec<Step> {
     }
 }
 
-/// A stream, with these pauses before its events but the first.
+/// A stream, with a pause before each event but the first.
 pub(super) fn of_stream(
     events: Events,
     fault: Option<Fault>,
@@ -60,40 +49,39 @@ pub(super) fn of_stream(
     let Some(fault) = fault else {
         return paced(parts.into_iter().map(|(part, _)| part), gap);
     };
-    let first = || parts.iter().position(|(_, holds)| *holds == Holds::Content);
-    let last = || {
-        parts
-            .iter()
-            .rposition(|(_, holds)| *holds == Holds::Content)
-    };
-    let which = |default: Option<usize>| match fault.number {
-        Some(number) => usize::try_from(number)
-            .ok()
-            .and_then(|number| number.checked_sub(1)),
-        None => default,
+    let is_content = |(_, holds): &(Bytes, Holds)| *holds == Holds::Content;
+    let first = parts.iter().position(is_content);
+    let last = parts.iter().rposition(is_content);
+    let number = fault
+        .number
+        .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+    let which = |default| number.map_or(default, |number| number.checked_sub(1));
+    let first_of = |wanted: &[Holds]| {
+        let found = parts.iter().position(|(_, holds)| wanted.contains(holds));
+        found.unwrap_or(parts.len())
     };
     let end = match fault.kind {
-        FaultKind::ErrorFirst => first().unwrap_or(parts.len()),
+        FaultKind::ErrorFirst => first.unwrap_or(parts.len()),
         FaultKind::ErrorLate | FaultKind::Cut | FaultKind::Stall => match fault.number {
-            Some(AFTER_CONTENT) => last().map_or(0, |last| last + 1),
-            Some(number) => usize::try_from(number)
-                .unwrap_or(usize::MAX)
-                .min(parts.len()),
-            None => (first().unwrap_or(0) + last().unwrap_or(0)).div_ceil(2),
+            Some(AFTER_CONTENT) => last.map_or(0, |last| last + 1),
+            _ => match number {
+                Some(number) => number.min(parts.len()),
+                None => (first.unwrap_or(0) + last.unwrap_or(0)).div_ceil(2),
+            },
         },
-        FaultKind::NoMark => first_of(&parts, &[Holds::Mark]),
-        FaultKind::NoEnd => first_of(&parts, &[Holds::Mark, Holds::End]),
+        FaultKind::NoMark => first_of(&[Holds::Mark]),
+        FaultKind::NoEnd => first_of(&[Holds::Mark, Holds::End]),
         _ => parts.len(),
     };
     match fault.kind {
         FaultKind::Duplicate => {
-            let again = which(first()).and_then(|at| Some((at, parts.get(at)?.clone())));
+            let again = which(first).and_then(|at| Some((at, parts.get(at)?.clone())));
             if let Some((at, part)) = again {
                 parts.insert(at, part);
             }
         }
         FaultKind::OutOfOrder => {
-            if let Some(at) = which(last()).filter(|at| at + 1 < parts.len()) {
+            if let Some(at) = which(last).filter(|at| at + 1 < parts.len()) {
                 parts.swap(at, at + 1);
             }
         }
@@ -103,10 +91,9 @@ pub(super) fn of_stream(
     match fault.kind {
         FaultKind::ErrorFirst | FaultKind::ErrorLate => parts.push(error),
         FaultKind::Comments => {
-            let comment = || Bytes::from_static(COMMENT);
-            parts = parts
-                .into_iter()
-                .flat_map(|part| [comment(), part])
+            let comment = Bytes::from_static(COMMENT);
+            parts = (parts.into_iter())
+                .flat_map(|part| [comment.clone(), part])
                 .collect();
         }
         FaultKind::Bom => parts.insert(0, Bytes::from_static(BOM)),
@@ -127,19 +114,11 @@ pub(super) fn of_stream(
     steps
 }
 
-fn first_of(parts: &[(Bytes, Holds)], wanted: &[Holds]) -> usize {
-    let found = parts.iter().position(|(_, holds)| wanted.contains(holds));
-    found.unwrap_or(parts.len())
-}
-
 fn paced(parts: impl IntoIterator<Item = Bytes>, mut gap: impl FnMut() -> Duration) -> Vec<Step> {
     let mut steps = Vec::new();
     for part in parts {
         if !steps.is_empty() {
-            let gap = gap();
-            if !gap.is_zero() {
-                steps.push(Step::Pause(gap));
-            }
+            steps.extend(Some(gap()).filter(|gap| !gap.is_zero()).map(Step::Pause));
         }
         steps.push(Step::Send(part));
     }
@@ -151,13 +130,9 @@ fn between(fault: Fault) -> Duration {
 }
 
 fn slowly(bytes: &[u8], fault: Fault) -> Vec<Step> {
-    let byte = |byte: &u8| {
-        [
-            Step::Send(Bytes::copy_from_slice(&[*byte])),
-            Step::Pause(between(fault)),
-        ]
-    };
-    bytes.iter().flat_map(byte).collect()
+    let pause = Step::Pause(between(fault));
+    let byte = |byte: &[u8]| [Step::Send(Bytes::copy_from_slice(byte)), pause.clone()];
+    bytes.chunks(1).flat_map(byte).collect()
 }
 
 fn split(bytes: &[u8], fault: Fault) -> Vec<Step> {
@@ -167,12 +142,5 @@ fn split(bytes: &[u8], fault: Fault) -> Vec<Step> {
 }
 
 fn crlf(part: &Bytes) -> Bytes {
-    let mut lines = Vec::with_capacity(part.len() + 8);
-    for &byte in part {
-        if byte == b'\n' {
-            lines.push(b'\r');
-        }
-        lines.push(byte);
-    }
-    lines.into()
+    String::from_utf8_lossy(part).replace('\n', "\r\n").into()
 }

@@ -1,4 +1,4 @@
-//! What a request is answered with: pure decisions, in order; nothing is sent here.
+//! Decides how a request is answered; sends nothing.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,16 +8,12 @@ use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
 use super::{
-    anthropic,
-    asked::Asked,
-    breach::{Breach, Rule},
+    anthropic::{self, Anthropic},
     damage::{self, Step},
-    events::Events,
-    fault::{Fault, FaultKind},
-    openai,
-    plan::{self, Salt},
-    problem::{After, Problem},
-    said::{Said, Stop},
+    fault::{self, After, Fault, FaultKind, Problem, Salt},
+    openai::{self, OpenAi},
+    reply::{Reply, Stop},
+    request::{self, Asked, Breach, Rule},
     server::Server,
     voice::{self, Utterance},
 };
@@ -28,12 +24,11 @@ const STREAM: &str = "text/event-stream";
 const HTML: &str = "text/html";
 const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
                           <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
-/// Seconds. A date has four digits for its year, and a fault's number is anybody's.
+/// In seconds. An HTTP date has a year of four digits, and a fault's number has no bound.
 const CENTURY: u64 = 100 * 365 * 86_400;
 /// The header by which a request asks for a fault.
 pub(super) const FAULT: &str = "x-mock-fault";
 
-/// An answer that is to be given.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) wait: Wait,
@@ -45,15 +40,13 @@ pub(super) struct Answer {
     pub(super) breaches: Vec<Breach>,
 }
 
-/// What comes before the answer's headers.
+/// How long until the answer's headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
     For(Duration),
-    /// They never come.
     Stall,
 }
 
-/// What is sent after them.
 #[derive(Debug)]
 pub(super) enum Sent {
     Whole(Bytes),
@@ -65,7 +58,7 @@ impl Answer {
         self.kind == STREAM
     }
 
-    /// Whether the connection is given up in its place.
+    /// Whether the connection is closed before the answer begins.
     pub(super) fn never_begins(&self) -> bool {
         let cut = matches!(&self.body, Sent::Steps(steps) if steps.first() == Some(&Step::Cut));
         cut || self.wait == Wait::Stall
@@ -84,11 +77,10 @@ impl Answer {
     }
 }
 
-/// A request that is to be answered.
 pub(super) struct Call<'a> {
     pub(super) dialect: Dialect,
     pub(super) number: u64,
-    /// How many are being answered, this one included.
+    /// Requests being answered, this one included.
     pub(super) in_flight: u64,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
@@ -97,7 +89,6 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The answer.
     pub(super) fn decide(&self, server: &Server) -> Answer {
         let mut breaches = Vec::new();
         let mut answer = match self.reply(server, &mut breaches) {
@@ -107,42 +98,31 @@ impl Call<'_> {
         answer.breaches = breaches;
         let settings = &server.settings;
         if answer.wait == Wait::For(Duration::ZERO) {
-            answer.wait = Wait::For(settings.latency.at(plan::chance(
-                settings.seed,
-                self.number,
-                Salt::Latency,
-            )));
+            let chance = fault::chance(settings.seed, self.number, Salt::Latency);
+            answer.wait = Wait::For(settings.latency.at(chance));
         }
         if let Some(limits) = &server.limits {
             let date = |time| rfc3339(self.date + time);
-            answer
-                .headers
-                .extend(limits.lock().headers(self.dialect, date));
+            let headers = limits.lock().headers(self.dialect, date);
+            answer.headers.extend(headers);
         }
         answer
     }
 
     fn reply(&self, server: &Server, breaches: &mut Vec<Breach>) -> Result<Answer, Problem> {
         let settings = &server.settings;
-        if !self.has_key(server) {
+        if !server.has_key(self.headers) {
             breaches.push(Rule::Key.broken("the key is missing or another one"));
             return Err(Problem::new(401, "incorrect API key provided"));
         }
         let fault = match self.headers.get(FAULT) {
             Some(name) => {
-                let name = String::from_utf8_lossy(name.as_bytes());
-                Some(
-                    name.parse::<Fault>()
-                        .map_err(|error| Problem::new(400, error.to_string()))?,
-                )
+                let fault = String::from_utf8_lossy(name.as_bytes()).parse::<Fault>();
+                Some(fault.map_err(|error| Problem::new(400, error.to_string()))?)
             }
-            None => plan::choose(&settings.faults, settings.seed, self.number),
+            None => fault::choose(&settings.faults, settings.seed, self.number),
         };
-        let read = match self.dialect {
-            Dialect::OpenAi => openai::read(self.body),
-            Dialect::Anthropic => anthropic::read(self.body),
-        };
-        let mut asked = read.map_err(|error| {
+        let mut asked = request::read(self.dialect, self.body).map_err(|error| {
             let what = format!("the body is not in order: {error}");
             breaches.push(Rule::Form.broken(&*what));
             Problem::new(400, what)
@@ -157,16 +137,18 @@ impl Call<'_> {
             return Err(Problem::new(404, what));
         }
         let utterance = server.voice.say(&asked);
-        let tokens = asked.tokens
-            + utterance
-                .as_ref()
-                .map_or(0, |utterance| utterance.said.tokens());
-        self.within_limits(server, tokens, breaches)?;
-        Ok(self.perform(server, &asked, utterance?, fault))
-    }
-
-    fn has_key(&self, server: &Server) -> bool {
-        server.has_key(self.headers)
+        let said = utterance
+            .as_ref()
+            .map_or(0, |utterance| utterance.said.tokens());
+        self.within_limits(server, asked.tokens + said, breaches)?;
+        let utterance = utterance?;
+        let fault = utterance.fault.or(fault);
+        let mut answer = self.damaged(server, &asked, &utterance, fault);
+        answer.fault = fault;
+        if !utterance.delay.is_zero() && answer.wait != Wait::Stall {
+            answer.wait = Wait::For(utterance.delay);
+        }
+        Ok(answer)
     }
 
     fn within_limits(
@@ -175,17 +157,12 @@ impl Call<'_> {
         tokens: u64,
         breaches: &mut Vec<Breach>,
     ) -> Result<(), Problem> {
-        let most = server
-            .settings
-            .concurrency
-            .map_or(u64::MAX, |most| most.get().into());
+        let most = server.settings.concurrency;
+        let most = most.map_or(u64::MAX, |most| most.get().into());
         if self.in_flight > most {
-            breaches
-                .push(Rule::Limits.broken(format!("more than {most} requests at the same time")));
-            return Err(Problem::new(
-                429,
-                format!("at most {most} requests at the same time"),
-            ));
+            let what = format!("{most} requests at the same time");
+            breaches.push(Rule::Limits.broken(format!("more than {what}")));
+            return Err(Problem::new(429, format!("at most {what}")));
         }
         let Some(limits) = &server.limits else {
             return Ok(());
@@ -198,23 +175,6 @@ impl Call<'_> {
             problem.after = After::Both(wait);
             problem
         })
-    }
-
-    /// The reply in its form, with what is to go wrong.
-    fn perform(
-        &self,
-        server: &Server,
-        asked: &Asked,
-        utterance: Utterance,
-        fault: Option<Fault>,
-    ) -> Answer {
-        let fault = utterance.fault.or(fault);
-        let mut answer = self.damaged(server, asked, &utterance, fault);
-        answer.fault = fault;
-        if !utterance.delay.is_zero() && answer.wait != Wait::Stall {
-            answer.wait = Wait::For(utterance.delay);
-        }
-        answer
     }
 
     fn damaged(
@@ -233,19 +193,29 @@ impl Call<'_> {
         }
         let kind = fault.map(|fault| fault.kind);
         if said.stop == Stop::ContentFilter && self.dialect == Dialect::Anthropic {
-            return self.refusal(&Problem::new(
-                400,
-                "output blocked by content filtering policy",
-            ));
+            let what = "output blocked by content filtering policy";
+            return self.refusal(&Problem::new(400, what));
         }
+        let reply = Reply {
+            asked,
+            said: &said,
+            fault: kind,
+        };
         if !asked.stream || kind == Some(FaultKind::Json) {
-            let body = self.whole(asked, &said, kind);
-            return match fault {
-                None => Answer::new(200, JSON, Sent::Whole(body.into())),
-                Some(_) => Answer::new(200, JSON, Sent::Steps(damage::of_body(body, fault))),
+            let body = match self.dialect {
+                Dialect::OpenAi => OpenAi(reply).whole(),
+                Dialect::Anthropic => Anthropic(reply).whole(),
             };
+            let sent = match fault {
+                None => Sent::Whole(body.into()),
+                Some(fault) => Sent::Steps(damage::of_body(body, fault)),
+            };
+            return Answer::new(200, JSON, sent);
         }
-        let events = self.events(asked, &said, kind);
+        let events = match self.dialect {
+            Dialect::OpenAi => OpenAi(reply).events(),
+            Dialect::Anthropic => Anthropic(reply).events(),
+        };
         let (seed, gap) = (server.settings.seed, server.settings.gap);
         if fault.is_none() && gap.is_zero() && utterance.gap.is_zero() {
             return Answer::new(200, STREAM, Sent::Steps(vec![Step::Send(events.whole())]));
@@ -254,40 +224,33 @@ impl Call<'_> {
         let gap = || {
             nth += 1;
             match utterance.gap {
-                Duration::ZERO => gap.at(plan::chance(seed, nth, Salt::Gap)),
+                Duration::ZERO => gap.at(fault::chance(seed, nth, Salt::Gap)),
                 gap => gap,
             }
         };
-        let problem = Problem::new(
-            500,
-            "mock fault: the server had an error in the midst of the reply",
-        );
+        let what = "mock fault: the server had an error in the midst of the reply";
+        let problem = Problem::new(500, what);
         let error = match self.dialect {
-            Dialect::OpenAi => openai::error_event(&problem),
-            Dialect::Anthropic => anthropic::error_event(&problem),
+            Dialect::OpenAi => format!("data: {}\n\n", openai::error(&problem)),
+            Dialect::Anthropic => {
+                format!("event: error\ndata: {}\n\n", anthropic::error(&problem))
+            }
         };
-        Answer::new(
-            200,
-            STREAM,
-            Sent::Steps(damage::of_stream(events, fault, error.into(), gap)),
-        )
+        let steps = damage::of_stream(events, fault, error.into(), gap);
+        Answer::new(200, STREAM, Sent::Steps(steps))
     }
 
-    /// What a fault answers in place of a reply.
+    /// The answer of a fault that replaces the reply.
     fn instead(&self, asked: &Asked, fault: Fault) -> Option<Answer> {
+        let cut = || Answer::new(200, JSON, Sent::Steps(vec![Step::Cut]));
         match fault.kind {
-            FaultKind::Html => Some(Answer::new(
-                502,
-                HTML,
-                Sent::Whole(Bytes::from_static(PROXY_PAGE.as_bytes())),
-            )),
-            FaultKind::HangUp => Some(Answer::new(200, JSON, Sent::Steps(vec![Step::Cut]))),
-            FaultKind::StallHeaders => {
-                let mut answer = Answer::new(200, JSON, Sent::Steps(vec![Step::Cut]));
-                answer.wait = Wait::Stall;
-                Some(answer)
-            }
-            // Where nothing is streamed, there is one place for an error after the status.
+            FaultKind::Html => Some(Answer::new(502, HTML, Sent::Whole(PROXY_PAGE.into()))),
+            FaultKind::HangUp => Some(cut()),
+            FaultKind::StallHeaders => Some(Answer {
+                wait: Wait::Stall,
+                ..cut()
+            }),
+            // Without a stream, an error after the status has only one place.
             FaultKind::ErrorFirst | FaultKind::ErrorLate if !asked.stream => {
                 Some(self.refusal(&Problem::of_fault(FaultKind::ErrorOk.into())?))
             }
@@ -295,7 +258,6 @@ impl Call<'_> {
         }
     }
 
-    /// The problem in the dialect's form.
     pub(super) fn refusal(&self, problem: &Problem) -> Answer {
         let (status, body) = match self.dialect {
             Dialect::OpenAi => (problem.status, openai::error(problem)),
@@ -321,35 +283,15 @@ impl Call<'_> {
         }
         answer
     }
-
-    fn whole(&self, asked: &Asked, said: &Said, fault: Option<FaultKind>) -> String {
-        match self.dialect {
-            Dialect::OpenAi => openai::Reply { asked, said, fault }.whole(),
-            Dialect::Anthropic => anthropic::Reply { asked, said, fault }.whole(),
-        }
-    }
-
-    fn events(&self, asked: &Asked, said: &Said, fault: Option<FaultKind>) -> Events {
-        match self.dialect {
-            Dialect::OpenAi => openai::Reply { asked, said, fault }.events(),
-            Dialect::Anthropic => anthropic::Reply { asked, said, fault }.events(),
-        }
-    }
 }
 
 /// A time as Anthropic's headers have it.
 fn rfc3339(time: SystemTime) -> String {
-    jiff::Timestamp::try_from(time).map_or_else(
-        |_| String::new(),
-        |time| {
-            jiff::Timestamp::from_second(time.as_second())
-                .unwrap_or(time)
-                .to_string()
-        },
-    )
+    let time = jiff::Timestamp::try_from(time);
+    let time = time.and_then(|time| jiff::Timestamp::from_second(time.as_second()));
+    time.map_or_else(|_| String::new(), |time| time.to_string())
 }
 
-/// Whether a request has this key, in any of the places where keys are looked for.
 pub(super) fn has_key(headers: &HeaderMap, key: &secrecy::SecretString) -> bool {
     let key = key.expose_secret().as_bytes();
     let value = |name| headers.get(name).map(axum::http::HeaderValue::as_bytes);

@@ -1,12 +1,10 @@
-//! What goes wrong on purpose: the faults by name, and what each one does.
+//! Faults by name, their schedule, and the refusals they cause.
 //!
-//! The one list: the help, the documentation's test and the header `x-mock-fault` go by it.
+//! The help, the test of the documentation and the header `x-mock-fault` use this list.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-use serde::Deserialize;
-
-/// In place of the number of events after which a stream breaks: when all of its content has been sent.
+/// A number of events that means: after all content.
 pub(super) const AFTER_CONTENT: u64 = u64::MAX;
 
 macro_rules! faults {
@@ -18,10 +16,10 @@ macro_rules! faults {
         }
 
         impl FaultKind {
-            /// All of them, in the order in which people read them.
+            /// All of them, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// As it is written.
+            /// Its name in a schedule.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -37,7 +35,7 @@ macro_rules! faults {
                 }
             }
 
-            /// What the number behind `=` is; `None` where it takes none.
+            /// The meaning of the number behind `=`; `None` where it takes none.
             #[must_use]
             pub const fn number(self) -> Option<&'static str> {
                 match self {
@@ -114,45 +112,32 @@ faults! {
 }
 
 /// A fault, with its number where one was given: `cut=3`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Which.
+    /// Its kind.
     pub kind: FaultKind,
-    /// What [`FaultKind::number`] says.
+    /// The number behind `=`.
     pub number: Option<u64>,
 }
 
 impl Fault {
-    /// The number, or what it is where none was given.
     pub(super) fn number_or(self, default: u64) -> u64 {
         self.number.unwrap_or(default)
     }
 
-    /// The status that it answers with, where it is a refusal.
-    pub(super) const fn status(self) -> Option<u16> {
-        Some(match self.kind {
-            FaultKind::BadRequest | FaultKind::Context | FaultKind::ShouldRetry => 400,
-            FaultKind::Unauthorized => 401,
-            FaultKind::Forbidden => 403,
-            FaultKind::NotFound => 404,
-            FaultKind::RequestTimeout => 408,
-            FaultKind::Conflict => 409,
-            FaultKind::TooLarge => 413,
-            FaultKind::Unprocessable => 422,
-            FaultKind::RateLimited
-            | FaultKind::RetrySeconds
+    /// The status, where it is a refusal.
+    pub(super) fn status(self) -> Option<u16> {
+        match self.kind {
+            FaultKind::Context | FaultKind::ShouldRetry => Some(400),
+            FaultKind::RetrySeconds
             | FaultKind::RetryDate
             | FaultKind::RetryMs
-            | FaultKind::Quota => 429,
-            FaultKind::ServerError | FaultKind::ShouldNotRetry => 500,
-            FaultKind::BadGateway | FaultKind::Html => 502,
-            FaultKind::Unavailable => 503,
-            FaultKind::GatewayTimeout => 504,
-            FaultKind::Overloaded => 529,
-            FaultKind::ErrorOk => 200,
-            _ => return None,
-        })
+            | FaultKind::Quota => Some(429),
+            FaultKind::ShouldNotRetry => Some(500),
+            FaultKind::Html => Some(502),
+            FaultKind::ErrorOk => Some(200),
+            kind => kind.name().parse().ok(),
+        }
     }
 }
 
@@ -172,23 +157,23 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A fault that is not written as one.
+/// A text that names no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// No fault has this name.
     #[error("no fault is named `{0}`: `oracle mock-model --list-faults` lists them")]
     Unknown(String),
-    /// It takes no number.
+    /// The fault takes no number.
     #[error("the fault `{0}` takes no number: leave `=` out")]
     NoNumber(&'static str),
-    /// What stands behind `=` is no number.
+    /// The text behind `=` is no number.
     #[error("`{number}` is no number: write `{name}=N`, where N is: {what}")]
     Number {
-        /// The fault.
+        /// The fault's name.
         name: &'static str,
-        /// What stands there.
+        /// The text behind `=`.
         number: String,
-        /// What it means.
+        /// The meaning of the number.
         what: &'static str,
     },
 }
@@ -197,10 +182,8 @@ impl FromStr for Fault {
     type Err = FaultError;
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
-        let (name, number) = match text.split_once('=') {
-            Some((name, number)) => (name, Some(number)),
-            None => (text, None),
-        };
+        let (name, number) = text.split_once('=').unzip();
+        let name = name.unwrap_or(text);
         let mut kinds = FaultKind::ALL.iter().copied();
         let kind = kinds
             .find(|kind| kind.name() == name)
@@ -209,30 +192,251 @@ impl FromStr for Fault {
             return Ok(kind.into());
         };
         let what = kind.number().ok_or(FaultError::NoNumber(kind.name()))?;
-        let parsed = number.parse::<u64>().ok();
-        let parsed = parsed.filter(|number| *number != AFTER_CONTENT);
-        match parsed {
-            Some(number) => Ok(Self {
-                kind,
-                number: Some(number),
-            }),
-            None => Err(FaultError::Number {
+        let parsed = number.parse().ok();
+        let number = parsed
+            .filter(|number| *number != AFTER_CONTENT)
+            .ok_or_else(|| FaultError::Number {
                 name: kind.name(),
                 number: number.to_owned(),
                 what,
-            }),
+            })?;
+        Ok(Self {
+            kind,
+            number: Some(number),
+        })
+    }
+}
+
+const WHOLE: u64 = 1_000_000;
+
+/// A fault, and the requests that get it: `429:0.05`, `500@3`, `cut=2@7,9..12,20..`, `bom`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The fault.
+    pub fault: Fault,
+    /// The requests that get it.
+    pub when: When,
+}
+
+/// A choice of requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum When {
+    /// All.
+    Always,
+    /// So many of a million, at random.
+    Share(u32),
+    /// Those with these numbers, from 1.
+    At(Vec<RangeInclusive<u64>>),
+}
+
+/// A text that is no scheduled fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The fault is not valid.
+    #[error(transparent)]
+    Fault(#[from] FaultError),
+    /// The share is not valid.
+    #[error("`{0}` is no share of the requests: write a number from 0 to 1, as `429:0.05`")]
+    Share(String),
+    /// The numbers are not valid.
+    #[error(
+        "`{0}` is no list of requests: write numbers from 1 with commas, or ranges, as `500@3,7..9,20..`"
+    )]
+    Numbers(String),
+}
+
+impl FromStr for Planned {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let (fault, when) = if let Some((fault, share)) = text.split_once(':') {
+            (fault, When::Share(millionths(share)?))
+        } else if let Some((fault, numbers)) = text.split_once('@') {
+            let ranges = numbers.split(',').map(range).collect::<Result<_, _>>()?;
+            (fault, When::At(ranges))
+        } else {
+            (text, When::Always)
+        };
+        let fault = fault.parse()?;
+        Ok(Self { fault, when })
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.fault)?;
+        match &self.when {
+            When::Always => Ok(()),
+            When::Share(share) => write!(f, ":{}", f64::from(*share) / 1e6),
+            When::At(ranges) => {
+                for (at, range) in ranges.iter().enumerate() {
+                    f.write_str(if at == 0 { "@" } else { "," })?;
+                    match (*range.start(), *range.end()) {
+                        (from, u64::MAX) => write!(f, "{from}..")?,
+                        (from, to) if from == to => write!(f, "{from}")?,
+                        (from, to) => write!(f, "{from}..{to}")?,
+                    }
+                }
+                Ok(())
+            }
         }
     }
 }
 
-impl TryFrom<String> for Fault {
-    type Error = FaultError;
-
-    fn try_from(text: String) -> Result<Self, FaultError> {
-        text.parse()
-    }
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the share was found to lie between 0 and 1"
+)]
+fn millionths(text: &str) -> Result<u32, PlanError> {
+    let share = text.parse::<f64>().ok();
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    let share = share.ok_or_else(|| PlanError::Share(text.to_owned()))?;
+    Ok((share * 1e6).round() as u32)
 }
 
+fn range(text: &str) -> Result<RangeInclusive<u64>, PlanError> {
+    let wrong = || PlanError::Numbers(text.to_owned());
+    let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(wrong);
+    let range = match text.split_once("..") {
+        None => number(text)?..=number(text)?,
+        Some((from, "")) => number(from)?..=u64::MAX,
+        Some((from, to)) => number(from)?..=number(to)?,
+    };
+    (!range.is_empty()).then_some(range).ok_or_else(wrong)
+}
+
+/// The fault of the request with this number: the first that names it, else one with a share, at
+/// random.
+pub(super) fn choose(faults: &[Planned], seed: u64, number: u64) -> Option<Fault> {
+    let names = |planned: &&Planned| match &planned.when {
+        When::Always => true,
+        When::At(ranges) => ranges.iter().any(|range| range.contains(&number)),
+        When::Share(_) => false,
+    };
+    if let Some(planned) = faults.iter().find(names) {
+        return Some(planned.fault);
+    }
+    let mut left = chance(seed, number, Salt::Fault) % WHOLE;
+    for planned in faults {
+        if let When::Share(share) = planned.when {
+            match left.checked_sub(share.into()) {
+                None => return Some(planned.fault),
+                Some(rest) => left = rest,
+            }
+        }
+    }
+    None
+}
+
+/// Separates random choices, so that none follows from another.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Salt {
+    Fault,
+    Latency,
+    Gap,
+}
+
+/// A pseudo-random number of these (splitmix64).
+pub(super) const fn chance(seed: u64, number: u64, salt: Salt) -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut mixed = seed ^ (salt as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    mixed = mixed
+        .wrapping_add(number.wrapping_mul(STEP))
+        .wrapping_add(STEP);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) status: u16,
+    pub(super) cause: Cause,
+    pub(super) message: String,
+    /// When to retry.
+    pub(super) after: After,
+    /// The header `x-should-retry`.
+    pub(super) should_retry: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    Status,
+    Context,
+    Quota,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    Untold,
+    Seconds(u64),
+    /// Seconds from now, as a date.
+    Date(u64),
+    Millis(u64),
+    /// Milliseconds, in both headers.
+    Both(u64),
+}
+
+impl Problem {
+    pub(super) fn new(status: u16, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            cause: Cause::Status,
+            message: message.into(),
+            after: After::Untold,
+            should_retry: None,
+        }
+    }
+
+    /// The refusal of this fault; `None` where it does not refuse.
+    pub(super) fn of_fault(fault: Fault) -> Option<Self> {
+        let status = fault.status()?;
+        let message = format!("mock fault {fault}: {}", fault.kind.what());
+        let mut problem = Self::new(status, message);
+        match fault.kind {
+            FaultKind::Context => problem.cause = Cause::Context,
+            FaultKind::Quota => problem.cause = Cause::Quota,
+            FaultKind::RetrySeconds => problem.after = After::Seconds(fault.number_or(1)),
+            FaultKind::RetryDate => problem.after = After::Date(fault.number_or(2)),
+            FaultKind::RetryMs => problem.after = After::Millis(fault.number_or(250)),
+            FaultKind::ShouldRetry => problem.should_retry = Some("true"),
+            FaultKind::ShouldNotRetry => problem.should_retry = Some("false"),
+            _ => {}
+        }
+        Some(problem)
+    }
+
+    /// The refusal of a script's fault, by its code.
+    pub(super) fn of_code(
+        code: &str,
+        detail: &str,
+        permanent: bool,
+        after_ms: Option<u64>,
+    ) -> Self {
+        let status = match code {
+            "unauthorized" => 401,
+            "forbidden" => 403,
+            "model_not_found" => 404,
+            "request_timeout" => 408,
+            "conflict" => 409,
+            "too_large" => 413,
+            "rate_limited" | "quota" => 429,
+            "overloaded" => 529,
+            "bad_request" | "context" => 400,
+            _ if permanent => 400,
+            _ => 500,
+        };
+        let mut problem = Self::new(status, format!("{code}: {detail}"));
+        problem.cause = match code {
+            "quota" => Cause::Quota,
+            "context" => Cause::Context,
+            _ => Cause::Status,
+        };
+        problem.after = after_ms.map_or(After::Untold, After::Millis);
+        problem
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,5 +476,80 @@ mod tests {
             let error = text.parse::<Fault>().unwrap_err();
             assert_eq!(error.to_string(), want);
         }
+    }
+
+    fn plan(texts: &[&str]) -> Vec<Planned> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_is_written() {
+        for text in [
+            "429:0.05",
+            "500@3",
+            "cut=2@7,9..12,20..",
+            "bom",
+            "slow=10:1",
+            "401:0",
+        ] {
+            let planned: Planned = text.parse().unwrap();
+            assert_eq!(planned.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused() {
+        for (text, want) in [
+            ("429:1.5", PlanError::Share("1.5".into())),
+            ("429:x", PlanError::Share("x".into())),
+            ("429:NaN", PlanError::Share("NaN".into())),
+            ("429@0", PlanError::Numbers("0".into())),
+            ("429@", PlanError::Numbers(String::new())),
+            ("429@5..3", PlanError::Numbers("5..3".into())),
+            ("430", PlanError::Fault(FaultError::Unknown("430".into()))),
+        ] {
+            assert_eq!(text.parse::<Planned>(), Err(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbered_requests_get_their_fault_and_others_none() {
+        let faults = plan(&["500@3", "cut@3,5..6", "401@9.."]);
+        let kinds: Vec<_> = (1..=10)
+            .map(|number| choose(&faults, 1, number).map(|fault| fault.kind.name()))
+            .collect();
+        let (none, cut, key) = (None, Some("cut"), Some("401"));
+        let want = [
+            none,
+            none,
+            Some("500"),
+            none,
+            cut,
+            cut,
+            none,
+            none,
+            key,
+            key,
+        ];
+        assert_eq!(kinds, want);
+    }
+
+    #[test]
+    fn shares_are_met_and_follow_from_the_seed() {
+        let faults = plan(&["429:0.05", "500:0.10"]);
+        let of_seed = |seed| {
+            (1..=10_000).map(move |number| choose(&plan(&["429:0.05", "500:0.10"]), seed, number))
+        };
+        let count = |kind| {
+            (1..=10_000)
+                .filter(|number| {
+                    choose(&faults, 7, *number).is_some_and(|fault| fault.kind == kind)
+                })
+                .count()
+        };
+        assert!((400..600).contains(&count(FaultKind::RateLimited)));
+        assert!((900..1100).contains(&count(FaultKind::ServerError)));
+        assert!(of_seed(7).eq(of_seed(7)));
+        assert!(!of_seed(7).eq(of_seed(8)));
     }
 }

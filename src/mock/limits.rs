@@ -1,6 +1,4 @@
-//! Requests and tokens a minute: buckets that fill again as time goes by.
-//!
-//! Time is an input.
+//! Token buckets for requests and tokens per minute. Time is an input.
 
 use std::{fmt::Write as _, num::NonZeroU32, time::Duration};
 
@@ -11,7 +9,6 @@ use crate::llm::Dialect;
 
 const MINUTE: f64 = 60.0;
 
-/// The limits of a server that has any.
 #[derive(Debug)]
 pub(super) struct Limits {
     requests: Option<Bucket>,
@@ -27,69 +24,58 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(per_minute: NonZeroU32, most: NonZeroU32, now: Instant) -> Self {
-        Self {
-            per_minute: per_minute.get().into(),
-            most: most.get().into(),
-            level: most.get().into(),
-            at: now,
-        }
-    }
-
     fn fill(&mut self, now: Instant) {
         let minutes = now.saturating_duration_since(self.at).as_secs_f64() / MINUTE;
         self.level = (self.level + minutes * self.per_minute).min(self.most);
         self.at = now;
     }
 
-    /// How long until there is so much.
+    /// How long until it holds so much.
     fn until(&self, amount: f64) -> Duration {
-        // What is more than there can ever be is taken from a full bucket.
+        // An amount beyond the bucket's size is taken from a full bucket.
         let missing = amount.min(self.most) - self.level;
         Duration::from_secs_f64((missing / self.per_minute * MINUTE).max(0.0))
     }
 }
 
 impl Limits {
-    /// The limits as they are set; `None` where there are none.
     pub(super) fn new(settings: &Settings, now: Instant) -> Option<Self> {
-        let requests = settings.requests_per_minute.map(|per_minute| {
-            let most = settings.burst.unwrap_or(per_minute);
-            Bucket::new(per_minute, most, now)
-        });
-        let tokens = settings.tokens_per_minute;
-        let tokens = tokens.map(|per_minute| Bucket::new(per_minute, per_minute, now));
+        let bucket = |per_minute: Option<NonZeroU32>, most: Option<NonZeroU32>| {
+            let most = most.or(per_minute)?.get().into();
+            Some(Bucket {
+                per_minute: per_minute?.get().into(),
+                most,
+                level: most,
+                at: now,
+            })
+        };
+        let requests = bucket(settings.requests_per_minute, settings.burst);
+        let tokens = bucket(settings.tokens_per_minute, None);
         (requests.is_some() || tokens.is_some()).then_some(Self { requests, tokens })
     }
 
-    /// Takes a request of so many tokens.
-    ///
-    /// # Errors
-    /// Where there is not enough, how long until there is. Then nothing is taken.
+    /// Takes a request of so many tokens, or nothing, and says how long to wait.
     pub(super) fn take(&mut self, tokens: u64, now: Instant) -> Result<(), Duration> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let wanted = [(&mut self.requests, 1.0), (&mut self.tokens, tokens as f64)];
+        let mut wanted: Vec<_> = (wanted.into_iter())
+            .filter_map(|(bucket, amount)| Some((bucket.as_mut()?, amount)))
+            .collect();
         let mut wait = Duration::ZERO;
-        for (bucket, amount) in &wanted {
-            if let Some(bucket) = bucket {
-                let mut full = *bucket;
-                full.fill(now);
-                wait = wait.max(full.until(*amount));
-            }
+        for (bucket, amount) in &mut wanted {
+            bucket.fill(now);
+            wait = wait.max(bucket.until(*amount));
         }
         if !wait.is_zero() {
             return Err(wait);
         }
         for (bucket, amount) in wanted {
-            if let Some(bucket) = bucket {
-                bucket.fill(now);
-                bucket.level = (bucket.level - amount).max(0.0);
-            }
+            bucket.level = (bucket.level - amount).max(0.0);
         }
         Ok(())
     }
 
-    /// What the answer's headers tell; `date` is how a dialect that wants it writes a time from now.
+    /// The rate limit headers; `date` formats a time from now.
     pub(super) fn headers(
         &self,
         dialect: Dialect,
@@ -100,23 +86,18 @@ impl Limits {
             let Some(bucket) = bucket else { continue };
             let (limit, left) = (bucket.per_minute.floor(), bucket.level.floor());
             let full = bucket.until(bucket.most);
-            let (names, reset) = match dialect {
-                Dialect::OpenAi => (
-                    ["limit", "remaining", "reset"]
-                        .map(|name| format!("x-ratelimit-{name}-{what}")),
-                    short(full),
-                ),
-                Dialect::Anthropic => (
-                    ["limit", "remaining", "reset"]
-                        .map(|name| format!("anthropic-ratelimit-{what}-{name}")),
-                    date(full),
-                ),
+            let reset = match dialect {
+                Dialect::OpenAi => short(full),
+                Dialect::Anthropic => date(full),
             };
-            headers.extend(
-                names
-                    .into_iter()
-                    .zip([limit.to_string(), left.to_string(), reset]),
-            );
+            let values = [limit.to_string(), left.to_string(), reset];
+            for (name, value) in ["limit", "remaining", "reset"].into_iter().zip(values) {
+                let name = match dialect {
+                    Dialect::OpenAi => format!("x-ratelimit-{name}-{what}"),
+                    Dialect::Anthropic => format!("anthropic-ratelimit-{what}-{name}"),
+                };
+                headers.push((name, value));
+            }
         }
         headers
     }

@@ -1,52 +1,52 @@
-//! What came and how it was answered: figures over all of it, and the last requests themselves.
+//! Statistics, and the last requests.
 //!
-//! **Invariant:** no value of a header that may hold a secret is ever kept.
+//! **Invariant:** no header value that may hold a secret is kept.
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{breach::Breach, fault::Fault};
+use super::{fault::Fault, request::Breach};
 use crate::config::may_be_secret;
 
-/// Most bytes of bodies that are kept, whatever their number.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A request that came, and what became of it.
+/// A request and how it was answered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recorded {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// What was asked for.
+    /// Its path.
     pub path: &'static str,
     /// Its headers, without those that may hold secrets.
     pub headers: BTreeMap<String, String>,
     /// Its body; a text where it is no JSON.
     pub body: Value,
-    /// The status of the answer; 0 where the connection was given up instead.
+    /// The status of the answer; 0 where the connection was closed instead.
     pub status: u16,
-    /// The fault that it got.
+    /// The fault that was applied.
     pub fault: Option<String>,
     /// The rules that it broke.
     pub breaches: Vec<String>,
 }
 
-/// Figures since the start or the last reset.
+/// Statistics since the start or the last reset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Requests for replies.
     pub requests: u64,
-    /// Those that were answered by a stream.
+    /// Requests answered by a stream.
     pub streamed: u64,
-    /// Those that are being answered now.
+    /// Requests being answered now.
     pub in_flight: u64,
-    /// The most of them at one time.
+    /// The maximum of `in_flight`.
     pub in_flight_max: u64,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,
@@ -56,7 +56,6 @@ pub struct Stats {
     pub breaches: BTreeMap<&'static str, u64>,
 }
 
-/// A request as it is kept.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) number: u64,
@@ -70,18 +69,15 @@ pub(super) struct Kept {
 
 impl Kept {
     fn told(&self) -> Recorded {
-        let header = |(name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
-            (
-                name.to_string(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        };
-        let text = || Value::from(String::from_utf8_lossy(&self.body));
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let headers = self.headers.iter();
         Recorded {
             number: self.number,
             path: self.path,
-            headers: self.headers.iter().map(header).collect(),
-            body: serde_json::from_slice(&self.body).unwrap_or_else(|_| text()),
+            headers: headers
+                .map(|(name, value)| (name.to_string(), text(value.as_bytes())))
+                .collect(),
+            body: serde_json::from_slice(&self.body).unwrap_or_else(|_| text(&self.body).into()),
             status: self.status,
             fault: self.fault.map(|fault| fault.to_string()),
             breaches: self.breaches.iter().map(ToString::to_string).collect(),
@@ -89,7 +85,6 @@ impl Kept {
     }
 }
 
-/// Figures and requests. A lock, because requests come from many tasks; held for a few additions.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     keep: usize,
@@ -101,22 +96,21 @@ struct Inner {
     stats: Stats,
     kept: VecDeque<Kept>,
     bytes: usize,
-    /// Requests numbered so far; a reset begins anew.
     number: u64,
 }
 
-/// A request that is being answered. It counts as long as this lives.
+/// A request being answered, counted until it is dropped.
 #[derive(Debug)]
 pub(super) struct InFlight {
     pub(super) number: u64,
-    /// How many there are, this one included.
+    /// Requests being answered, this one included.
     pub(super) now: u64,
     log: Arc<Log>,
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let mut inner = self.log.lock();
+        let mut inner = self.log.inner.lock();
         inner.stats.in_flight = inner.stats.in_flight.saturating_sub(1);
     }
 }
@@ -129,9 +123,8 @@ impl Log {
         }
     }
 
-    /// A request has come.
     pub(super) fn arrived(self: &Arc<Self>) -> InFlight {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.number += 1;
         let stats = &mut inner.stats;
         stats.requests += 1;
@@ -144,17 +137,11 @@ impl Log {
         }
     }
 
-    /// It was decided how it is answered.
     pub(super) fn decided(&self, mut kept: Kept, streamed: bool) {
-        for breach in &kept.breaches {
-            tracing::warn!(
-                request = kept.number,
-                rule = breach.rule.name(),
-                "{}",
-                breach.what
-            );
+        for Breach { rule, what } in &kept.breaches {
+            tracing::warn!(request = kept.number, rule = rule.name(), "{what}");
         }
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let stats = &mut inner.stats;
         stats.streamed += u64::from(streamed);
         *stats.status.entry(kept.status).or_default() += 1;
@@ -167,44 +154,33 @@ impl Log {
         if self.keep == 0 {
             return;
         }
-        without_secrets(&mut kept.headers);
+        let secret = |name: &&HeaderName| may_be_secret(name.as_str());
+        let secrets: Vec<_> = kept.headers.keys().filter(secret).cloned().collect();
+        for name in secrets {
+            kept.headers.remove(name);
+        }
         inner.bytes += kept.body.len();
         inner.kept.push_back(kept);
         while inner.kept.len() > self.keep || inner.bytes > MOST_BYTES {
-            let Some(oldest) = inner.kept.pop_front() else {
-                break;
-            };
-            inner.bytes -= oldest.body.len();
+            let oldest = inner.kept.pop_front().map_or(0, |kept| kept.body.len());
+            inner.bytes -= oldest;
         }
     }
 
     pub(super) fn stats(&self) -> Stats {
-        self.lock().stats.clone()
+        self.inner.lock().stats.clone()
     }
 
     pub(super) fn requests(&self) -> Vec<Recorded> {
-        self.lock().kept.iter().map(Kept::told).collect()
+        self.inner.lock().kept.iter().map(Kept::told).collect()
     }
 
-    /// Begins anew; what is being answered goes on to count as that.
+    /// Clears everything but the count of requests in flight.
     pub(super) fn reset(&self) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let in_flight = inner.stats.in_flight;
         *inner = Inner::default();
         inner.stats.in_flight = in_flight;
         inner.stats.in_flight_max = in_flight;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing in here can be left half done.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn without_secrets(headers: &mut HeaderMap) {
-    let secret = |name: &&axum::http::HeaderName| may_be_secret(name.as_str());
-    let names: Vec<_> = headers.keys().filter(secret).cloned().collect();
-    for name in names {
-        headers.remove(name);
     }
 }

@@ -1,60 +1,45 @@
-//! Chat completions, as OpenAI and very many others have them: requests read, replies written.
+//! Chat completions of OpenAI's dialect, written.
 
 use std::fmt::Write as _;
 
 use super::{
-    asked::Asked,
-    events::{Events, Holds},
-    fault::FaultKind,
-    problem::{Cause, Problem},
-    said::{Call, REASONING, Reasoning, Said, Stop, literal},
+    fault::{Cause, FaultKind, Problem},
+    reply::{Call, Events, Holds, REASONING, Reply, Stop, halves, literal},
 };
 
-mod request;
-
-pub(super) use request::read;
-
-/// The only time that a deterministic server can know.
+/// A fixed time, because replies are deterministic.
 const CREATED: &str = "1700000000";
-/// The end mark of a stream.
 const DONE: &str = "data: [DONE]";
 
-/// A reply to write, and what is to be wrong with its form.
-pub(super) struct Reply<'a> {
-    pub(super) asked: &'a Asked<'a>,
-    pub(super) said: &'a Said,
-    pub(super) fault: Option<FaultKind>,
-}
+pub(super) struct OpenAi<'a>(pub(super) Reply<'a>);
 
-impl Reply<'_> {
-    fn is(&self, kind: FaultKind) -> bool {
-        self.fault == Some(kind)
-    }
-
-    /// As one JSON object.
+impl OpenAi<'_> {
     pub(super) fn whole(&self) -> String {
-        let mut out = String::with_capacity(self.said.text.whole.len() + 512);
+        let mut out = String::with_capacity(self.0.said.text.whole.len() + 512);
         self.head(&mut out, "chat.completion");
-        if !self.is(FaultKind::EmptyChoices) {
-            let refusal = self.said.stop == Stop::Refusal;
-            let (content, refused) = match (self.said.text.is_empty(), refusal) {
-                (_, true) => ("null", &*self.said.text.whole),
-                (true, false) if !self.said.calls.is_empty() => ("null", "null"),
+        if !self.0.is(FaultKind::EmptyChoices) {
+            let refusal = self.0.said.stop == Stop::Refusal;
+            let (content, refused) = match (self.0.said.text.is_empty(), refusal) {
+                (_, true) => ("null", &*self.0.said.text.whole),
+                (true, false) if !self.0.said.calls.is_empty() => ("null", "null"),
                 (true, false) => ("\"\"", "null"),
-                (false, false) => (&*self.said.text.whole, "null"),
+                (false, false) => (&*self.0.said.text.whole, "null"),
             };
             let _ = write!(
                 out,
                 "{{\"index\":0,\"message\":{{\"role\":\"assistant\",\"content\":{content},\"refusal\":{refused}"
             );
-            if let Some(reasoning) = self.said.reasoning {
-                let _ = write!(out, ",\"{}\":{}", name_of(reasoning), literal(REASONING));
+            if let Some(reasoning) = self.0.said.reasoning {
+                let _ = write!(out, ",\"{}\":{}", reasoning, literal(REASONING));
             }
-            if !self.said.calls.is_empty() {
+            if !self.0.said.calls.is_empty() {
                 out.push_str(",\"tool_calls\":[");
-                for (n, call) in self.said.calls.iter().enumerate() {
+                for (n, call) in self.0.said.calls.iter().enumerate() {
                     out.push_str(if n == 0 { "" } else { "," });
-                    let arguments = self.arguments(call);
+                    let arguments = match self.0.fault {
+                        Some(FaultKind::CallObject) => call.arguments.clone(),
+                        _ => literal(&call.arguments),
+                    };
                     let _ = write!(
                         out,
                         "{{\"id\":{},\"type\":\"function\",\"function\":{{\"name\":{},\"arguments\":{arguments}}}}}",
@@ -67,19 +52,18 @@ impl Reply<'_> {
             let _ = write!(out, "}},\"logprobs\":null{}}}", self.finish());
         }
         out.push(']');
-        if !self.is(FaultKind::NoUsage) {
+        if !self.0.is(FaultKind::NoUsage) {
             let _ = write!(out, ",\"usage\":{}", self.usage());
         }
         out.push('}');
         out
     }
 
-    /// As the events of a stream.
     pub(super) fn events(&self) -> Events {
-        let said = self.said;
+        let said = self.0.said;
         let mut head = "data: ".to_owned();
         self.head(&mut head, "chat.completion.chunk");
-        let tail = if self.asked.usage {
+        let tail = if self.0.asked.usage {
             "],\"usage\":null}"
         } else {
             "]}"
@@ -87,7 +71,7 @@ impl Reply<'_> {
         let pieces = said.text.pieces.len() + 2 * said.calls.len() + 5;
         let mut events =
             Events::with_capacity(pieces * (head.len() + 80) + said.text.whole.len(), pieces);
-        if self.is(FaultKind::EmptyChoices) {
+        if self.0.is(FaultKind::EmptyChoices) {
             events.push(Holds::Frame, &[&head, tail]);
             events.push(Holds::Mark, &[DONE]);
             return events;
@@ -97,7 +81,7 @@ impl Reply<'_> {
         let first = "\"role\":\"assistant\",\"content\":\"\"";
         events.push(Holds::Frame, &[&head, open, first, close, tail]);
         if let Some(reasoning) = said.reasoning {
-            let delta = format!("\"{}\":{}", name_of(reasoning), literal(REASONING));
+            let delta = format!("\"{}\":{}", reasoning, literal(REASONING));
             events.push(Holds::Content, &[&head, open, &delta, close, tail]);
         }
         let key = if said.stop == Stop::Refusal {
@@ -106,7 +90,7 @@ impl Reply<'_> {
             "\"content\":"
         };
         let finish = format!("}}{}}}", self.finish());
-        let with_last = self.is(FaultKind::FinishWithLast) && said.calls.is_empty();
+        let with_last = self.0.is(FaultKind::FinishWithLast) && said.calls.is_empty();
         let mut left = said.text.pieces.len();
         for piece in &said.text.pieces {
             left -= 1;
@@ -128,7 +112,7 @@ impl Reply<'_> {
         if !with_last || said.text.is_empty() {
             events.push(Holds::End, &[&head, open, &finish, tail]);
         }
-        if self.asked.usage && !self.is(FaultKind::NoUsage) {
+        if self.0.asked.usage && !self.0.is(FaultKind::NoUsage) {
             let usage = format!("],\"usage\":{}}}", self.usage());
             events.push(Holds::End, &[&head, &usage]);
         }
@@ -136,19 +120,18 @@ impl Reply<'_> {
         events
     }
 
-    /// Up to the choices.
     fn head(&self, out: &mut String, object: &str) {
-        let (replies, tokens) = (self.asked.replies, self.asked.tokens);
+        let (replies, tokens) = (self.0.asked.replies, self.0.asked.tokens);
         let _ = write!(
             out,
             "{{\"id\":\"chatcmpl-mock-{replies}-{tokens}\",\"object\":\"{object}\",\"created\":{CREATED},\"model\":{},\"choices\":[",
-            literal(&self.asked.model)
+            literal(&self.0.asked.model)
         );
     }
 
-    /// Of the deltas of a call, the first has its name, the others its arguments.
+    /// The first delta has the name, the others the arguments.
     fn call_deltas(&self, n: usize, call: &Call) -> Vec<String> {
-        let index = match self.fault {
+        let index = match self.0.fault {
             Some(FaultKind::CallNoIndex) => String::new(),
             Some(FaultKind::CallSameIndex) => "\"index\":0,".to_owned(),
             _ => format!("\"index\":{n},"),
@@ -160,7 +143,7 @@ impl Reply<'_> {
                 literal(&call.name)
             )
         };
-        if self.is(FaultKind::CallObject) {
+        if self.0.is(FaultKind::CallObject) {
             return vec![first(&call.arguments)];
         }
         let mut deltas = vec![first("\"\"")];
@@ -173,15 +156,8 @@ impl Reply<'_> {
         deltas
     }
 
-    fn arguments(&self, call: &Call) -> String {
-        match self.is(FaultKind::CallObject) {
-            true => call.arguments.clone(),
-            false => literal(&call.arguments),
-        }
-    }
-
     fn finish(&self) -> &'static str {
-        match (self.fault, self.said.stop) {
+        match (self.0.fault, self.0.said.stop) {
             (Some(FaultKind::FinishMissing), _) => "",
             (Some(FaultKind::FinishEmpty), _) => ",\"finish_reason\":\"\"",
             (Some(FaultKind::FinishStop), _) | (_, Stop::EndTurn | Stop::Refusal) => {
@@ -194,7 +170,7 @@ impl Reply<'_> {
     }
 
     fn usage(&self) -> String {
-        let (sent, received) = (self.asked.tokens, self.said.tokens());
+        let (sent, received) = (self.0.asked.tokens, self.0.said.tokens());
         let total = sent + received;
         format!(
             "{{\"prompt_tokens\":{sent},\"completion_tokens\":{received},\"total_tokens\":{total}}}"
@@ -202,20 +178,6 @@ impl Reply<'_> {
     }
 }
 
-const fn name_of(reasoning: Reasoning) -> &'static str {
-    match reasoning {
-        Reasoning::Plain => "reasoning",
-        Reasoning::Content => "reasoning_content",
-    }
-}
-
-/// A text in two parts, cut between characters.
-pub(super) fn halves(text: &str) -> impl Iterator<Item = &str> {
-    let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
-    [one, other].into_iter().filter(|half| !half.is_empty())
-}
-
-/// A refusal's body.
 pub(super) fn error(problem: &Problem) -> String {
     let (kind, code) = match (problem.cause, problem.status) {
         (Cause::Context, _) => ("invalid_request_error", "\"context_length_exceeded\""),
@@ -232,12 +194,6 @@ pub(super) fn error(problem: &Problem) -> String {
     )
 }
 
-/// A refusal in the midst of a stream.
-pub(super) fn error_event(problem: &Problem) -> String {
-    format!("data: {}\n\n", error(problem))
-}
-
-/// The list of models.
 pub(super) fn models(names: &[String]) -> String {
     let model = |name: &String| {
         let id = literal(name);

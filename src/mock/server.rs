@@ -1,10 +1,9 @@
-//! The server: routes, waiting and sending.
+//! Routes and sending.
 //!
-//! **Invariant:** no wait is longer than [`HOLD`], and none outlives the server. A stream of comments goes on
-//! until its client leaves.
+//! **Invariant:** no wait is longer than [`HOLD`], and none outlives the server.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -14,10 +13,11 @@ use axum::{
     extract::{DefaultBodyLimit, FromRequest as _, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::Response,
-    routing::{get, post},
+    routing::{MethodRouter, get, post},
 };
 use bytes::Bytes;
 use futures_util::stream;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -25,43 +25,30 @@ use super::{
     anthropic,
     damage::Step,
     decide::{self, Answer, Call, Sent, Wait},
+    fault::Problem,
     limits::Limits,
     log::{InFlight, Kept, Log},
     openai,
-    problem::Problem,
     settings::Settings,
     voice::Voice,
 };
 use crate::llm::Dialect;
 
-/// Most bytes of a request.
 const MOST: usize = 64 << 20;
-/// The longest that anything waits.
+/// The longest wait.
 const HOLD: Duration = Duration::from_secs(600);
-/// What there is where no models are named.
+/// The model where none are named.
 const MODEL: &str = "mock-model";
 const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
 
-/// What requests share.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) voice: Voice,
-    pub(super) limits: Option<Shared>,
+    pub(super) limits: Option<Mutex<Limits>>,
     pub(super) log: Arc<Log>,
     pub(super) stop: CancellationToken,
-}
-
-/// Limits; a lock, because requests come from many tasks. Held for a few additions.
-#[derive(Debug)]
-pub(super) struct Shared(Mutex<Limits>);
-
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Limits> {
-        // Nothing in here can be left half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Server {
@@ -69,7 +56,7 @@ impl Server {
         let limits = Limits::new(&settings, Instant::now());
         Arc::new(Self {
             voice: Voice::new(&settings),
-            limits: limits.map(|limits| Shared(Mutex::new(limits))),
+            limits: limits.map(Mutex::new),
             log: Arc::new(Log::keeping(settings.keep)),
             settings,
             stop,
@@ -84,15 +71,25 @@ impl Server {
 
 type Shares = State<Arc<Server>>;
 
-/// The routes.
 pub(super) fn router(server: Arc<Server>) -> Router {
     Router::new()
-        .route(CHAT, post(chat))
-        .route(MESSAGES, post(messages))
+        .route(CHAT, reply(Dialect::OpenAi, CHAT))
+        .route(MESSAGES, reply(Dialect::Anthropic, MESSAGES))
         .route("/v1/models", get(models))
         .route("/requests", get(requests))
-        .route("/stats", get(stats))
-        .route("/reset", post(reset))
+        .route(
+            "/stats",
+            get(async |State(server): Shares| {
+                json(200, serde_json::json!(server.log.stats()).to_string())
+            }),
+        )
+        .route(
+            "/reset",
+            post(async |State(server): Shares| {
+                server.log.reset();
+                json(200, "{}".to_owned())
+            }),
+        )
         .fallback(async || {
             let problem = Problem::new(404, "there is no such route");
             json(404, openai::error(&problem))
@@ -100,56 +97,35 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .with_state(server)
 }
 
-async fn chat(State(server): Shares, request: Request) -> Response {
-    answer(server, Dialect::OpenAi, CHAT, request).await
-}
-
-async fn messages(State(server): Shares, request: Request) -> Response {
-    answer(server, Dialect::Anthropic, MESSAGES, request).await
+fn reply(dialect: Dialect, path: &'static str) -> MethodRouter<Arc<Server>> {
+    post(async move |State(server): Shares, request: Request| {
+        answer(server, dialect, path, request).await
+    })
 }
 
 async fn models(State(server): Shares, headers: HeaderMap) -> Response {
-    let anthropic = headers.contains_key("anthropic-version");
+    let (error, models): (fn(&_) -> _, fn(&_) -> _) = if headers.contains_key("anthropic-version") {
+        (anthropic::error, anthropic::models)
+    } else {
+        (openai::error, openai::models)
+    };
     if !server.has_key(&headers) {
-        let problem = Problem::new(401, "incorrect API key provided");
-        let body = if anthropic {
-            anthropic::error(&problem)
-        } else {
-            openai::error(&problem)
-        };
-        return json(401, body);
+        return json(401, error(&Problem::new(401, "incorrect API key provided")));
     }
     let any = [MODEL.to_owned()];
     let names: &[String] = match &*server.settings.models {
         [] => &any,
         names => names,
     };
-    json(
-        200,
-        if anthropic {
-            anthropic::models(names)
-        } else {
-            openai::models(names)
-        },
-    )
+    json(200, models(names))
 }
 
 async fn requests(State(server): Shares) -> Response {
-    let lines = server.log.requests();
-    let lines = lines
-        .iter()
-        .filter_map(|line| serde_json::to_string(line).ok());
-    let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
+    let lines = server.log.requests().into_iter();
+    let text: String = lines
+        .map(|line| serde_json::json!(line).to_string() + "\n")
+        .collect();
     respond(200, "application/x-ndjson", text.into())
-}
-
-async fn stats(State(server): Shares) -> Response {
-    json(200, serde_json::json!(server.log.stats()).to_string())
-}
-
-async fn reset(State(server): Shares) -> Response {
-    server.log.reset();
-    json(200, "{}".to_owned())
 }
 
 fn json(status: u16, body: String) -> Response {
@@ -165,7 +141,6 @@ fn respond(status: u16, kind: &'static str, body: Body) -> Response {
     response
 }
 
-/// Answers a request for a reply.
 async fn answer(
     server: Arc<Server>,
     dialect: Dialect,
@@ -185,22 +160,19 @@ async fn answer(
         headers: &headers,
         body: &body,
         now: Instant::now(),
-        date: date(),
+        date: now(),
     };
     let mut answer = match &problem {
         None => call.decide(&server),
         Some(problem) => call.refusal(problem),
     };
+    let never = answer.never_begins();
     let kept = Kept {
         number: arrived.number,
         path,
         headers,
         body,
-        status: if answer.never_begins() {
-            0
-        } else {
-            answer.status
-        },
+        status: if never { 0 } else { answer.status },
         fault: answer.fault,
         breaches: std::mem::take(&mut answer.breaches),
     };
@@ -215,7 +187,6 @@ async fn answer(
     given(answer, arrived, server.stop.clone())
 }
 
-/// The whole body of a request.
 async fn body_of(mut request: Request) -> Result<Bytes, Problem> {
     DefaultBodyLimit::max(MOST).apply(&mut request);
     let body = tokio::time::timeout(HOLD, Bytes::from_request(request, &())).await;
@@ -231,7 +202,7 @@ async fn body_of(mut request: Request) -> Result<Bytes, Problem> {
     clippy::disallowed_methods,
     reason = "a server's date is that of its machine"
 )]
-fn date() -> SystemTime {
+fn now() -> SystemTime {
     SystemTime::now()
 }
 
@@ -242,26 +213,21 @@ fn given(answer: Answer, arrived: InFlight, stop: CancellationToken) -> Response
         Sent::Steps(steps) => sent(steps, arrived, stop),
     };
     let mut response = respond(answer.status, answer.kind, body);
-    let names = answer
-        .headers
-        .iter()
-        .map(|(name, value)| (&**name, &**value));
-    for (name, value) in names.chain([("x-request-id", &*id), ("request-id", &*id)]) {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+    let ids = ["x-request-id", "request-id"].map(|name| (name.to_owned(), id.clone()));
+    for (name, value) in answer.headers.into_iter().chain(ids) {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::try_from(value)) {
             response.headers_mut().insert(name, value);
         }
     }
     response
 }
 
-/// The connection is to be broken off.
 #[derive(Debug, thiserror::Error)]
 #[error("broken off on purpose")]
 struct BrokenOff;
 
-/// A body that goes out step by step.
 fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
-    // What counts the request as being answered goes with its body.
+    // The body owns the guard that counts the request as in flight.
     let state = (steps.into_iter(), None, arrived, stop);
     Body::from_stream(stream::unfold(
         state,
@@ -271,7 +237,7 @@ fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
                     Some(step) => Some(step),
                     None => steps.next(),
                 };
-                let sent: Result<Bytes, BrokenOff> = match step? {
+                let sent = match step? {
                     Step::Send(bytes) => Ok(bytes),
                     Step::Flush => {
                         tokio::task::yield_now().await;
@@ -279,20 +245,13 @@ fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
                     }
                     Step::Pause(time) => match wait(time, &stop).await {
                         Ok(()) => continue,
-                        Err(Stopped) => Err(BrokenOff),
+                        Err(stopped) => Err(stopped),
                     },
-                    Step::Repeat(bytes, time) => match wait(time, &stop).await {
-                        Ok(()) => {
-                            repeated = Some(Step::Repeat(bytes.clone(), time));
-                            Ok(bytes)
-                        }
-                        Err(Stopped) => Err(BrokenOff),
-                    },
-                    Step::Stall => {
-                        // Whether it was stopped or held too long, it ends in the same way.
-                        let _ = wait(HOLD, &stop).await;
-                        Err(BrokenOff)
+                    Step::Repeat(bytes, time) => {
+                        repeated = Some(Step::Repeat(bytes.clone(), time));
+                        wait(time, &stop).await.map(|()| bytes)
                     }
+                    Step::Stall => wait(HOLD, &stop).await.and(Err(BrokenOff)),
                     Step::Cut => Err(BrokenOff),
                 };
                 return Some((sent, (steps, repeated, arrived, stop)));
@@ -301,26 +260,22 @@ fn sent(steps: Vec<Step>, arrived: InFlight, stop: CancellationToken) -> Body {
     ))
 }
 
-/// The server ends.
-struct Stopped;
-
-async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), Stopped> {
+async fn wait(time: Duration, stop: &CancellationToken) -> Result<(), BrokenOff> {
     if time.is_zero() {
         return Ok(());
     }
     tokio::select! {
         () = tokio::time::sleep(time.min(HOLD)) => Ok(()),
-        () = stop.cancelled() => Err(Stopped),
+        () = stop.cancelled() => Err(BrokenOff),
     }
 }
 
-/// Serves until it is stopped, and what was begun then comes to its end.
+/// Serves until it is stopped, then finishes running answers.
 pub(super) async fn serve(listener: tokio::net::TcpListener, server: Arc<Server>) {
     use axum::serve::ListenerExt as _;
 
     let stop = server.stop.clone().cancelled_owned();
     let listener = listener.tap_io(|tcp| {
-        // Slower without, and right all the same.
         let _ = tcp.set_nodelay(true);
     });
     let served = axum::serve(listener, router(server))

@@ -1,57 +1,57 @@
-//! How a mock model behaves, as its owner or a TOML file says.
-
-use std::{num::NonZeroU32, path::PathBuf};
+use std::{fmt, num::NonZeroU32, path::PathBuf, str::FromStr, time::Duration};
 
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de};
 
-use super::{plan::Planned, spread::Spread};
+use super::fault::Planned;
 use crate::llm::script::Script;
 
-/// How a mock model behaves.
+/// Behaviour of a mock model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// How many replies answer a question; all but the last ask for another turn.
+    /// Replies to a question; all but the last ask for another turn.
     pub turns: NonZeroU32,
-    /// Whether the first reply to a question calls the first tool in the request's list.
+    /// Whether the first reply calls the first tool of the request.
     pub tools: bool,
-    /// The arguments of that call, as they are sent; else made from the tool's schema.
+    /// Arguments of that call; by default, made from the tool's schema.
     pub tool_arguments: Option<String>,
-    /// Says what the user said.
+    /// Repeats the user's message.
     pub echo: bool,
-    /// Says what a script says; in a file, its path.
+    /// Plays a script; in a file, its path.
     #[serde(deserialize_with = "script_file")]
     pub script: Option<Script>,
-    /// Characters of a reply, its signal aside.
+    /// Characters of a reply, without its signal.
     pub size: usize,
-    /// In how many pieces a streamed text comes.
+    /// Pieces of a streamed text.
     pub chunks: NonZeroU32,
-    /// The models that there are; none named: any is.
+    /// Models that exist; empty allows any.
     pub models: Vec<String>,
-    /// The key that requests must have.
+    /// Key that requests must have.
     #[serde(deserialize_with = "secret")]
     pub key: Option<SecretString>,
-    /// Until an answer begins.
+    /// Delay before an answer.
+    #[serde(deserialize_with = "parsed")]
     pub latency: Spread,
-    /// Between two events of a stream.
+    /// Delay between two events of a stream.
+    #[serde(deserialize_with = "parsed")]
     pub gap: Spread,
-    /// What goes wrong, and when.
-    #[serde(rename = "fault")]
+    /// Faults and their schedule.
+    #[serde(rename = "fault", deserialize_with = "all_parsed")]
     pub faults: Vec<Planned>,
-    /// What chance goes by.
+    /// Seed of random choices.
     pub seed: u64,
     /// Most requests a minute.
     pub requests_per_minute: Option<NonZeroU32>,
     /// Most tokens a minute, sent and received.
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// How many requests may come at once; a minute's where nothing is said.
+    /// Requests that may come at once; by default, those of a minute.
     pub burst: Option<NonZeroU32>,
     /// Most requests at the same time.
     pub concurrency: Option<NonZeroU32>,
-    /// Whether a request that breaks a rule is refused.
+    /// Refuses requests that break a rule.
     pub strict: bool,
-    /// How many requests are kept to be looked at.
+    /// Requests that are recorded.
     pub keep: usize,
 }
 
@@ -83,23 +83,23 @@ impl Default for Settings {
     }
 }
 
-/// A file of settings that is not in order.
+/// An invalid settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of `{}`: {what}", path.display())]
 pub struct SettingsError {
-    /// Which.
+    /// Its path.
     pub path: PathBuf,
-    /// Where, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 
 impl Settings {
-    /// Reads the TOML text of the file `path`.
+    /// Parses the TOML text of the file `path`.
     ///
     /// # Errors
-    /// When it is no TOML, a key is unknown, a value is not in order, or two exclude each other.
+    /// When it is no TOML, a key or value is invalid, or two exclude each other.
     pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Self, SettingsError> {
         let path = path.into();
         let settings: Self = match toml::from_str(text) {
@@ -131,8 +131,92 @@ fn script_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Scri
     Script::read(&path).map(Some).map_err(de::Error::custom)
 }
 
+fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: fmt::Display>,
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(de::Error::custom)
+}
+
+fn all_parsed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Planned>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let faults = texts.iter().map(|text| text.parse());
+    faults.collect::<Result<_, _>>().map_err(de::Error::custom)
+}
+
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SecretString>, D::Error> {
     String::deserialize(deserializer).map(|key| Some(key.into()))
+}
+
+/// A duration, or two bounds of one: `20ms`, `20ms..80ms`, `0`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spread {
+    from: Duration,
+    to: Duration,
+}
+
+impl Spread {
+    /// A constant duration.
+    #[must_use]
+    pub const fn fixed(time: Duration) -> Self {
+        Self {
+            from: time,
+            to: time,
+        }
+    }
+
+    /// Whether it is always zero.
+    #[must_use]
+    pub const fn is_zero(&self) -> bool {
+        self.to.is_zero()
+    }
+
+    pub(super) fn at(&self, chance: u64) -> Duration {
+        let width = u64::try_from((self.to - self.from).as_micros()).unwrap_or(u64::MAX - 1);
+        self.from + Duration::from_micros(chance % (width + 1))
+    }
+}
+
+/// A text that is no duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no time: write one with its unit, or two from the shorter to the longer, as `20ms` or `20ms..80ms` (units: us, ms, s, m)"
+)]
+pub struct SpreadError(String);
+
+impl FromStr for Spread {
+    type Err = SpreadError;
+
+    fn from_str(text: &str) -> Result<Self, SpreadError> {
+        let wrong = || SpreadError(text.to_owned());
+        let (from, to) = text.split_once("..").unwrap_or((text, text));
+        let from = duration(from).ok_or_else(wrong)?;
+        let to = duration(to).ok_or_else(wrong)?;
+        if from > to {
+            return Err(wrong());
+        }
+        Ok(Self { from, to })
+    }
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    // Longer units first: `ms` ends in `s`.
+    let units = [
+        ("us", 1),
+        ("ms", 1_000),
+        ("s", 1_000_000),
+        ("m", 60_000_000),
+    ];
+    let (number, micros) = units
+        .iter()
+        .find_map(|(unit, micros)| Some((text.strip_suffix(unit)?, *micros)))?;
+    let number: u64 = number.parse().ok()?;
+    Some(Duration::from_micros(number.checked_mul(micros)?))
 }
 
 #[cfg(test)]
@@ -185,5 +269,45 @@ mod tests {
         let error = Settings::parse(&text, "m.toml").unwrap_err();
         let want = "line 2 of `m.toml`: `echo` and `script` exclude each other: leave one out";
         assert_eq!(error.to_string(), want);
+    }
+
+    #[test]
+    fn times_are_read_with_their_units() {
+        let ms = Duration::from_millis;
+        for (text, from, to) in [
+            ("0", ms(0), ms(0)),
+            ("20ms", ms(20), ms(20)),
+            ("20ms..80ms", ms(20), ms(80)),
+            ("0..2s", ms(0), ms(2_000)),
+            ("1m", ms(60_000), ms(60_000)),
+            (
+                "500us",
+                Duration::from_micros(500),
+                Duration::from_micros(500),
+            ),
+        ] {
+            assert_eq!(text.parse(), Ok(Spread { from, to }), "{text}");
+        }
+        for text in [
+            "",
+            "20",
+            "ms",
+            "-1ms",
+            "2s..1s",
+            "1.5s",
+            "1s..",
+            "99999999999999999m",
+        ] {
+            assert_eq!(text.parse::<Spread>(), Err(SpreadError(text.into())));
+        }
+    }
+
+    #[test]
+    fn a_spread_stays_within_its_bounds() {
+        let spread: Spread = "1ms..2ms".parse().unwrap();
+        assert_eq!(spread.at(0), Duration::from_millis(1));
+        assert_eq!(spread.at(1_000), Duration::from_millis(2));
+        assert_eq!(spread.at(1_001), Duration::from_millis(1));
+        assert_eq!(Spread::default().at(u64::MAX), Duration::ZERO);
     }
 }

@@ -1,7 +1,7 @@
-//! What the mock model says, and how faults bend it: a function of the request alone.
+//! The content of replies, a function of the request; faults change it.
 //!
-//! A script that has failing tries is the exception: which of a turn's tries is due is counted, over all
-//! conversations, as the scripted model does it.
+//! Scripts with failing tries are the exception: tries of a turn are counted over all
+//! conversations.
 
 use std::sync::{
     Arc,
@@ -10,10 +10,9 @@ use std::sync::{
 use std::time::Duration;
 
 use super::{
-    asked::{self, Asked},
-    fault::{AFTER_CONTENT, Fault, FaultKind},
-    problem::Problem,
-    said::{Call, Reasoning, Said, Stop, Text},
+    fault::{AFTER_CONTENT, Fault, FaultKind, Problem},
+    reply::{Call, Said, Stop, Text},
+    request::{self, Asked},
     settings::Settings,
 };
 use crate::llm::script::{ScriptFault, ScriptText, ScriptTurn};
@@ -22,24 +21,21 @@ const FILLER: &str =
     "The handler checks the session token, loads the row and returns it to the caller. ";
 const SUFFICIENT: &str = "<signal type=\"context_sufficient\"><sources_found>3</sources_found>\
                           <confidence>0.9</confidence></signal>";
-/// Characters of one, two, three and four bytes.
+/// Characters of one to four bytes.
 const WIDE: &str = "Grüße aus 東京 – 🦀. ";
 const REFUSED: &str = "I can't help with that.";
-/// What is called where no tool is listed.
+/// The tool that is called where none is listed.
 const SOME_TOOL: &str = "lookup";
 const NO_TOOL: &str = "no_such_tool";
-/// More than this much of one line is not asked for by any test.
 const MOST_OF_A_LINE: u64 = 1 << 30;
 const HUGE: u64 = 16 << 20;
 
-/// What is to be said, and what is to go wrong with it.
 #[derive(Debug)]
 pub(super) struct Utterance {
     pub(super) said: Said,
     pub(super) fault: Option<Fault>,
     /// Before the answer, besides the latency.
     pub(super) delay: Duration,
-    /// Between its pieces.
     pub(super) gap: Duration,
 }
 
@@ -54,29 +50,19 @@ impl Utterance {
     }
 }
 
-/// Says things.
 #[derive(Debug)]
 pub(super) enum Voice {
-    /// Replies that follow one another, and begin again with the next question.
+    /// Replies in turn, starting again with the next question.
     Turns {
         replies: Vec<Arc<Text>>,
-        tools: Tools,
+        /// Arguments of the first reply's call, if it makes one; `None` inside takes the tool's
+        /// schema.
+        tools: Option<Option<String>>,
     },
-    /// A script.
     Script(Vec<Played>),
-    /// What the user said.
     Echo,
 }
 
-/// Whether the first reply calls a tool.
-#[derive(Debug)]
-pub(super) enum Tools {
-    Never,
-    /// With these arguments, or some that fit its schema.
-    First(Option<String>),
-}
-
-/// A turn of a script, and how often it was tried.
 #[derive(Debug)]
 pub(super) struct Played {
     turn: ScriptTurn,
@@ -110,25 +96,20 @@ impl Voice {
         };
         Self::Turns {
             replies: (0..turns).map(reply).collect(),
-            tools: if settings.tools {
-                Tools::First(settings.tool_arguments.clone())
-            } else {
-                Tools::Never
-            },
+            tools: settings.tools.then(|| settings.tool_arguments.clone()),
         }
     }
 
-    /// What answers this.
     pub(super) fn say(&self, asked: &Asked) -> Result<Utterance, Problem> {
         match self {
             Self::Turns { replies, tools } => {
                 let turn = asked.replies % replies.len().max(1);
                 let mut said = Said::text(replies.get(turn).cloned().unwrap_or_default());
                 let last = turn + 1 == replies.len();
-                if let (Tools::First(arguments), 0, false) = (tools, turn, last)
+                if let (Some(arguments), 0, false) = (tools, turn, last)
                     && let Some(tool) = asked.tools.first()
                 {
-                    let fitting = || asked::arguments(tool.schema);
+                    let fitting = || request::arguments(tool.schema);
                     said.calls = vec![Call {
                         id: call_id(asked, 0),
                         name: tool.name.to_string(),
@@ -143,7 +124,7 @@ impl Voice {
                 None => Err(exhausted(turns.len(), asked.replies + 1)),
             },
             Self::Echo => {
-                let text = asked.user.map(asked::text_of).unwrap_or_default();
+                let text = asked.user.map(request::text_of).unwrap_or_default();
                 let text = Text::cut(&format!("{text}\n{SUFFICIENT}"), 20);
                 Ok(Utterance::plain(Said::text(text)))
             }
@@ -169,20 +150,19 @@ impl Played {
             Some(_) => faults.get(tried),
             None => faults.get(tried).or(faults.last()),
         };
-        let shown = |shown: &str, kind| Utterance {
-            said: Said::text(Text::cut(shown, 4)),
-            fault: Some(Fault {
-                kind,
-                number: Some(AFTER_CONTENT),
-            }),
-            delay,
-            gap: Duration::ZERO,
+        let shown = |shown: &str, kind| {
+            let number = Some(AFTER_CONTENT);
+            Ok(Utterance {
+                fault: Some(Fault { kind, number }),
+                delay,
+                ..Utterance::plain(Said::text(Text::cut(shown, 4)))
+            })
         };
         match (due, &self.turn.reply) {
-            (Some(ScriptFault::Stall { shown: text }), _) => Ok(shown(text, FaultKind::Stall)),
-            (Some(ScriptFault::Cut { shown: text }), _) => Ok(shown(text, FaultKind::Cut)),
+            (Some(ScriptFault::Stall { shown: text }), _) => shown(text, FaultKind::Stall),
+            (Some(ScriptFault::Cut { shown: text }), _) => shown(text, FaultKind::Cut),
             (Some(ScriptFault::Fault { shown: text, .. }), _) if !text.is_empty() => {
-                Ok(shown(text, FaultKind::ErrorLate))
+                shown(text, FaultKind::ErrorLate)
             }
             (
                 Some(ScriptFault::Fault {
@@ -218,10 +198,9 @@ impl Played {
                     said.stop = Stop::ToolCalls;
                 }
                 Ok(Utterance {
-                    said,
-                    fault: None,
                     delay,
                     gap,
+                    ..Utterance::plain(said)
                 })
             }
             (None, None) => Ok(Utterance::plain(Said::text(Arc::default()))),
@@ -229,80 +208,56 @@ impl Played {
     }
 }
 
-/// The reply as a fault would have it.
 pub(super) fn bend(mut said: Said, fault: Fault, asked: &Asked) -> Said {
+    let ending = |stop, text: &str| Said {
+        stop,
+        ..Said::text(Text::cut(text, 3))
+    };
     match fault.kind {
         FaultKind::Calls
         | FaultKind::FinishStop
         | FaultKind::CallNoIndex
-        | FaultKind::CallSameIndex => call(said, asked, 2),
-        FaultKind::CallObject => call(said, asked, 1),
+        | FaultKind::CallSameIndex => call(&mut said, asked, 2),
+        FaultKind::CallObject => call(&mut said, asked, 1),
         FaultKind::CallCut => {
-            let mut said = call(said, asked, 1);
-            for call in &mut said.calls {
-                // Long enough for a cut that leaves something, and no end.
-                "{\"query\":\"where is it".clone_into(&mut call.arguments);
-            }
-            said
+            call(&mut said, asked, 1);
+            "{\"query\":\"where is it".clone_into(&mut said.calls[0].arguments);
         }
         FaultKind::CallUnknown => {
-            let mut said = call(said, asked, 1);
-            for call in &mut said.calls {
-                NO_TOOL.clone_into(&mut call.name);
-            }
-            said
+            call(&mut said, asked, 1);
+            NO_TOOL.clone_into(&mut said.calls[0].name);
         }
-        FaultKind::EmptyText | FaultKind::EmptyChoices => Said::text(Arc::default()),
-        FaultKind::ReasoningOnly => Said {
-            reasoning: Some(Reasoning::Plain),
-            ..Said::text(Arc::default())
-        },
-        FaultKind::Reasoning => {
-            said.reasoning = Some(Reasoning::Plain);
-            said
+        FaultKind::EmptyText | FaultKind::EmptyChoices => said = Said::text(Arc::default()),
+        FaultKind::ReasoningOnly => {
+            said = Said::text(Arc::default());
+            said.reasoning = Some("reasoning");
         }
-        FaultKind::ReasoningContent => {
-            said.reasoning = Some(Reasoning::Content);
-            said
-        }
-        FaultKind::Refusal => Said {
-            stop: Stop::Refusal,
-            ..Said::text(Text::cut(REFUSED, 3))
-        },
-        FaultKind::ContentFilter => Said {
-            stop: Stop::ContentFilter,
-            ..Said::text(Text::cut(&FILLER[..30], 3))
-        },
-        FaultKind::Length => Said {
-            stop: Stop::MaxTokens,
-            ..Said::text(Text::cut(&FILLER[..30], 3))
-        },
-        FaultKind::Split => {
-            said.text = Text::cut(&format!("{WIDE}{WIDE}\n{SUFFICIENT}"), 6);
-            said
-        }
+        FaultKind::Reasoning => said.reasoning = Some("reasoning"),
+        FaultKind::ReasoningContent => said.reasoning = Some("reasoning_content"),
+        FaultKind::Refusal => said = ending(Stop::Refusal, REFUSED),
+        FaultKind::ContentFilter => said = ending(Stop::ContentFilter, &FILLER[..30]),
+        FaultKind::Length => said = ending(Stop::MaxTokens, &FILLER[..30]),
+        FaultKind::Split => said.text = Text::cut(&format!("{WIDE}{WIDE}\n{SUFFICIENT}"), 6),
         FaultKind::HugeLine => {
             let bytes = fault.number_or(HUGE).min(MOST_OF_A_LINE);
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
             said.text = Text::cut(&FILLER.repeat(bytes / FILLER.len() + 1)[..bytes], 1);
-            said
         }
-        _ => said,
+        _ => {}
     }
+    said
 }
 
-/// The same reply with so many calls at its end.
-fn call(mut said: Said, asked: &Asked, calls: usize) -> Said {
+fn call(said: &mut Said, asked: &Asked, calls: usize) {
     let tool = asked.tools.first();
     said.stop = Stop::ToolCalls;
     said.calls = (0..calls)
         .map(|n| Call {
             id: call_id(asked, n),
             name: tool.map_or(SOME_TOOL, |tool| &*tool.name).to_owned(),
-            arguments: asked::arguments(tool.and_then(|tool| tool.schema)),
+            arguments: request::arguments(tool.and_then(|tool| tool.schema)),
         })
         .collect();
-    said
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::{num::NonZeroU32, path::Path};
 
 use super::*;
 use crate::{
-    llm::script::Script,
-    mock::{openai, problem::After},
+    llm::{Dialect, script::Script},
+    mock::{fault::After, request},
 };
 
 fn voice(settings: Settings) -> Voice {
@@ -44,7 +44,7 @@ fn conversation(replies: usize) -> String {
 }
 
 fn say(voice: &Voice, replies: usize) -> Result<Utterance, Problem> {
-    voice.say(&openai::read(conversation(replies).as_bytes()).unwrap())
+    voice.say(&request::read(Dialect::OpenAi, conversation(replies).as_bytes()).unwrap())
 }
 
 #[test]

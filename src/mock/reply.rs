@@ -1,18 +1,33 @@
-//! A reply before it has the form of a dialect.
+//! A reply of no dialect yet, and the events of a stream.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
-/// What the model says.
+use bytes::Bytes;
+
+use super::{fault::FaultKind, request::Asked};
+
+pub(super) struct Reply<'a> {
+    pub(super) asked: &'a Asked<'a>,
+    pub(super) said: &'a Said,
+    pub(super) fault: Option<FaultKind>,
+}
+
+impl Reply<'_> {
+    pub(super) fn is(&self, kind: FaultKind) -> bool {
+        self.fault == Some(kind)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub(super) text: Arc<Text>,
-    pub(super) reasoning: Option<Reasoning>,
+    /// The field that reasoning has in OpenAI's dialect.
+    pub(super) reasoning: Option<&'static str>,
     pub(super) calls: Vec<Call>,
     pub(super) stop: Stop,
 }
 
 impl Said {
-    /// A text, and a good end.
     pub(super) const fn text(text: Arc<Text>) -> Self {
         Self {
             text,
@@ -22,7 +37,6 @@ impl Said {
         }
     }
 
-    /// What it counts for, estimated.
     pub(super) fn tokens(&self) -> u64 {
         let calls = self
             .calls
@@ -33,19 +47,8 @@ impl Said {
     }
 }
 
-/// What it thinks where it thinks aloud.
 pub(super) const REASONING: &str = "The question is about one place, so one search will do.";
 
-/// Under which name reasoning comes, where a dialect has several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reasoning {
-    /// `reasoning`.
-    Plain,
-    /// `reasoning_content`.
-    Content,
-}
-
-/// Why it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     EndTurn,
@@ -55,7 +58,6 @@ pub(super) enum Stop {
     ContentFilter,
 }
 
-/// A call that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) id: String,
@@ -63,12 +65,10 @@ pub(super) struct Call {
     pub(super) arguments: String,
 }
 
-/// A text, ready to be put into JSON: as a whole and in pieces.
+/// A text as JSON literals: whole and in pieces.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// A literal; `""` where it is empty.
     pub(super) whole: String,
-    /// Literals; none where it is empty.
     pub(super) pieces: Vec<String>,
     tokens: u64,
 }
@@ -84,7 +84,6 @@ impl Default for Text {
 }
 
 impl Text {
-    /// A text in so many pieces of about one length.
     pub(super) fn cut(text: &str, pieces: usize) -> Arc<Self> {
         let characters: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         let step = characters.len().div_ceil(pieces.max(1)).max(1);
@@ -93,7 +92,6 @@ impl Text {
         Self::of(starts().zip(ends).map(|(from, to)| &text[from..to]))
     }
 
-    /// A text in these pieces.
     pub(super) fn of<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Arc<Self> {
         let pieces: Vec<&str> = pieces.into_iter().collect();
         let whole = pieces.concat();
@@ -109,11 +107,74 @@ impl Text {
     }
 }
 
-/// A text as JSON has it.
+/// A text in two parts, cut between characters.
+pub(super) fn halves(text: &str) -> impl Iterator<Item = &str> {
+    let (one, other) = text.split_at(text.floor_char_boundary(text.len() / 2));
+    [one, other].into_iter().filter(|half| !half.is_empty())
+}
+
 pub(super) fn literal(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// The content of an event, as far as faults care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    Frame,
+    /// A piece of text, reasoning or a call.
+    Content,
+    /// Stop reason or usage.
+    End,
+    Mark,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    buffer: String,
+    /// Where each ends.
+    ends: Vec<(usize, Holds)>,
+}
+
+impl Events {
+    pub(super) fn with_capacity(bytes: usize, events: usize) -> Self {
+        Self {
+            buffer: String::with_capacity(bytes),
+            ends: Vec::with_capacity(events),
+        }
+    }
+
+    pub(super) fn push(&mut self, holds: Holds, parts: &[&str]) {
+        for part in parts {
+            self.buffer.push_str(part);
+        }
+        self.buffer.push_str("\n\n");
+        self.ends.push((self.buffer.len(), holds));
+    }
+
+    /// Adds an event with its type, as Anthropic has it.
+    pub(super) fn named(&mut self, holds: Holds, name: &str, fields: std::fmt::Arguments<'_>) {
+        let _ = write!(
+            self.buffer,
+            "event: {name}\ndata: {{\"type\":\"{name}\"{fields}}}\n\n"
+        );
+        self.ends.push((self.buffer.len(), holds));
+    }
+
+    pub(super) fn whole(self) -> Bytes {
+        Bytes::from(self.buffer)
+    }
+
+    pub(super) fn parted(self) -> Vec<(Bytes, Holds)> {
+        let whole = Bytes::from(self.buffer);
+        let mut from = 0;
+        let part = |(to, holds)| {
+            let part = whole.slice(from..to);
+            from = to;
+            (part, holds)
+        };
+        self.ends.into_iter().map(part).collect()
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,489 @@
+//! Requests, read, and the rules that they break.
+
+use std::{borrow::Cow, fmt};
+
+use memchr::memmem;
+use serde::{Deserialize, de::Error as _};
+use serde_json::{Map, Value, value::RawValue};
+
+use crate::llm::Dialect;
+
+/// Longest id of a call at OpenAI.
+const ID: usize = 40;
+const NAME: usize = 64;
+/// Most cache marks at Anthropic.
+const MARKS: usize = 4;
+const MARK: &str = "\"cache_control\"";
+
+/// A rule that a request has to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// The body has the form that the dialect demands.
+    Form,
+    /// A model is named.
+    Model,
+    /// The key is present where one is demanded.
+    Key,
+    /// Roles come in the order that the dialect demands.
+    Roles,
+    /// The conversation does not end with the assistant.
+    Ending,
+    /// Every tool call has its result.
+    Unanswered,
+    /// Every result answers a call.
+    Unasked,
+    /// Tools are listed where the history has calls.
+    Tools,
+    /// No message is empty.
+    Empty,
+    /// Arguments of calls are JSON.
+    Arguments,
+    /// Ids of calls have the length and characters that the dialect's own servers accept.
+    Ids,
+    /// Names of tools have the length and characters that servers accept.
+    Names,
+    /// No more parts are marked for the cache than allowed.
+    Cache,
+    /// Requests, tokens and concurrent calls stay within the limits.
+    Limits,
+}
+
+impl Rule {
+    /// The rule's name in statistics and messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Form => "form",
+            Self::Model => "model",
+            Self::Key => "key",
+            Self::Roles => "roles",
+            Self::Ending => "ending",
+            Self::Unanswered => "unanswered",
+            Self::Unasked => "unasked",
+            Self::Tools => "tools",
+            Self::Empty => "empty",
+            Self::Arguments => "arguments",
+            Self::Ids => "ids",
+            Self::Names => "names",
+            Self::Cache => "cache",
+            Self::Limits => "limits",
+        }
+    }
+
+    pub(super) fn broken(self, what: impl Into<String>) -> Breach {
+        Breach {
+            rule: self,
+            what: what.into(),
+        }
+    }
+}
+
+/// A rule that a request broke. The text holds names, places and ids, never contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach {
+    /// The rule.
+    pub rule: Rule,
+    /// Where and how it was broken.
+    pub what: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule.name(), self.what)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Asked<'a> {
+    pub(super) model: Cow<'a, str>,
+    pub(super) stream: bool,
+    pub(super) usage: bool,
+    pub(super) tools: Vec<AskedTool<'a>>,
+    pub(super) replies: usize,
+    /// The content of the user's last message.
+    pub(super) user: Option<&'a RawValue>,
+    pub(super) breaches: Vec<Breach>,
+    pub(super) tokens: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct AskedTool<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow, rename = "parameters")]
+    pub(super) schema: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow, default)]
+    model: Cow<'a, str>,
+    max_tokens: Option<u64>,
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    #[serde(borrow)]
+    tools: Option<Vec<Tool<'a>>>,
+    #[serde(borrow)]
+    tool_choice: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+/// OpenAI's tools have a `function`, Anthropic's the other fields.
+#[derive(Deserialize)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    function: Option<AskedTool<'a>>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    input_schema: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Call<'a>>>,
+    #[serde(borrow, default)]
+    tool_call_id: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    function: CallFunction<'a>,
+}
+
+#[derive(Deserialize)]
+struct CallFunction<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_use_id: Cow<'a, str>,
+}
+
+pub(super) fn read(dialect: Dialect, bytes: &[u8]) -> Result<Asked<'_>, serde_json::Error> {
+    let body: Body = serde_json::from_slice(bytes)?;
+    let is_anthropic = dialect == Dialect::Anthropic;
+    let mut tools = Vec::new();
+    for tool in body.tools.into_iter().flatten() {
+        tools.push(match (dialect, tool.function, tool.name) {
+            (Dialect::OpenAi, Some(function), _) => function,
+            (Dialect::OpenAi, None, _) => return Err(serde_json::Error::missing_field("function")),
+            (Dialect::Anthropic, _, Some(name)) => AskedTool {
+                name,
+                schema: tool.input_schema,
+            },
+            (Dialect::Anthropic, _, None) => return Err(serde_json::Error::missing_field("name")),
+        });
+    }
+    let mut check = Check::default();
+    for (at, message) in (1..).zip(&body.messages) {
+        match dialect {
+            Dialect::OpenAi => check.openai(at, message),
+            Dialect::Anthropic => {
+                let before = at.checked_sub(2).and_then(|at| body.messages.get(at));
+                check.anthropic(at, message, before);
+            }
+        }
+    }
+    check.unanswered(body.messages.len() + 1);
+    match body.messages.last() {
+        None => check.broken(Rule::Form, "there are no messages"),
+        Some(last) if last.role == "assistant" => {
+            let what = "the assistant's is the last one";
+            check.note(Rule::Ending, body.messages.len(), what);
+        }
+        Some(_) => {}
+    }
+    if check.called && tools.is_empty() {
+        let what = "the history has calls, but no tools are listed";
+        check.broken(Rule::Tools, what);
+    }
+    if body.model.is_empty() {
+        check.broken(Rule::Model, "no model is named");
+    }
+    if is_anthropic && body.max_tokens.is_none_or(|most| most == 0) {
+        check.broken(Rule::Form, "`max_tokens` is missing");
+    }
+    for tool in &tools {
+        check.name(&tool.name);
+    }
+    if is_anthropic {
+        check.marks(bytes);
+    }
+    let none = body.tool_choice.is_some_and(|choice| {
+        let choice = serde_json::from_str::<Value>(choice.get()).unwrap_or_default();
+        choice == "none" || choice["type"] == "none"
+    });
+    if none {
+        tools.clear();
+    }
+    let mut users = body.messages.iter().rev();
+    let options = body.stream_options;
+    Ok(Asked {
+        model: body.model,
+        stream: body.stream == Some(true),
+        usage: is_anthropic || options.and_then(|options| options.include_usage) == Some(true),
+        tools,
+        replies: (body.messages.iter())
+            .filter(|message| message.role == "assistant")
+            .count(),
+        user: (users.find(|message| message.role == "user")).and_then(|message| message.content),
+        breaches: check.found,
+        tokens: bytes.len() as u64 / 4,
+    })
+}
+
+/// Collects broken rules; messages are counted from 1.
+#[derive(Default)]
+struct Check {
+    found: Vec<Breach>,
+    /// Calls without a result so far.
+    open: Vec<String>,
+    called: bool,
+}
+
+impl Check {
+    fn broken(&mut self, rule: Rule, what: impl Into<String>) {
+        self.found.push(rule.broken(what));
+    }
+
+    fn note(&mut self, rule: Rule, at: usize, what: impl fmt::Display) {
+        self.broken(rule, format!("message {at}: {what}"));
+    }
+
+    fn unanswered(&mut self, at: usize) {
+        for id in std::mem::take(&mut self.open) {
+            let what = format!("the call `{id}` has no result before it");
+            self.note(Rule::Unanswered, at, what);
+        }
+    }
+
+    fn result(&mut self, at: usize, id: &str, allowed: bool) {
+        match self.open.iter().position(|call| call == id) {
+            Some(call) if allowed => {
+                self.open.swap_remove(call);
+            }
+            _ => {
+                let what = format!("the result `{id}` answers no call of the message before it");
+                self.note(Rule::Unasked, at, what);
+            }
+        }
+    }
+
+    fn openai(&mut self, at: usize, message: &Message) {
+        if message.role != "tool" {
+            self.unanswered(at);
+        }
+        let calls = message.tool_calls.as_deref().unwrap_or_default();
+        match &*message.role {
+            "system" | "developer" | "user" => {}
+            "assistant" => {
+                for call in calls {
+                    self.called = true;
+                    self.open.push(call.id.to_string());
+                    self.short_id(&call.id);
+                    self.name(&call.function.name);
+                    if serde_json::from_str::<Value>(&call.function.arguments).is_err() {
+                        let what = format!("the arguments of the call `{}` are no JSON", call.id);
+                        self.note(Rule::Arguments, at, what);
+                    }
+                }
+            }
+            "tool" => self.result(at, &message.tool_call_id, true),
+            role => self.note(Rule::Roles, at, format!("there is no role `{role}`")),
+        }
+        if is_blank(message.content) && calls.is_empty() {
+            self.note(Rule::Empty, at, "its content is empty");
+        }
+    }
+
+    fn anthropic(&mut self, at: usize, message: &Message, before: Option<&Message>) {
+        match (&*message.role, before) {
+            ("user" | "assistant", Some(before)) if before.role == message.role => {
+                let what = format!("it follows another one of the role `{}`", message.role);
+                self.note(Rule::Roles, at, what);
+            }
+            ("assistant", None) => {
+                self.note(Rule::Roles, at, "the first one is not the user's");
+            }
+            ("user" | "assistant", _) => {}
+            (role, _) => self.note(Rule::Roles, at, format!("there is no role `{role}`")),
+        }
+        if is_blank(message.content) {
+            self.note(Rule::Empty, at, "its content is empty");
+        }
+        let asked = self.blocks(at, message);
+        self.unanswered(at);
+        self.called |= !asked.is_empty();
+        self.open = asked;
+    }
+
+    /// Results close calls; returns the ids of new calls.
+    fn blocks(&mut self, at: usize, message: &Message) -> Vec<String> {
+        let mut asked = Vec::new();
+        let content = message.content.map_or("", RawValue::get);
+        if !content.starts_with('[') {
+            return asked;
+        }
+        let blocks: Vec<Block> = match serde_json::from_str(content) {
+            Ok(blocks) => blocks,
+            Err(error) => {
+                self.note(Rule::Form, at, error);
+                return asked;
+            }
+        };
+        let mut other = false;
+        for block in &blocks {
+            match &*block.kind {
+                "tool_result" => {
+                    let id = &block.tool_use_id;
+                    self.result(at, id, message.role == "user");
+                    if other {
+                        let what =
+                            format!("the result `{id}` does not stand before everything else");
+                        self.note(Rule::Roles, at, what);
+                    }
+                }
+                "tool_use" => {
+                    self.plain_id(&block.id);
+                    self.name(&block.name);
+                    let input = block.input.map_or("", RawValue::get);
+                    if serde_json::from_str::<Map<String, Value>>(input).is_err() {
+                        let what = format!("the input of the call `{}` is no object", block.id);
+                        self.note(Rule::Arguments, at, what);
+                    }
+                    asked.push(block.id.to_string());
+                }
+                "text" if is_blank(block.text) => {
+                    self.note(Rule::Empty, at, "a text of it is empty");
+                }
+                _ => {}
+            }
+            other |= block.kind != "tool_result";
+        }
+        asked
+    }
+
+    fn short_id(&mut self, id: &str) {
+        let length = id.chars().count();
+        if length > ID {
+            let what = format!("the id `{id}` has {length} characters, {ID} are allowed");
+            self.broken(Rule::Ids, what);
+        }
+    }
+
+    fn plain_id(&mut self, id: &str) {
+        if !is_plain(id) {
+            let what =
+                format!("the id `{id}` has other characters than letters, digits, `_` and `-`");
+            self.broken(Rule::Ids, what);
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        if !is_plain(name) || name.len() > NAME {
+            let what =
+                format!("`{name}` is no name of a tool: 1 to {NAME} letters, digits, `_` and `-`");
+            self.broken(Rule::Names, what);
+        }
+    }
+
+    /// Within a text the quotes of such a key have backslashes.
+    fn marks(&mut self, body: &[u8]) {
+        let is_key = |at: &usize| {
+            let rest = body[at + MARK.len()..].trim_ascii_start();
+            rest.starts_with(b":") && !body[..*at].ends_with(b"\\")
+        };
+        let marks = memmem::find_iter(body, MARK).filter(is_key).count();
+        if marks > MARKS {
+            let what = format!("{marks} parts have `cache_control`, {MARKS} are allowed");
+            self.broken(Rule::Cache, what);
+        }
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    !text.is_empty() && text.chars().all(fits)
+}
+
+/// Whether a content has no words.
+fn is_blank(content: Option<&RawValue>) -> bool {
+    let text = content.map_or("null", RawValue::get);
+    match (text.strip_prefix('"')).and_then(|text| text.strip_suffix('"')) {
+        Some(text) => text.replace("\\n", "").replace("\\t", "").trim().is_empty(),
+        None => matches!(text, "null" | "[]"),
+    }
+}
+
+pub(super) fn text_of(content: &RawValue) -> String {
+    match serde_json::from_str(content.get()) {
+        Ok(Value::String(text)) => text,
+        Ok(Value::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Arguments that fit a schema: a value for each required one.
+pub(super) fn arguments(schema: Option<&RawValue>) -> String {
+    let schema = schema.and_then(|schema| serde_json::from_str::<Value>(schema.get()).ok());
+    let schema = schema.unwrap_or_default();
+    let demanded = schema["required"].as_array().into_iter().flatten();
+    let made = demanded.filter_map(Value::as_str).map(|name| {
+        let property = &schema["properties"][name];
+        (name.to_owned(), example(property))
+    });
+    Value::Object(made.collect()).to_string()
+}
+
+fn example(property: &Value) -> Value {
+    if let Some(first) = property["enum"].as_array().and_then(|all| all.first()) {
+        return first.clone();
+    }
+    let kind = match &property["type"] {
+        Value::Array(kinds) => kinds.first().and_then(Value::as_str),
+        kind => kind.as_str(),
+    };
+    match kind {
+        Some("integer" | "number") => property.get("minimum").cloned().unwrap_or_else(|| 1.into()),
+        Some("boolean") => true.into(),
+        Some("array") => Value::Array(vec![example(&property["items"])]),
+        Some("object") => Value::Object(serde_json::Map::new()),
+        _ => "mock".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

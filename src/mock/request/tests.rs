@@ -1,0 +1,318 @@
+//! The rules of both dialects.
+
+use serde_json::json;
+
+use super::*;
+
+fn broken(dialect: Dialect, mut body: Value) -> Vec<String> {
+    for (key, value) in [("model", json!("m")), ("max_tokens", json!(9))] {
+        if body.get(key).is_none() {
+            body[key] = value;
+        }
+    }
+    let text = body.to_string();
+    let asked = read(dialect, text.as_bytes()).unwrap();
+    asked.breaches.iter().map(ToString::to_string).collect()
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+#[test]
+fn arguments_fit_the_schema() {
+    let schema = r#"{"required": ["query", "limit", "kind", "all", "paths", "deep", "x"],
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "minimum": 3},
+        "kind": {"enum": ["a", "b"]}, "all": {"type": "boolean"}, "deep": {"type": ["object", "null"]},
+        "paths": {"type": "array", "items": {"type": "string"}}, "free": {"type": "string"}}}"#;
+    let want =
+        r#"{"all":true,"deep":{},"kind":"a","limit":3,"paths":["mock"],"query":"mock","x":"mock"}"#;
+    let made: Value = serde_json::from_str(&arguments(Some(&raw(schema)))).unwrap();
+    assert_eq!(made, serde_json::from_str::<Value>(want).unwrap());
+    assert_eq!(arguments(None), "{}");
+}
+
+#[test]
+fn a_content_without_a_word_is_blank() {
+    for (text, blank) in [
+        (r#""""#, true),
+        (r#"" \n""#, true),
+        ("[]", true),
+        (r#""a""#, false),
+        (r#"[{"type":"text","text":"a"}]"#, false),
+    ] {
+        assert_eq!(is_blank(Some(&raw(text))), blank, "{text}");
+    }
+    assert!(is_blank(None));
+    assert_eq!(
+        text_of(&raw(r#"[{"text":"a"},{"x":1},{"text":"b"}]"#)),
+        "a\nb"
+    );
+}
+
+#[test]
+fn what_is_demanded_is_noted_where_it_is_missing() {
+    let long = "x".repeat(41);
+    let mark = r#"{"cache_control": {"type":"ephemeral"}},"#;
+    let told = r#"{"text":"\"cache_control\":"},"#;
+    for (name_of, check, breaks) in [
+        (
+            "a short id",
+            (|f, t| f.short_id(t)) as fn(&mut Check, &str),
+            "a.b:0",
+        ),
+        ("a plain id", |f, t| f.plain_id(t), &*long),
+        ("a name", |f, t| f.name(t), "code_search"),
+        (
+            "four marks",
+            |f, t| f.marks(t.as_bytes()),
+            &format!("{}{told}", mark.repeat(4)),
+        ),
+    ] {
+        let mut found = Check::default();
+        check(&mut found, breaks);
+        assert_eq!(found.found, [], "{name_of}");
+    }
+    let mut found = Check::default();
+    found.short_id(&long);
+    found.plain_id("a.b:0");
+    for wrong in ["", "a.b", &"x".repeat(65)] {
+        found.name(wrong);
+    }
+    found.marks(mark.repeat(5).as_bytes());
+    let rules: Vec<&str> = found
+        .found
+        .iter()
+        .map(|breach| breach.rule.name())
+        .collect();
+    assert_eq!(rules, ["ids", "ids", "names", "names", "names", "cache"]);
+}
+
+mod openai {
+    use super::*;
+
+    fn calls(ids: &[&str]) -> Value {
+        let call = |id| json!({"id": id, "type": "function", "function": {"name": "t", "arguments": "{}"}});
+        let calls: Vec<Value> = ids.iter().map(call).collect();
+        json!({"role": "assistant", "content": null, "tool_calls": calls})
+    }
+
+    fn result(id: &str) -> Value {
+        json!({"role": "tool", "tool_call_id": id, "content": "r"})
+    }
+
+    #[test]
+    fn a_conversation_that_keeps_the_rules_breaks_none() {
+        let tools = json!([{"type": "function", "function": {"name": "t"}}]);
+        let messages = json!([
+            {"role": "system", "content": "s"}, user("q"), calls(&["a", "b"]), result("b"), result("a"),
+            {"role": "system", "content": "hint"}, {"role": "assistant", "content": "x"}, user("q"), user("q"),
+        ]);
+        assert_eq!(
+            broken(
+                Dialect::OpenAi,
+                json!({"messages": messages, "tools": tools})
+            ),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn every_rule_that_is_broken_is_named() {
+        let tools = json!([{"type": "function", "function": {"name": "t"}}]);
+        for (messages, want) in [
+            (json!([]), vec!["form: there are no messages"]),
+            (
+                json!([user("q"), {"role": "assistant", "content": "x"}]),
+                vec!["ending: message 2: the assistant's is the last one"],
+            ),
+            (
+                json!([user("q"), calls(&["a", "b"]), result("a"), user("q")]),
+                vec!["unanswered: message 4: the call `b` has no result before it"],
+            ),
+            (
+                json!([user("q"), calls(&["a"])]),
+                vec![
+                    "unanswered: message 3: the call `a` has no result before it",
+                    "ending: message 2: the assistant's is the last one",
+                ],
+            ),
+            (
+                json!([user("q"), calls(&["a"]), result("a"), result("a")]),
+                vec!["unasked: message 4: the result `a` answers no call of the message before it"],
+            ),
+            (
+                json!([user(" "), {"role": "critic", "content": "x"}]),
+                vec![
+                    "empty: message 1: its content is empty",
+                    "roles: message 2: there is no role `critic`",
+                ],
+            ),
+        ] {
+            assert_eq!(
+                broken(
+                    Dialect::OpenAi,
+                    json!({"messages": messages, "tools": tools})
+                ),
+                want
+            );
+        }
+    }
+
+    #[test]
+    fn calls_need_tools_and_arguments_in_order_and_a_model() {
+        let mut cut = calls(&["a"]);
+        cut["tool_calls"][0]["function"]["arguments"] = "{\"q\":".into();
+        let body = json!({"model": "", "messages": [user("q"), cut, result("a")]});
+        let want = [
+            "arguments: message 2: the arguments of the call `a` are no JSON",
+            "tools: the history has calls, but no tools are listed",
+            "model: no model is named",
+        ];
+        assert_eq!(broken(Dialect::OpenAi, body), want);
+    }
+
+    #[test]
+    fn ids_names_and_half_characters_are_looked_at() {
+        let long = "x".repeat(41);
+        let mut call = calls(&[&long]);
+        let function = &mut call["tool_calls"][0]["function"];
+        function["arguments"] = r#"{"q":"\ud83d"}"#.into();
+        function["name"] = "a.b".into();
+        let tools = json!([{"type": "function", "function": {"name": ""}}]);
+        let body = json!({"messages": [user("q"), call, result(&long)], "tools": tools});
+        let broken = broken(Dialect::OpenAi, body);
+        let rules: Vec<&str> = broken
+            .iter()
+            .filter_map(|told| told.split(':').next())
+            .collect();
+        assert_eq!(rules, ["ids", "names", "arguments", "names"]);
+    }
+
+    #[test]
+    fn what_a_reply_depends_on_is_read() {
+        let body = json!({"model": "m", "stream": true, "stream_options": {"include_usage": true},
+            "tools": [{"type": "function", "function": {"name": "t", "parameters": {"a": 1}}}],
+            "messages": [user("one"), {"role": "assistant", "content": "x"}, user("two"),
+                {"role": "system", "content": "hint"}]})
+        .to_string();
+        let asked = read(Dialect::OpenAi, body.as_bytes()).unwrap();
+        assert!(asked.stream && asked.usage);
+        assert_eq!((asked.replies, asked.tools.len()), (1, 1));
+        assert_eq!(asked.user.map(RawValue::get), Some("\"two\""));
+        let none = body.replace("\"stream\":true", "\"tool_choice\":\"none\"");
+        let asked = read(Dialect::OpenAi, none.as_bytes()).unwrap();
+        assert!(asked.tools.is_empty() && !asked.stream);
+    }
+}
+
+mod anthropic {
+    use super::*;
+
+    fn calls(ids: &[&str]) -> Value {
+        let call = |id| json!({"type": "tool_use", "id": id, "name": "t", "input": {}});
+        let mut blocks = vec![json!({"type": "text", "text": "Looking."})];
+        blocks.extend(ids.iter().map(call));
+        json!({"role": "assistant", "content": blocks})
+    }
+
+    fn results(ids: &[&str]) -> Value {
+        let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
+        json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn a_conversation_that_keeps_the_rules_breaks_none() {
+        let mut with_text = results(&["b", "a"]);
+        let text = json!({"type": "text", "text": "and now?"});
+        with_text["content"].as_array_mut().unwrap().push(text);
+        let messages = json!([
+            user("q"),
+            calls(&["a", "b"]),
+            with_text,
+            calls(&["c"]),
+            results(&["c"])
+        ]);
+        let body = json!({"messages": messages, "tools": [{"name": "t", "input_schema": {}}]});
+        assert_eq!(broken(Dialect::Anthropic, body), [""; 0]);
+    }
+
+    #[test]
+    fn every_rule_that_is_broken_is_named() {
+        let late = json!({"role": "user", "content": [{"type": "text", "text": "x"},
+            {"type": "tool_result", "tool_use_id": "a"}]});
+        for (messages, want) in [
+            (json!([]), vec!["form: there are no messages"]),
+            (
+                json!([calls(&[]), user("q"), user("q"), {"role": "system", "content": "x"}]),
+                vec![
+                    "roles: message 1: the first one is not the user's",
+                    "roles: message 3: it follows another one of the role `user`",
+                    "roles: message 4: there is no role `system`",
+                ],
+            ),
+            (
+                json!([user(""), {"role": "assistant", "content": [{"type": "text", "text": " "}]}]),
+                vec![
+                    "empty: message 1: its content is empty",
+                    "empty: message 2: a text of it is empty",
+                    "ending: message 2: the assistant's is the last one",
+                ],
+            ),
+            (
+                json!([user("q"), calls(&["a", "b"]), results(&["a", "c"])]),
+                vec![
+                    "unasked: message 3: the result `c` answers no call of the message before it",
+                    "unanswered: message 3: the call `b` has no result before it",
+                ],
+            ),
+            (
+                json!([user("q"), calls(&["a"]), late]),
+                vec!["roles: message 3: the result `a` does not stand before everything else"],
+            ),
+        ] {
+            let body = json!({"messages": messages, "tools": [{"name": "t"}]});
+            assert_eq!(broken(Dialect::Anthropic, body), want);
+        }
+    }
+
+    #[test]
+    fn ids_names_and_marks_are_looked_at() {
+        let mut call = calls(&["a.b"]);
+        call["content"][1]["name"] = "c.d".into();
+        let marked = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
+        let mut results = results(&["a.b"]);
+        for _ in 0..5 {
+            results["content"]
+                .as_array_mut()
+                .unwrap()
+                .push(marked.clone());
+        }
+        let body = json!({"messages": [user("q"), call, results], "tools": [{"name": "t"}]});
+        let broken = broken(Dialect::Anthropic, body);
+        let rules: Vec<&str> = broken
+            .iter()
+            .filter_map(|told| told.split(':').next())
+            .collect();
+        assert_eq!(rules, ["ids", "names", "cache"]);
+    }
+
+    #[test]
+    fn calls_need_tools_and_an_object_and_a_model_and_a_bound() {
+        let mut call = calls(&["a"]);
+        call["content"][1]["input"] = "{}".into();
+        let body =
+            json!({"model": "", "max_tokens": 0, "messages": [user("q"), call, results(&["a"])]});
+        let want = [
+            "arguments: message 2: the input of the call `a` is no object",
+            "tools: the history has calls, but no tools are listed",
+            "model: no model is named",
+            "form: `max_tokens` is missing",
+        ];
+        assert_eq!(broken(Dialect::Anthropic, body), want);
+    }
+}
