@@ -12,17 +12,16 @@ use crate::{
     config::{Config, Prices},
     prompt::{Composer, Prompts, ToolLine, Variables},
     query::{Classifier, Lexicon, Weights},
-    tool::{
-        CodeSearch, FileRead, FileReadSettings, HistorySearch, NoteRead, NoteSearch, NoteWrite,
-        Notes, Progress, ProjectRoot, RepoMap, RootError, ThreadSearch, Tool,
-    },
 };
 
 mod backends;
 mod builder;
+#[cfg(feature = "cli")]
 pub mod command;
 mod error;
 mod profiles;
+#[cfg(feature = "project")]
+mod project;
 mod providers;
 mod reload;
 mod settings;
@@ -30,77 +29,10 @@ mod threads;
 
 pub use builder::Builder;
 pub use error::BuildError;
+#[cfg(feature = "project")]
+pub use project::project_variables;
 pub use providers::ProviderError;
 pub use threads::JournalThreads;
-
-/// The tools over a project folder.
-fn project_tools(
-    config: &Config,
-    folder: &Path,
-    progress: &Progress,
-) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
-    let root = ProjectRoot::open(folder)?;
-    let notes = Arc::new(notes(config, &root)?.showing(progress.clone()));
-    let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(CodeSearch::showing(
-            root.clone(),
-            settings::code_search(config),
-            progress.clone(),
-        )),
-        Arc::new(FileRead::new(root.clone(), FileReadSettings::default())),
-        Arc::new(RepoMap::new(root.clone(), settings::repo_map(config))),
-        Arc::new(HistorySearch::new(root, settings::history_search(config))),
-        Arc::new(NoteSearch::new(Arc::clone(&notes))),
-        Arc::new(NoteRead::new(Arc::clone(&notes))),
-    ];
-    // Where nothing may be written, there is no such tool.
-    tools.extend(NoteWrite::new(notes).map(|write| Arc::new(write) as Arc<dyn Tool>));
-    Ok(tools)
-}
-
-/// The notes that a configuration names, or else those of the project.
-fn notes(config: &Config, project: &ProjectRoot) -> Result<Notes, BuildError> {
-    let settings = settings::notes(config);
-    match &config.notes.dir {
-        None => Ok(Notes::of_project(project.clone(), settings)),
-        Some(folder) => {
-            let folder = folder.as_path();
-            let open = if config.notes.write {
-                Notes::open_to_write
-            } else {
-                Notes::open
-            };
-            open(folder, Some(project), settings).map_err(|error| {
-                let path = folder.to_path_buf();
-                let reason = match error {
-                    RootError::Unreadable { reason, .. } => reason,
-                    RootError::NotAFolder { .. } => io::ErrorKind::NotADirectory,
-                    RootError::HoldsProject { .. } => return BuildError::NotesInProject { path },
-                };
-                BuildError::NotesFolder { path, reason }
-            })
-        }
-    }
-}
-
-impl Builder {
-    /// Where tools say how far long work is: for whoever shows it, and for a host's own tools.
-    #[must_use]
-    pub fn progress(&self) -> Progress {
-        self.progress.clone()
-    }
-}
-
-/// What the built-in tools declare of themselves where there is a project, as it stands in a prompt.
-///
-/// # Errors
-/// When the folder is not to be had.
-pub fn project_variables(config: &Config, folder: &Path) -> Result<Variables, BuildError> {
-    let tools = project_tools(config, folder, &Progress::default())?;
-    let threads = ThreadSearch::declared(settings::thread_search(config));
-    let specs = tools.iter().map(|tool| tool.spec()).chain([&threads]);
-    variables(config, project_name(folder), specs.map(ToolLine::from))
-}
 
 fn variables(
     config: &Config,

@@ -18,6 +18,7 @@ pub mod chat;
 pub mod classify;
 pub mod completions;
 pub mod config;
+#[cfg(feature = "server")]
 pub mod ctl;
 pub mod doctor;
 pub mod exit;
@@ -25,7 +26,9 @@ mod help;
 pub mod input;
 mod interrupts;
 pub mod journal;
+#[cfg(feature = "server")]
 pub mod keys;
+#[cfg(feature = "mock")]
 pub mod mock_model;
 pub mod models;
 mod multiline;
@@ -35,6 +38,7 @@ mod progress;
 pub mod prompt;
 mod render;
 pub mod replay;
+#[cfg(feature = "server")]
 pub mod serve;
 pub mod sessions;
 pub mod signal;
@@ -70,12 +74,15 @@ pub enum Command {
     #[command(after_help = help::CHAT)]
     Chat(ChatArgs),
     /// Serve conversations over HTTP
+    #[cfg(feature = "server")]
     #[command(after_help = help::SERVE)]
     Serve(serve::ServeArgs),
     /// Make, list and revoke the keys of a server
+    #[cfg(feature = "server")]
     #[command(after_help = help::KEYS)]
     Keys(keys::KeysArgs),
     /// Look after the conversations of a running server
+    #[cfg(feature = "server")]
     #[command(after_help = help::CTL)]
     Ctl(Box<ctl::CtlArgs>),
     /// List, show, search, export and delete what is kept of conversations
@@ -100,6 +107,7 @@ pub enum Command {
     #[command(after_help = help::REPLAY)]
     Replay(ReplayArgs),
     /// Serve a mock model over HTTP that goes wrong on purpose, for tests
+    #[cfg(feature = "mock")]
     #[command(after_help = help::MOCK_MODEL)]
     MockModel(Box<mock_model::MockModelArgs>),
     /// List the providers and models that can be asked

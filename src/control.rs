@@ -44,6 +44,7 @@ mod follow;
 pub(crate) mod limits;
 pub mod port;
 mod refused;
+#[cfg(all(feature = "server", feature = "sqlite"))]
 pub mod socket;
 mod subject;
 mod verb;

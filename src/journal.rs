@@ -39,13 +39,15 @@ pub mod faulty;
 mod letters;
 mod memory;
 mod search;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "sqlite"))]
 pub mod shared;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 
 pub use letters::{Delivery, LETTERS, Letters, Posted, Said};
 pub use memory::Memory;
 pub use search::Hit;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{Problem, Sqlite, Stats};
 
 /// The right to append to a session, until somebody claims it anew.

@@ -67,6 +67,20 @@
 //! `testkit` (feature of that name) puts whole systems together for tests; the feature `cluster` is for hosts that
 //! use ractor's.
 
+#![cfg_attr(
+    not(all(
+        feature = "cli",
+        feature = "server",
+        feature = "project",
+        feature = "sqlite"
+    )),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "helpers of rooms that are left out"
+    )
+)]
+
 pub mod model;
 pub mod signal;
 
@@ -80,14 +94,18 @@ pub mod query;
 pub mod tool;
 
 pub mod actor;
+#[cfg(feature = "mock")]
 pub mod mock;
 
 pub mod control;
 
+#[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "server")]
 pub mod http;
 
 pub mod app;
+#[cfg(feature = "cli")]
 pub mod telemetry;
 
 #[cfg(any(test, feature = "testkit"))]

@@ -4,9 +4,12 @@ use std::{env, io::Write, process::ExitCode};
 
 use oracle_agent::{
     app::command,
-    cli::{Args, Command, Environment, Stop, terminal::Terminal},
+    cli::{Args, Environment, Stop, terminal::Terminal},
     telemetry::{self, Writer},
 };
+
+#[cfg(feature = "server")]
+use oracle_agent::cli::Command;
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -21,8 +24,11 @@ fn main() -> ExitCode {
 
 fn run(environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let args = Args::read(env::args_os())?;
-    let serves = matches!(args.command, Command::Serve(_));
-    let writer = if serves { Writer::Aside } else { Writer::Own };
+    let writer = match args.command {
+        #[cfg(feature = "server")]
+        Command::Serve(_) => Writer::Aside,
+        _ => Writer::Own,
+    };
     let _log = telemetry::start(args.options.verbose, environment.get("RUST_LOG"), writer);
     let code = command::run(&args, environment, terminal)?;
     terminal.out.flush()?;

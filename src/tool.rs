@@ -18,14 +18,23 @@
 
 mod arguments;
 mod blocking;
+#[cfg(feature = "project")]
 mod citations;
+#[cfg(feature = "project")]
 pub mod code;
+#[cfg(feature = "project")]
 pub mod files;
+#[cfg(feature = "project")]
 pub mod guard;
+#[cfg(feature = "project")]
 pub mod history;
+#[cfg(feature = "project")]
 mod listing;
+#[cfg(feature = "project")]
 pub mod map;
+#[cfg(feature = "project")]
 pub mod notes;
+#[cfg(feature = "project")]
 pub mod outline;
 mod progress;
 pub mod registry;
@@ -41,12 +50,19 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{CallId, Fault, QueryId, SessionKey, ToolSpec};
 
 pub use arguments::{arguments, schema_of};
+#[cfg(feature = "project")]
 pub use citations::{Citation, citations};
+#[cfg(feature = "project")]
 pub use code::{CodeSearch, CodeSearchSettings};
+#[cfg(feature = "project")]
 pub use files::{FileRead, FileReadSettings};
+#[cfg(feature = "project")]
 pub use guard::{ProjectRoot, RootError};
+#[cfg(feature = "project")]
 pub use history::{HistorySearch, HistorySearchSettings};
+#[cfg(feature = "project")]
 pub use map::{RepoMap, RepoMapSettings};
+#[cfg(feature = "project")]
 pub use notes::{NoteRead, NoteSearch, NoteWrite, Notes, NotesSettings};
 pub use progress::{Progress, Step, Work};
 pub use registry::{Registry, RegistryError};

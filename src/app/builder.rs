@@ -7,9 +7,8 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 use ractor::ActorCell;
 
 use super::{
-    BuildError, JournalThreads, classifier, composer,
+    BuildError, classifier, composer,
     profiles::Workshop,
-    project_tools,
     reload::{Read, Reloader},
     settings,
 };
@@ -20,8 +19,13 @@ use crate::{
     kernel::{FallbackClassifier, TurnPolicy},
     llm::{Backend, Offline},
     query::QueryClassifier,
-    tool::{Progress, Registry, ThreadSearch, Tool},
+    tool::{Progress, Registry, Tool},
 };
+
+#[cfg(feature = "project")]
+use super::project;
+#[cfg(feature = "project")]
+use crate::tool::ThreadSearch;
 
 #[cfg(feature = "testkit")]
 use crate::testkit::Point;
@@ -151,6 +155,7 @@ impl Builder {
 
     /// Answers over this folder: its name goes into the prompt, code search and file read work within
     /// it, and thread search over the journal. Without one there are only the host's own tools.
+    #[cfg(feature = "project")]
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
@@ -172,6 +177,12 @@ impl Builder {
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
+    }
+
+    /// Where tools say how far long work is: for a host that shows it, and for its own tools.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Keeps records here instead of in memory. An `Arc` of a journal is one too, for hosts that look into it
@@ -380,10 +391,15 @@ impl Builder {
 
     pub(super) fn registry(&self) -> Result<Registry, BuildError> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        #[cfg(feature = "project")]
         if let Some(folder) = &self.project {
-            tools.extend(project_tools(&self.config, folder, &self.progress)?);
-            let threads = Arc::new(JournalThreads::new(Arc::clone(&self.journal)));
-            let settings = settings::thread_search(&self.config);
+            tools.extend(project::project_tools(
+                &self.config,
+                folder,
+                &self.progress,
+            )?);
+            let threads = Arc::new(super::JournalThreads::new(Arc::clone(&self.journal)));
+            let settings = project::thread_search(&self.config);
             tools.push(Arc::new(ThreadSearch::new(threads, settings)));
         }
         tools.extend(self.tools.iter().cloned());

@@ -6,20 +6,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[cfg(feature = "server")]
 mod ctl;
 mod data;
+#[cfg(feature = "server")]
 mod descriptors;
 mod doctor;
 mod kept;
 mod models;
 mod ollama;
 mod run;
+#[cfg(feature = "server")]
 mod serve;
 
 use super::BuildError;
+#[cfg(feature = "server")]
+use crate::{access::KeyFile, actor::Clock};
 use crate::{
-    access::KeyFile,
-    actor::{Clock, Oracle},
+    actor::Oracle,
     cli::{
         self, Args, Command, Environment, Stop, config::ConfigCommand, prompt::Subject,
         terminal::Terminal,
@@ -37,6 +41,7 @@ use crate::{
 pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> Result<u8, Stop> {
     let load = || configuration(args, environment);
     let done = match &args.command {
+        #[cfg(feature = "mock")]
         Command::MockModel(mock) => run::mock_model(mock, terminal),
         Command::Completions(shell) => cli::completions::run(*shell, terminal),
         Command::Signal(signal) => cli::signal::run(signal, terminal),
@@ -60,6 +65,7 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             let config = ollama::looked_for(load()?, environment, terminal)?.config;
             return run::chat(chat, args, &config, environment, terminal);
         }
+        #[cfg(feature = "server")]
         Command::Serve(serve) => {
             let more = More {
                 after: serve.settings(),
@@ -67,11 +73,13 @@ pub fn run(args: &Args, environment: &Environment, terminal: &mut Terminal) -> R
             };
             return serve::serve(args, &more, environment, terminal);
         }
+        #[cfg(feature = "server")]
         Command::Keys(keys) => {
             let file = KeyFile::within(&data::directory(&load()?.config, environment)?);
             let (now, json) = (Clock::system().now(), args.options.json);
             cli::keys::run(&keys.command, &file, now, json, terminal)
         }
+        #[cfg(feature = "server")]
         Command::Ctl(ctl) => return ctl::ctl(ctl, args, &load()?.config, environment, terminal),
         Command::Sessions(sessions) => {
             return kept::sessions(sessions, args, &load()?.config, environment, terminal);

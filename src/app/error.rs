@@ -10,16 +10,18 @@ use crate::{
     model::ProfileName,
     prompt,
     query::{LexiconError, WeightsError},
-    tool::{RegistryError, RootError},
+    tool::RegistryError,
 };
 
 /// Why a system could not be put together. Each text says what is wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The project folder is not to be had.
+    #[cfg(feature = "project")]
     #[error(transparent)]
-    Project(#[from] RootError),
+    Project(#[from] crate::tool::RootError),
     /// The folder of notes is not to be had.
+    #[cfg(feature = "project")]
     #[error("the folder of notes `{path}` cannot be used: {reason}; check `notes.dir`")]
     NotesFolder {
         /// Which.
@@ -28,6 +30,7 @@ pub enum BuildError {
         reason: io::ErrorKind,
     },
     /// Notes would be written to all of the project.
+    #[cfg(feature = "project")]
     #[error(
         "the folder of notes `{path}` is the project, or holds it, and with `notes.write` all of the project \
          could be written to; set `notes.dir` to a folder for notes alone, in the project or elsewhere, or \

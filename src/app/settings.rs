@@ -1,7 +1,5 @@
 //! Sections of the configuration whose keys belong to several rooms.
 
-use std::time::Duration;
-
 use crate::{
     actor::{GatewaySettings, Recovery, SystemSettings, Timeouts},
     config::{Config, Provider},
@@ -9,10 +7,6 @@ use crate::{
     llm::Streaming,
     model::Limits,
     prompt,
-    tool::{
-        CodeSearchSettings, HistorySearchSettings, NotesSettings, RepoMapSettings,
-        ThreadSearchSettings,
-    },
 };
 
 /// The settings of the actors.
@@ -98,62 +92,6 @@ pub(super) fn prompt(config: &Config) -> prompt::Settings {
     }
 }
 
-/// The settings of code search.
-pub(super) fn code_search(config: &Config) -> CodeSearchSettings {
-    CodeSearchSettings {
-        deadline: search_deadline(config),
-        max_file_bytes: config.tools.max_file_bytes,
-        ..CodeSearchSettings::default()
-    }
-}
-
-/// The settings of the repository map.
-pub(super) fn repo_map(config: &Config) -> RepoMapSettings {
-    let settings = RepoMapSettings::default();
-    RepoMapSettings {
-        max_tokens: config.tools.map_tokens,
-        max_file_bytes: settings.max_file_bytes.min(config.tools.max_file_bytes),
-        deadline: search_deadline(config),
-        ..settings
-    }
-}
-
-/// The settings of history search.
-pub(super) fn history_search(config: &Config) -> HistorySearchSettings {
-    HistorySearchSettings {
-        deadline: search_deadline(config),
-    }
-}
-
-/// The settings of the tools for notes.
-pub(super) fn notes(config: &Config) -> NotesSettings {
-    NotesSettings {
-        max_files: config.notes.max_files,
-        max_file_bytes: config.tools.max_file_bytes,
-        max_total_bytes: config.notes.max_bytes,
-        deadline: search_deadline(config),
-    }
-}
-
-/// The settings of thread search.
-pub(super) fn thread_search(config: &Config) -> ThreadSearchSettings {
-    ThreadSearchSettings {
-        deadline: in_time(config),
-        ..ThreadSearchSettings::default()
-    }
-}
-
-/// Tools over files take a minute at most.
-fn search_deadline(config: &Config) -> Duration {
-    in_time(config).min(Duration::from_secs(60))
-}
-
-/// A search has to answer with what it has before its call is stopped.
-fn in_time(config: &Config) -> Duration {
-    let before_the_call_ends = config.tools.call_deadline.mul_f64(0.9);
-    config.tools.search_deadline.min(before_the_call_ends)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,20 +117,6 @@ mod tests {
         // A reply that comes whole has all its time to begin.
         let own = ((2, 0), (Some(600), Some(7_000)), 600);
         assert_eq!(limits(&settings.providers["a"]), own);
-    }
-
-    /// Nobody asks the tools' own checks at run time: what a configuration can say must pass them.
-    #[test]
-    fn what_a_configuration_allows_the_tools_allow() {
-        let least = "[tools]\nsearch_deadline = '100ms'\ncall_deadline = '1s'\nmax_file_bytes = 1024\n\
-                     map_tokens = 200\n[notes]\nmax_files = 1\nmax_bytes = 1024\n";
-        let most = "[tools]\nsearch_deadline = '10m'\ncall_deadline = '1h'\n\
-                    max_file_bytes = 67108864\nmap_tokens = 16000\n\
-                    [notes]\nmax_files = 200000\nmax_bytes = 1073741824\n";
-        for file in ["", least, most] {
-            let config: Config = toml::from_str(file).unwrap();
-            assert_eq!(code_search(&config).validate(), Ok(()), "{file}");
-        }
     }
 
     #[test]

@@ -7,25 +7,27 @@ use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
+#[cfg(feature = "server")]
 use utoipa::ToSchema;
 
 use super::{Code, Refused};
 use crate::model::{Limits, usage::NanoUsd};
 
 /// What a query may use.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
-#[schema(as = Limits)]
+#[cfg_attr(feature = "server", schema(as = Limits))]
 pub(crate) struct LimitsObject {
     /// Most turns.
-    #[schema(minimum = 1, maximum = 100)]
+    #[cfg_attr(feature = "server", schema(minimum = 1, maximum = 100))]
     max_turns: u32,
     /// Most tokens, sent and received; without it they are not limited.
-    #[schema(minimum = 1)]
+    #[cfg_attr(feature = "server", schema(minimum = 1))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     /// Most money, in billionths of a US dollar; without it it is not limited.
-    #[schema(minimum = 1)]
+    #[cfg_attr(feature = "server", schema(minimum = 1))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_cost: Option<u64>,
 }

@@ -7,9 +7,12 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+#[cfg(feature = "server")]
 use utoipa::ToSchema;
 
-use super::{Code, Refused, limits::LimitsObject, subject::Subject};
+#[cfg(feature = "server")]
+use super::limits::LimitsObject;
+use super::{Code, Refused, subject::Subject};
 use crate::{
     actor::SessionState,
     model::{
@@ -31,7 +34,8 @@ const fn operator() -> Author {
 
 /// What can be done to sessions and to the system. A session is named `NAME`, or `TENANT/NAME` for
 /// another tenant's than one's own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(ToSchema))]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verb {
     /// Lists sessions by name.
@@ -59,7 +63,7 @@ pub enum Verb {
     Tenants {
         /// Only those after this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<String>)]
+        #[cfg_attr(feature = "server", schema(value_type = Option<String>))]
         after: Option<TenantId>,
         /// At most so many, up to 1,000.
         #[serde(default = "page")]
@@ -76,7 +80,7 @@ pub enum Verb {
         session: Subject,
         /// Only those after this number.
         #[serde(default)]
-        #[schema(value_type = u64)]
+        #[cfg_attr(feature = "server", schema(value_type = u64))]
         after: Seq,
         /// At most so many, up to 512.
         #[serde(default = "page")]
@@ -98,7 +102,7 @@ pub enum Verb {
         session: Subject,
         /// Which query; the one that runs if none is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<u32>)]
+        #[cfg_attr(feature = "server", schema(value_type = Option<u32>))]
         query: Option<QueryId>,
     },
     /// Ends the running query with what there is.
@@ -111,7 +115,7 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// The words; not blank.
-        #[schema(min_length = 1, max_length = 1_048_576)]
+        #[cfg_attr(feature = "server", schema(min_length = 1, max_length = 1_048_576))]
         text: String,
         /// As whose they enter the conversation.
         #[serde(default = "operator")]
@@ -123,7 +127,7 @@ pub enum Verb {
         session: Subject,
         /// The new budgets; what is left out is not limited.
         #[serde(with = "super::limits")]
-        #[schema(value_type = LimitsObject)]
+        #[cfg_attr(feature = "server", schema(value_type = LimitsObject))]
         limits: Limits,
     },
     /// Goes on where a forced query stopped.
@@ -132,7 +136,7 @@ pub enum Verb {
         session: Subject,
         /// What both together may use; what is left out is not limited.
         #[serde(with = "super::limits")]
-        #[schema(value_type = LimitsObject)]
+        #[cfg_attr(feature = "server", schema(value_type = LimitsObject))]
         limits: Limits,
     },
     /// Stops a session and brings it back from its records.
@@ -152,11 +156,11 @@ pub enum Verb {
         /// The name of the new one.
         into: SessionName,
         /// Up to the end of this query; 0 is before the first.
-        #[schema(value_type = u32)]
+        #[cfg_attr(feature = "server", schema(value_type = u32))]
         query: QueryId,
         /// Or only up to the end of this turn of it, from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schema(value_type = Option<u32>)]
+        #[cfg_attr(feature = "server", schema(value_type = Option<u32>))]
         turn: Option<Turn>,
     },
     /// Takes no more messages. What runs is taken back, and so is what waits.
@@ -186,7 +190,7 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// Which call.
-        #[schema(value_type = String)]
+        #[cfg_attr(feature = "server", schema(value_type = String))]
         call: CallId,
     },
     /// Lets a call not run.
@@ -194,7 +198,7 @@ pub enum Verb {
         /// Which session.
         session: Subject,
         /// Which call.
-        #[schema(value_type = String)]
+        #[cfg_attr(feature = "server", schema(value_type = String))]
         call: CallId,
     },
     /// Gives a session one more tool, of those that are ready for that.

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "project")]
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// How much of a query is looked at, in characters (spec 4).
@@ -33,13 +34,23 @@ pub(super) fn looked_at(query: &str) -> &str {
 /// What is looked at of a query, each character in one way of writing, without the blanks around it.
 /// Nearly every text is so already, and is not copied.
 pub(super) fn prepared(query: &str) -> Cow<'_, str> {
-    match COMPOSED.normalize(looked_at(query)) {
+    match composed(looked_at(query)) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     }
 }
 
-const COMPOSED: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
+#[cfg(feature = "project")]
+fn composed(text: &str) -> Cow<'_, str> {
+    const COMPOSED: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorrowed::new_nfc();
+    COMPOSED.normalize(text)
+}
+
+/// Without the tables of Unicode a text stays as it was written.
+#[cfg(not(feature = "project"))]
+fn composed(text: &str) -> Cow<'_, str> {
+    text.into()
+}
 
 /// Latin letters and digits as wide as Han ones are the same letters.
 fn narrow(c: char) -> char {

@@ -1,7 +1,6 @@
 //! The commands that run queries: a system for as long as the command takes.
 
 use std::{
-    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -19,7 +18,6 @@ use crate::{
         batch::{self, BatchRequest, Questions},
         chat::{self, ChatRequest},
         input,
-        mock_model::{self, MockModelArgs},
         replay::{self, Scenario},
         sessions,
         terminal::Terminal,
@@ -30,6 +28,9 @@ use crate::{
     model::{BusyPolicy, ProfileName, SessionKey, SessionName, Submission},
     tool::ProjectRoot,
 };
+
+#[cfg(feature = "mock")]
+use crate::cli::mock_model;
 
 /// What was typed into chats, in the data directory.
 const HISTORY: &str = "chat_history";
@@ -234,12 +235,16 @@ pub(super) fn replay(
     })
 }
 
+#[cfg(feature = "mock")]
 /// `oracle mock-model`: without a system, on as many threads as it is told.
-pub(super) fn mock_model(mock: &MockModelArgs, terminal: &mut Terminal) -> Result<(), Stop> {
+pub(super) fn mock_model(
+    mock: &mock_model::MockModelArgs,
+    terminal: &mut Terminal,
+) -> Result<(), Stop> {
     if mock.list_faults {
         return mock_model::list_faults(terminal);
     }
-    let address = SocketAddr::from((mock.host, mock.port));
+    let address = std::net::SocketAddr::from((mock.host, mock.port));
     let settings = mock.settings()?;
     let mut runtime = match mock.threads.get() {
         1 => tokio::runtime::Builder::new_current_thread(),
