@@ -1,7 +1,5 @@
-//! The figures of the system and of the server, for Prometheus.
-//!
-//! Nobody is asked for them: they are read where they stand. Names and labels are part of the interface;
-//! nothing in them tells of a session or of a tenant.
+//! Metrics of the system and of the server, for Prometheus. Names and labels are part of the interface; no
+//! label names a session or a tenant.
 
 use std::fmt;
 
@@ -12,19 +10,16 @@ use axum::{
 };
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, text},
+    encoding::{DescriptorEncoder, NoLabelSet, text},
+    metrics::MetricType,
     registry::Registry,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Admin, Host, Problem, problem::ProblemBody};
-use crate::actor::{Count, Figures};
+use crate::actor::{Count, Depths, ProviderState};
 
-mod sheet;
-
-use sheet::Sheet;
-
-/// What Prometheus reads best.
+/// The content type that Prometheus prefers.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
@@ -39,154 +34,152 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     (status = "5XX", body = ProblemBody),
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
-    match written(&host) {
-        Ok(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
-        Err(fmt::Error) => Problem::bug("metrics").into_response(),
-    }
-}
-
-fn written(host: &Host) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("oracle");
+    registry.register_collector(Box::new(host.oracle.meter()));
     registry.register_collector(Box::new(Read {
-        figures: host.oracle.figures(),
+        depths: host.oracle.depths(),
+        providers: host.oracle.providers(),
         requests: host.overload().in_work(),
         connections: host.overload().connections(),
         answers: host.overload().answers(),
     }));
     let mut text = String::new();
-    text::encode(&mut text, &registry)?;
-    Ok(text)
+    match text::encode(&mut text, &registry) {
+        Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Err(fmt::Error) => Problem::bug("metrics").into_response(),
+    }
 }
 
-/// The figures of one moment.
+/// What is read when it is scraped.
 #[derive(Debug)]
 struct Read {
-    figures: Figures,
+    depths: Depths,
+    providers: Vec<ProviderState>,
     requests: usize,
     connections: usize,
     answers: Vec<Count>,
 }
 
+/// Encodes a gauge; a row is its labels and its value.
+fn gauge<'a, const N: usize>(
+    to: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    rows: impl IntoIterator<Item = ([(&'a str, &'a str); N], u64)>,
+) -> fmt::Result {
+    let mut encoder = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in rows {
+        encoder.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
+}
+
+/// Rows of a provider's running and waiting calls.
+fn by_state(one: &ProviderState, running: usize, waiting: usize) -> [([(&str, &str); 2], u64); 2] {
+    [("running", running), ("waiting", waiting)]
+        .map(|(state, now)| ([("provider", &*one.provider), ("state", state)], now as u64))
+}
+
 impl Collector for Read {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let mut sheet = Sheet::new(encoder);
-        let figures = &self.figures;
-        sheet.gauges(
-            "sessions_live",
-            "Sessions in memory, by what they are at",
-            "state",
-            &figures.live,
+    fn encode(&self, mut to: DescriptorEncoder<'_>) -> fmt::Result {
+        self.depths(&mut to)?;
+        self.gateways(&mut to)?;
+        let requests = "Requests that are worked on, streams among them";
+        for (name, help, now) in [
+            ("http_connections", "Connections", self.connections),
+            ("http_requests_in_work", requests, self.requests),
+        ] {
+            to.encode_descriptor(name, help, None, MetricType::Gauge)?
+                .encode_gauge(&now)?;
+        }
+        let help = "Answers, by the class of their status, and clients that left before theirs";
+        let mut answers = to.encode_descriptor("http_answers", help, None, MetricType::Counter)?;
+        for Count { name, count } in &self.answers {
+            answers
+                .encode_family(&[("status", *name)])?
+                .encode_counter::<NoLabelSet, u64, f64>(count, None)?;
+        }
+        Ok(())
+    }
+}
+
+impl Read {
+    fn depths(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let all = &self.depths;
+        let help = "Messages that wait for actors that all sessions share";
+        let mut encoder = to.encode_descriptor("mailbox_waiting", help, None, MetricType::Gauge)?;
+        for (actor, waiting) in [
+            ("shard", &all.shards),
+            ("classifier", &all.classifiers),
+            ("composer", &all.composers),
+            ("bus", &all.buses),
+        ] {
+            for (number, waiting) in waiting.iter().enumerate() {
+                let labels = [("actor", actor.to_owned()), ("number", number.to_string())];
+                encoder.encode_family(&labels)?.encode_gauge(waiting)?;
+            }
+        }
+        let help = "Messages that wait for the gateway of a provider";
+        let rows = all.gateways.iter();
+        let rows = rows.map(|(provider, waiting)| ([("provider", &**provider)], *waiting as u64));
+        gauge(to, ("gateway_mailbox_waiting", help), rows)
+    }
+
+    fn gateways(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let all = || self.providers.iter();
+        let calls = all().flat_map(|one| by_state(one, one.running, one.waiting));
+        gauge(
+            to,
+            ("gateway_calls", "Calls at a provider's gateway"),
+            calls,
         )?;
-        sheet.tally(
-            "sessions",
-            "What happened in the lives of sessions",
-            "event",
-            &figures.sessions,
-        )?;
-        sheet.gauge(
-            "messages_waiting",
-            "Messages that wait in sessions in memory, behind the query that runs",
-            figures.waiting,
-        )?;
-        sheet.count(
-            "messages_accepted",
-            "Messages that were accepted",
-            figures.accepted,
-        )?;
-        sheet.count(
-            "turns",
-            "Turns whose reply is durable, at whichever try",
-            figures.turns,
-        )?;
-        sheet.tally("queries", "Queries that ended", "outcome", &figures.queries)?;
-        sheet.tally(
-            "signals",
-            "Signals of models, and those that were rejected",
-            "type",
-            &figures.signals,
-        )?;
-        sheet.tally(
-            "fallbacks",
-            "What the fallback said",
-            "action",
-            &figures.fallbacks,
-        )?;
-        sheet.tally(
-            "budgets",
-            "Budgets that were warned of or spent",
-            "event",
-            &figures.budgets,
-        )?;
-        sheet.count("loops", "Loops that ended a query", figures.loops)?;
-        sheet.tally(
-            "restarts",
-            "Sessions that were brought back",
-            "cause",
-            &figures.restarts,
-        )?;
-        sheet.tally("tool_calls", "Tool calls", "event", &figures.tools)?;
-        sheet.tally(
-            "model_calls",
-            "Calls of models that ended",
-            "result",
-            &figures.calls,
-        )?;
-        sheet.tally(
-            "model_calls_repeated",
-            "Calls of models that were made again",
-            "how",
-            &figures.repeated,
-        )?;
-        sheet.tally(
-            "tokens",
-            "Tokens of calls, as far as they are known",
-            "kind",
-            &figures.tokens,
-        )?;
-        sheet.times(
-            "turn",
-            "Turns of one call, until the reply was durable",
-            &figures.turn,
-        )?;
-        sheet.times(
-            "turn_queued",
-            "Of these turns, the wait for the gateway",
-            &figures.queued,
-        )?;
-        sheet.times("turn_model", "Of these turns, the model", &figures.model)?;
-        sheet.times(
-            "turn_own",
-            "Of these turns, the rest, the journal included",
-            &figures.own,
-        )?;
-        sheet.times(
-            "journal_commit",
-            "Making records durable, as sessions see it",
-            &figures.commit,
-        )?;
-        sheet.gauge(
-            "journal_waiting",
-            "Sessions that wait for the journal to make something durable",
-            figures.appends,
-        )?;
-        sheet.count(
-            "journal_failures",
-            "What the journal did not make durable",
-            figures.failed_commits,
-        )?;
-        sheet.depths(&figures.depths)?;
-        sheet.providers(&figures.providers)?;
-        sheet.gauge("http_connections", "Connections", self.connections)?;
-        sheet.gauge(
-            "http_requests_in_work",
-            "Requests that are worked on, streams among them",
-            self.requests,
-        )?;
-        sheet.tally(
-            "http_answers",
-            "Answers, by the class of their status, and clients that left before theirs",
-            "status",
-            &self.answers,
-        )
+        let help = "Calls that may run and wait at a provider's gateway";
+        let most = all().flat_map(|one| by_state(one, one.concurrency, one.queue));
+        gauge(to, ("gateway_capacity", help), most)?;
+
+        let help = "Whether calls are let through: 1 for the state that the circuit is in; without a model, that of the provider as a whole";
+        let circuits = all().flat_map(|one| {
+            let models = one
+                .models
+                .iter()
+                .map(|model| (&*model.model, model.circuit));
+            let circuits = [("", one.circuit)].into_iter().chain(models);
+            circuits.flat_map(|(model, circuit)| {
+                ["closed", "open", "half_open"].map(|state| {
+                    let provider = ("provider", &*one.provider);
+                    let labels = [provider, ("model", model), ("state", state)];
+                    (labels, u64::from(state == circuit.as_str()))
+                })
+            })
+        });
+        gauge(to, ("gateway_circuit", help), circuits)?;
+
+        let models = || all().flat_map(|one| &one.models);
+        let help = "Whether a 429 holds back all calls of a model";
+        let held = models().map(|one| ([("model", &*one.model)], one.held_until.is_some().into()));
+        gauge(to, ("gateway_held", help), held)?;
+        let help = "Calls of a model that may run at a time, where 429s have shown a limit";
+        let limits =
+            models().filter_map(|one| Some(([("model", &*one.model)], one.concurrency? as u64)));
+        gauge(to, ("gateway_concurrency_limit", help), limits)?;
+
+        let help =
+            "Limits of a provider: by the configuration, and of a model by the provider's own word";
+        let limits = all().flat_map(|one| {
+            let models = one.models.iter();
+            let models =
+                models.map(|of| (&*of.model, of.requests_per_minute, of.tokens_per_minute));
+            let own = ("", one.requests_per_minute, one.tokens_per_minute);
+            [own]
+                .into_iter()
+                .chain(models)
+                .flat_map(move |(model, requests, tokens)| {
+                    let known = [("requests", requests), ("tokens", tokens)].into_iter();
+                    known.filter_map(move |(of, limit)| {
+                        let labels = [("provider", &*one.provider), ("model", model), ("of", of)];
+                        Some((labels, limit?))
+                    })
+                })
+        });
+        gauge(to, ("gateway_limit_per_minute", help), limits)
     }
 }

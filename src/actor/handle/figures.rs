@@ -1,7 +1,10 @@
 //! What a system has done, for those who watch it.
 
 use super::Oracle;
-use crate::actor::{gateway::Board, meter::Figures};
+use crate::actor::{
+    gateway::Board,
+    meter::{Figures, Meter},
+};
 
 impl Oracle {
     /// How many queries run by the word of their own sessions. Cheaper than [`Self::running`], and a moment
@@ -26,13 +29,18 @@ impl Oracle {
         self.meter.resting()
     }
 
-    /// What the system has done since its start, and how it stands. Cheap: nobody is asked.
+    /// The counters, to be encoded.
+    pub(crate) fn meter(&self) -> Meter {
+        self.meter.clone()
+    }
+
+    /// What the system has done since its start, and its present state. Asks no actor.
     #[must_use]
     pub fn figures(&self) -> Figures {
         Figures {
             depths: self.depths(),
             providers: self.providers(),
-            ..Figures::counted(&self.meter)
+            ..self.meter.read()
         }
     }
 }

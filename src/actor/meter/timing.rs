@@ -1,12 +1,20 @@
 //! How long things take: a histogram with fixed bounds.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
-/// The upper bounds of the buckets, in microseconds: about three to a tenfold, from what a step of ours takes
-/// to what a model may.
+use prometheus_client::{
+    encoding::{EncodeMetric, MetricEncoder, NoLabelSet},
+    metrics::MetricType,
+};
+
+/// Upper bounds of the buckets in microseconds, from a step of ours to the slowest model.
 const BOUNDS: [u64; 20] = [
     50,
     100,
@@ -30,9 +38,12 @@ const BOUNDS: [u64; 20] = [
     600_000_000,
 ];
 
-/// Counts by duration.
+/// Counts by duration. `prometheus_client`'s own takes a lock for each value.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Histogram(Arc<Buckets>);
+
 #[derive(Debug, Default)]
-pub(super) struct Histogram {
+struct Buckets {
     buckets: [AtomicU64; BOUNDS.len()],
     count: AtomicU64,
     micros: AtomicU64,
@@ -42,40 +53,60 @@ impl Histogram {
     pub(super) fn add(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let at = BOUNDS.partition_point(|bound| *bound < micros);
-        if let Some(bucket) = self.buckets.get(at) {
-            bucket.fetch_add(1, Ordering::Relaxed);
+        if let Some(bucket) = self.0.buckets.get(at) {
+            bucket.fetch_add(1, Relaxed);
         }
-        self.micros.fetch_add(micros, Ordering::Relaxed);
-        self.count.fetch_add(1, Ordering::Relaxed);
+        self.0.micros.fetch_add(micros, Relaxed);
+        self.0.count.fetch_add(1, Relaxed);
     }
 
     pub(super) fn read(&self) -> Timing {
-        let counts = self.buckets.iter();
-        let counts = counts.map(|bucket| bucket.load(Ordering::Relaxed));
+        let counts = self.0.buckets.iter().map(|bucket| bucket.load(Relaxed));
         let bounds = BOUNDS.into_iter().map(Duration::from_micros);
         Timing {
-            count: self.count.load(Ordering::Relaxed),
-            sum: Duration::from_micros(self.micros.load(Ordering::Relaxed)),
+            count: self.0.count.load(Relaxed),
+            sum: Duration::from_micros(self.0.micros.load(Relaxed)),
             buckets: bounds.zip(counts).collect(),
         }
     }
 }
 
-/// How long things took: their number, the sum, and how many were within each bound and above the one before
-/// it. What was above the last bound is in the number alone.
+impl EncodeMetric for Histogram {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let Timing {
+            count,
+            sum,
+            buckets,
+        } = self.read();
+        let bounds = buckets.iter();
+        let mut buckets: Vec<_> = bounds
+            .map(|(at, count)| (at.as_secs_f64(), *count))
+            .collect();
+        // The counts are not of the same moment.
+        let within: u64 = buckets.iter().map(|(_, count)| count).sum();
+        buckets.push((f64::INFINITY, count.saturating_sub(within)));
+        let count = count.max(within);
+        encoder.encode_histogram::<NoLabelSet>(sum.as_secs_f64(), count, &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
+/// How long things took. What took longer than the last bound is in `count` and `sum` alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// How many.
+    /// How many were measured.
     pub count: u64,
-    /// All together.
+    /// Sum of all.
     pub sum: Duration,
-    /// Upper bound and number, the least bound first.
+    /// Upper bounds in ascending order, each with the number above the one before it.
     pub buckets: Vec<(Duration, u64)>,
 }
 
 impl Timing {
-    /// The bound that this share of all (0 to 1) is within; none if there are none, or they are above all
-    /// bounds.
+    /// The upper bound of the quantile `share` (0 to 1), if there is one.
     #[must_use]
     pub fn within(&self, share: f64) -> Option<Duration> {
         #[expect(
