@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use oracle_agent::{
-    actor::{Count, Oracle},
+    actor::Oracle,
     config,
     llm::Scripted,
     model::{SessionName, Submission},
@@ -72,14 +72,14 @@ async fn show(oracle: &Oracle, count: usize, start: Instant) {
     loop {
         ticks.tick().await;
         let figures = oracle.figures();
-        let ended: u64 = figures.queries.iter().map(|ended| ended.count).sum();
+        let ended: u64 = figures.queries.iter().map(|(_, ended)| ended).sum();
         let own = figures.own.within(0.99).unwrap_or_default();
         let line = format!(
             "{:5.1} s {:7} begun {:7} wait for the model {:7} answered   own time p99 {own:?}   {} MB",
             start.elapsed().as_secs_f64(),
-            figures.accepted,
-            named(&figures.live, "calling"),
-            named(&figures.queries, "answered"),
+            figures.accepted.get(),
+            figures.live.get("calling").unwrap_or_default(),
+            figures.queries.get("answered").unwrap_or_default(),
             megabytes(),
         );
         if on_terminal {
@@ -93,13 +93,6 @@ async fn show(oracle: &Oracle, count: usize, start: Instant) {
             return;
         }
     }
-}
-
-fn named(counts: &[Count], name: &str) -> u64 {
-    let mut counts = counts.iter();
-    counts
-        .find(|count| count.name == name)
-        .map_or(0, |found| found.count)
 }
 
 /// What the process has in memory, where the machine says so.

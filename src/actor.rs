@@ -62,7 +62,7 @@ pub use handle::{
     TenantPage, Watch,
 };
 pub use letters::{KeptOff, Take, TakeError, keep_off, take};
-pub use meter::{Count, Figures, Timing};
+pub use meter::{Figures, Level, Tally, Timing};
 pub use profile::{Profile, Profiles};
 pub use reload::{Changes, Reload, ReloadError};
 pub use services::Timeouts;

@@ -1,78 +1,84 @@
 //! Model gateway: one per provider; it alone sees the whole load on it.
 //!
-//! Supervised by the supervisor. A session's call comes through its shard, which keeps the books; the
-//! gateway refuses a call whose query has no live entry there. What it does with the others ([`desk`], [`waiting`]):
+//! Supervised by the supervisor. The gateway refuses a call whose query has no live entry in the ledger. With
+//! the others:
 //! - It admits as many at a time as the provider may have, within the limits that are configured or that
-//!   the provider states ([`pace`], [`bucket`]). A 429 holds the model for all sessions, and then bounds
-//!   how many of its calls run at a time ([`aimd`]).
-//! - It lets a bounded number wait their turn, fairly over tenants and sessions ([`queue`]), and refuses
-//!   the rest with a hint when to come again.
+//!   the provider states ([`limits`]). A 429 holds the model for all sessions, and then bounds how many of
+//!   its calls run at a time.
+//! - It enqueues a bounded number, fairly over tenants and sessions ([`queue`]), and refuses the rest with a
+//!   retry hint.
 //! - It opens the circuit of a model that keeps failing, and of a provider that cannot be reached
-//!   ([`breaker`]). Calls wait while a circuit is open, unless their session has another model to ask, and
-//!   one at a time probes whether the server is back.
+//!   ([`breaker`]). Calls wait while a circuit is open, unless their session can fail over, and one at a time
+//!   probes the server.
 //! - It tells the session of a call that waits for longer than a second, so that the wait is recorded.
-//! - A call's work is done in a task of its own ([`pump`]), which keeps the deadlines and ends with whoever
-//!   waited for it.
+//! - A call runs in a task of its own ([`pump`]), which keeps the deadlines and ends when the session no
+//!   longer waits.
 //!
-//! What follows from a fault is the kernel's decision; a gateway never calls another. If a gateway is
-//! replaced, its calls fail as retryable: their channels close without an end. What it had learned of the
-//! provider is learned anew.
+//! The kernel decides what follows from a fault; a gateway never calls another. When a gateway is replaced,
+//! its calls fail as retryable: their channels close without an end.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::mpsc;
 
 use super::{
     clock::Clock,
+    flight::Flight,
     ledger::Ledger,
-    mailbox::{Counted, Depth},
+    mailbox::{Counted, Depth, Full},
     message::local_messages,
+    pulse::Pulse,
+    session::SessionMsg,
     system_log::SystemLog,
 };
-use crate::llm::{Backend, RateLimits};
+use crate::{
+    kernel::{CallToken, Report},
+    llm::{Backend, Delta, RateLimits, Request},
+    model::{Fault, FaultClass, Part, SessionKey, Sid, record::Waiting},
+};
 
-mod aimd;
-mod board;
 mod breaker;
-mod bucket;
 mod desk;
-mod health;
-mod lane;
-mod pace;
-mod publish;
+mod limits;
 mod pump;
 mod queue;
-mod settings;
-mod ticket;
+mod status;
 mod waiting;
 
-pub(super) use board::{Board, Boards};
-pub use board::{CircuitState, ModelState, ProviderState};
 use desk::GatewayState;
 use pump::End;
-pub use settings::{BreakerSettings, GatewaySettings};
-pub(super) use ticket::{Failover, Ticket};
+pub(super) use status::{Board, Boards};
+pub use status::{CircuitState, ModelState, ProviderState};
 use waiting::WaiterNews;
 
 /// Pieces of a reply that may wait for the session.
 pub(super) const DELTA_BUFFER: usize = 64;
 
+/// Tokens that a tool takes in a request, about: an estimate that is settled afterwards.
+const TOKENS_OF_A_TOOL: u64 = 100;
+
 pub(super) enum GatewayMsg {
-    /// A call.
     Call(Box<Ticket>),
-    /// Something about a waiting call.
     Waiter {
         model: Arc<str>,
         call: u64,
         news: WaiterNews,
     },
-    /// The provider tells its limits.
-    Told { call: u64, limits: RateLimits },
+    /// The provider states its limits.
+    Told {
+        call: u64,
+        limits: RateLimits,
+    },
     /// The server of a probe has begun to answer.
-    Reached { call: u64 },
-    /// A call's task is over.
-    Ended { call: u64, end: End },
-    /// The next waiting call may start, or a limit may be lifted.
+    Reached {
+        call: u64,
+    },
+    Ended {
+        call: u64,
+        end: End,
+    },
+    /// A waiting call may start, or a limit may be lifted.
     Due,
 }
 local_messages!(GatewayMsg);
@@ -83,7 +89,6 @@ pub(super) struct GatewayArgs {
     pub ledger: Ledger,
     pub clock: Clock,
     pub depth: Depth,
-    /// Where it shows how it stands; what a gateway before it had shown is still there.
     pub board: Board,
     pub log: SystemLog,
 }
@@ -118,5 +123,168 @@ impl Actor for GatewayActor {
             GatewayMsg::Due => state.dispatch(),
         }
         Ok(())
+    }
+}
+
+/// Limits and deadlines of one provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewaySettings {
+    /// Calls at a time.
+    pub concurrency: usize,
+    /// Calls that may wait.
+    pub queue: usize,
+    /// How long a call may wait.
+    pub queue_deadline: Duration,
+    /// Calls in a minute; the provider's own statement can lower it.
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in a minute, sent and received; the provider's own statement can lower it.
+    pub tokens_per_minute: Option<u64>,
+    /// From the start of a call until the first piece of its reply, connecting included.
+    pub first_token: Duration,
+    /// Between two pieces.
+    pub idle: Duration,
+    /// For the whole reply.
+    pub total: Duration,
+    /// Its circuit breakers.
+    pub breaker: BreakerSettings,
+}
+
+impl Default for GatewaySettings {
+    fn default() -> Self {
+        Self {
+            concurrency: 256,
+            queue: 10_000,
+            queue_deadline: Duration::from_secs(600),
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            first_token: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            breaker: BreakerSettings::default(),
+        }
+    }
+}
+
+/// When the circuit of a provider or a model opens, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// Failures in a row that open the circuit.
+    pub failures: u32,
+    /// Time until the first probe; doubles with each probe that fails.
+    pub cool_down: Duration,
+    /// Longest time between two probes.
+    pub cool_down_cap: Duration,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self {
+            failures: 3,
+            cool_down: Duration::from_millis(500),
+            cool_down_cap: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Whether a session has another model to call; then its call does not wait at an open circuit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failover {
+    Possible,
+    Impossible,
+}
+
+/// One call on its way to a model.
+pub(super) struct Ticket {
+    pub sid: Sid,
+    pub key: SessionKey,
+    pub token: CallToken,
+    /// As `provider/model`.
+    pub model: Arc<str>,
+    /// How long it waits for a model that is held.
+    pub patience: Duration,
+    /// How long it waits for a model that is unavailable.
+    pub outage: Duration,
+    pub failover: Failover,
+    /// Records the wait of a call.
+    pub session: Option<ActorRef<SessionMsg>>,
+    pub request: Request,
+    /// Pieces of the reply. Closed without an end: the call is lost.
+    pub deltas: mpsc::Sender<Result<Delta, Fault>>,
+    pub pulse: Arc<Pulse>,
+    pub flight: Arc<Flight>,
+}
+
+impl Ticket {
+    pub(super) fn refuse(self, fault: Fault) {
+        let _ = self.deltas.try_send(Err(fault));
+    }
+
+    pub(super) fn refuse_for_now(self, full: Full) {
+        self.refuse(full.fault("queue_full", "this model"));
+    }
+
+    fn waits(&self, waiting: Waiting) {
+        self.report(Report::CallWaits {
+            token: self.token,
+            waiting,
+        });
+    }
+
+    fn admitted(&self, waited: Duration) {
+        self.report(Report::CallAdmitted {
+            token: self.token,
+            waited,
+        });
+    }
+
+    fn report(&self, report: Report) {
+        if let Some(session) = &self.session {
+            let _ = session.cast(SessionMsg::Report(report));
+        }
+    }
+
+    fn refuse_until(self, code: &str, after: Duration, detail: String) {
+        let after_ms = u64::try_from(after.as_millis()).ok();
+        self.refuse(Fault {
+            class: FaultClass::Overloaded { after_ms },
+            code: code.to_owned(),
+            detail,
+        });
+    }
+}
+
+/// A rough estimate of the tokens of a request: a quarter of its bytes.
+fn tokens_of(request: &Request) -> u64 {
+    let of = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        Part::ToolCall(call) => call.name.len() + call.arguments.len(),
+        Part::ToolResult(result) => result.content.len(),
+        Part::Opaque(opaque) => opaque.body.len(),
+    };
+    let messages = request.messages.iter().flat_map(|message| &message.parts);
+    let bytes = request.system.len() + messages.map(of).sum::<usize>();
+    bytes as u64 / 4 + request.tools.len() as u64 * TOKENS_OF_A_TOOL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        llm::ToolChoice,
+        model::{Message, Role},
+    };
+
+    #[test]
+    fn a_request_is_weighed_by_its_bytes() {
+        let request = |system: &str, messages: Vec<Arc<Message>>| Request {
+            model: "m".into(),
+            system: system.into(),
+            messages: Arc::new(messages),
+            tools: Arc::default(),
+            tool_choice: ToolChoice::Auto,
+        };
+        assert_eq!(tokens_of(&request("", Vec::new())), 0);
+        let said = Message::text(Role::User, "a question of 28 characters.");
+        assert_eq!(tokens_of(&request("eight by", vec![said.into()])), 9);
     }
 }

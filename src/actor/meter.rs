@@ -20,9 +20,8 @@ use prometheus_client::{
     registry::{Metric, Unit},
 };
 
-use super::{depths::Depths, gateway::ProviderState};
 use crate::model::{
-    FaultClass, Outcome, Record, SignalType, Usage,
+    FaultClass, Record, SignalType, Usage,
     record::{
         AgentFact, BudgetFact, Fact, FallbackAction, LlmFact, QueryFact, RestartCause, SessionFact,
         SignalFact, SupervisorFact, ToolFact, TurnFact,
@@ -31,46 +30,54 @@ use crate::model::{
 
 mod timing;
 
-use timing::Histogram;
 pub use timing::Timing;
 
-/// A number with a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
-    /// The value of the label.
-    pub name: &'static str,
-    /// How many.
-    pub count: u64,
-}
-
-/// Counts or gauges of one metric, by the value of its label.
+/// Numbers of one metric, by the value of its label. Clones share the numbers.
 #[derive(Debug, Clone)]
-struct Tally {
+pub struct Tally {
     label: &'static str,
     kind: MetricType,
     counts: Arc<[(&'static str, AtomicU64)]>,
 }
 
 impl Tally {
+    fn new(
+        kind: MetricType,
+        label: &'static str,
+        values: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        let values = values.into_iter().map(|value| (value, AtomicU64::new(0)));
+        Self {
+            label,
+            kind,
+            counts: values.collect(),
+        }
+    }
+
     fn add(&self, name: &str, more: u64) {
         if let Some((_, count)) = self.counts.iter().find(|(known, _)| *known == name) {
             count.fetch_add(more, Relaxed);
         }
     }
 
-    fn read(&self) -> Vec<Count> {
-        let counts = self.counts.iter();
-        let count = |(name, count): &(&'static str, AtomicU64)| Count {
-            name,
-            count: count.load(Relaxed),
-        };
-        counts.map(count).collect()
+    /// The number under this value of the label.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let mut all = self.iter();
+        all.find_map(|(known, count)| (known == name).then_some(count))
+    }
+
+    /// All values of the label and their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.counts
+            .iter()
+            .map(|(name, count)| (*name, count.load(Relaxed)))
     }
 }
 
 impl EncodeMetric for Tally {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        for Count { name, count } in self.read() {
+        for (name, count) in self.iter() {
             let labels = [(self.label, name)];
             let mut one = encoder.encode_family(&labels)?;
             match self.kind {
@@ -86,33 +93,18 @@ impl EncodeMetric for Tally {
     }
 }
 
-/// A metric as it is scraped.
-#[derive(Debug)]
-struct Described {
-    name: &'static str,
-    help: &'static str,
-    unit: Option<Unit>,
-    metric: Box<dyn Metric>,
-}
-
-/// All metrics, in the order in which they are scraped.
+/// All metrics with their names and help texts, in the order in which they are scraped.
 #[derive(Debug, Default)]
-struct Sheet(Vec<Described>);
+struct Sheet(Vec<(&'static str, &'static str, Box<dyn Metric>)>);
 
 impl Sheet {
     fn add<M: Metric + Clone>(&mut self, name: &'static str, help: &'static str, metric: M) -> M {
-        let unit = match metric.metric_type() {
-            MetricType::Histogram => Some(Unit::Seconds),
-            _ => None,
-        };
-        let boxed = Box::new(metric.clone());
-        self.0.push(Described {
-            name,
-            help,
-            unit,
-            metric: boxed,
-        });
+        self.0.push((name, help, Box::new(metric.clone())));
         metric
+    }
+
+    fn new<M: Metric + Clone + Default>(&mut self, name: &'static str, help: &'static str) -> M {
+        self.add(name, help, M::default())
     }
 
     fn tally(
@@ -122,47 +114,72 @@ impl Sheet {
         label: &'static str,
         values: impl IntoIterator<Item = &'static str>,
     ) -> Tally {
-        let kind = MetricType::Counter;
-        let values = values.into_iter().map(|value| (value, AtomicU64::new(0)));
-        let counts = values.collect();
-        let tally = Tally {
-            label,
-            kind,
-            counts,
-        };
-        self.add(name, help, tally)
+        self.add(name, help, Tally::new(MetricType::Counter, label, values))
     }
 }
 
-type Level = Gauge<u64, AtomicU64>;
+/// A number that rises and falls.
+pub type Level = Gauge<u64, AtomicU64>;
 
+/// What a system has done since its start. The counters are live: each is right by itself, but two that are
+/// read are not of the same moment.
 #[derive(Debug)]
-struct Counts {
-    sheet: Sheet,
-    live: Tally,
-    sessions: Tally,
-    waiting: Level,
-    accepted: Counter,
-    turns: Counter,
-    queries: Tally,
-    signals: Tally,
-    fallbacks: Tally,
-    budgets: Tally,
-    loops: Counter,
-    restarts: Tally,
-    tools: Tally,
-    calls: Tally,
-    repeated: Tally,
-    tokens: Tally,
-    turn: Histogram,
-    queued: Histogram,
-    model: Histogram,
-    own: Histogram,
-    commit: Histogram,
-    appends: Level,
-    failed_commits: Counter,
-    /// Whether the last attempt failed.
+pub struct Figures {
+    /// Sessions in memory, by what they are at.
+    pub live: Tally,
+    /// What happened in the lives of sessions, such as `opened` and `quarantined`.
+    pub sessions: Tally,
+    /// Messages that wait in sessions in memory, behind the query that runs.
+    pub waiting: Level,
+    /// Messages that were accepted.
+    pub accepted: Counter,
+    /// Turns whose reply is durable, after any number of tries.
+    pub turns: Counter,
+    /// Queries that ended, by outcome.
+    pub queries: Tally,
+    /// Signals by type, and those that were rejected.
+    pub signals: Tally,
+    /// Decisions of the fallback, by action.
+    pub fallbacks: Tally,
+    /// Warnings and ends of budgets, such as `tokens.warning`.
+    pub budgets: Tally,
+    /// Loops that were detected.
+    pub loops: Counter,
+    /// Sessions that were restarted, by cause.
+    pub restarts: Tally,
+    /// Tool calls that were requested, started, finished and refused.
+    pub tools: Tally,
+    /// Model calls by how they ended: `answered`, or the class of the fault.
+    pub calls: Tally,
+    /// Model calls that were `retried`, and those that `failed_over`.
+    pub repeated: Tally,
+    /// Tokens of calls, as far as they are known: `input`, of it `cached`, and `output`.
+    pub tokens: Tally,
+    /// Turns of one call, from their beginning until the reply was durable.
+    pub turn: Timing,
+    /// Of those turns, the wait in the gateway's queue.
+    pub queued: Timing,
+    /// Of those turns, the model's time.
+    pub model: Timing,
+    /// Of those turns, the rest: our own time, the journal's included.
+    pub own: Timing,
+    /// How long commits of the journal took, as sessions see it.
+    pub commit: Timing,
+    /// Sessions that wait for a commit.
+    pub appends: Level,
+    /// Commits that failed or timed out.
+    pub failed_commits: Counter,
+    /// Whether the last commit failed.
     failing: AtomicBool,
+    sheet: Sheet,
+}
+
+impl Figures {
+    /// Whether the last commit failed.
+    #[must_use]
+    pub fn journal_fails(&self) -> bool {
+        self.failing.load(Relaxed)
+    }
 }
 
 /// The last parts of the names of facts.
@@ -175,131 +192,116 @@ fn kinds(kinds: &'static [&'static str], prefix: &str) -> impl Iterator<Item = &
         .into_iter()
 }
 
-impl Default for Counts {
+impl Default for Figures {
     fn default() -> Self {
-        let mut sheet = Sheet::default();
-        let all = &mut sheet;
-        let live = Tally {
-            label: "state",
-            kind: MetricType::Gauge,
-            counts: Activity::NAMES.map(|name| (name, AtomicU64::new(0))).into(),
-        };
-        let live = all.add(
-            "sessions_live",
-            "Sessions in memory, by what they are at",
-            live,
-        );
-        let help = "What happened in the lives of sessions";
-        let names = kinds(SessionFact::KINDS, "session.");
-        let sessions = all.tally("sessions", help, "event", names);
-        let help = "Messages that wait in sessions in memory, behind the query that runs";
-        let waiting = all.add("messages_waiting", help, Level::default());
-        let help = "Messages that were accepted";
-        let accepted = all.add("messages_accepted", help, Counter::default());
-        let help = "Turns whose reply is durable, at whichever try";
-        let turns = all.add("turns", help, Counter::default());
-        let names = [
-            "answered",
-            "partial",
-            "stuck",
-            "forced",
-            "escalated",
-            "cancelled",
-            "failed",
-        ];
-        let queries = all.tally("queries", "Queries that ended", "outcome", names);
-        let help = "Signals of models, and those that were rejected";
-        let names = SignalType::ALL.map(SignalType::as_str);
-        let names = names.into_iter().chain(["rejected"]);
-        let signals = all.tally("signals", help, "type", names);
-        let names = ["continue", "force_response", "retry_with_hint", "escalate"];
-        let fallbacks = all.tally("fallbacks", "What the fallback said", "action", names);
-        let help = "Budgets that were warned of or spent";
-        let names = kinds(BudgetFact::KINDS, "budget.")
-            .filter(|name| name.ends_with(".warning") || name.ends_with(".exceeded"));
-        let budgets = all.tally("budgets", help, "event", names);
-        let loops = all.add("loops", "Loops that ended a query", Counter::default());
-        let names = ["crash", "stall", "process_death"];
-        let restarts = all.tally(
-            "restarts",
-            "Sessions that were brought back",
-            "cause",
-            names,
-        );
-        let names = kinds(ToolFact::KINDS, "tool.");
-        let tools = all.tally("tool_calls", "Tool calls", "event", names);
-        let names = [
-            "answered",
-            "retryable",
-            "overloaded",
-            "permanent",
-            "cancelled",
-            "bug",
-            "unavailable",
-        ];
-        let calls = all.tally("model_calls", "Calls of models that ended", "result", names);
-        let help = "Calls of models that were made again";
-        let names = ["retried", "failed_over"];
-        let repeated = all.tally("model_calls_repeated", help, "how", names);
-        let help = "Tokens of calls, as far as they are known";
-        let tokens = all.tally("tokens", help, "kind", ["input", "cached", "output"]);
-        let help = "Turns of one call, until the reply was durable";
-        let turn = all.add("turn", help, Histogram::default());
-        let help = "Of these turns, the wait for the gateway";
-        let queued = all.add("turn_queued", help, Histogram::default());
-        let model = all.add(
-            "turn_model",
-            "Of these turns, the model",
-            Histogram::default(),
-        );
-        let help = "Of these turns, the rest, the journal included";
-        let own = all.add("turn_own", help, Histogram::default());
-        let help = "Making records durable, as sessions see it";
-        let commit = all.add("journal_commit", help, Histogram::default());
-        let help = "Sessions that wait for the journal to make something durable";
-        let appends = all.add("journal_waiting", help, Level::default());
-        let help = "What the journal did not make durable";
-        let failed_commits = all.add("journal_failures", help, Counter::default());
+        let mut all = Sheet::default();
+        let live = Tally::new(MetricType::Gauge, "state", Activity::NAMES);
         Self {
-            sheet,
-            live,
-            sessions,
-            waiting,
-            accepted,
-            turns,
-            queries,
-            signals,
-            fallbacks,
-            budgets,
-            loops,
-            restarts,
-            tools,
-            calls,
-            repeated,
-            tokens,
-            turn,
-            queued,
-            model,
-            own,
-            commit,
-            appends,
-            failed_commits,
+            live: all.add(
+                "sessions_live",
+                "Sessions in memory, by what they are at",
+                live,
+            ),
+            sessions: all.tally(
+                "sessions",
+                "What happened in the lives of sessions",
+                "event",
+                kinds(SessionFact::KINDS, "session."),
+            ),
+            waiting: all.new(
+                "messages_waiting",
+                "Messages that wait in sessions in memory, behind the query that runs",
+            ),
+            accepted: all.new("messages_accepted", "Messages that were accepted"),
+            turns: all.new("turns", "Turns whose reply is durable, at whichever try"),
+            queries: all.tally(
+                "queries",
+                "Queries that ended",
+                "outcome",
+                "answered partial stuck forced escalated cancelled failed".split(' '),
+            ),
+            signals: all.tally(
+                "signals",
+                "Signals of models, and those that were rejected",
+                "type",
+                SignalType::ALL
+                    .map(SignalType::as_str)
+                    .into_iter()
+                    .chain(["rejected"]),
+            ),
+            fallbacks: all.tally(
+                "fallbacks",
+                "What the fallback said",
+                "action",
+                ["continue", "force_response", "retry_with_hint", "escalate"],
+            ),
+            budgets: all.tally(
+                "budgets",
+                "Budgets that were warned of or spent",
+                "event",
+                kinds(BudgetFact::KINDS, "budget.")
+                    .filter(|name| name.ends_with(".warning") || name.ends_with(".exceeded")),
+            ),
+            loops: all.new("loops", "Loops that ended a query"),
+            restarts: all.tally(
+                "restarts",
+                "Sessions that were brought back",
+                "cause",
+                ["crash", "stall", "process_death"],
+            ),
+            tools: all.tally(
+                "tool_calls",
+                "Tool calls",
+                "event",
+                kinds(ToolFact::KINDS, "tool."),
+            ),
+            calls: all.tally(
+                "model_calls",
+                "Calls of models that ended",
+                "result",
+                "answered retryable overloaded permanent cancelled bug unavailable".split(' '),
+            ),
+            repeated: all.tally(
+                "model_calls_repeated",
+                "Calls of models that were made again",
+                "how",
+                ["retried", "failed_over"],
+            ),
+            tokens: all.tally(
+                "tokens",
+                "Tokens of calls, as far as they are known",
+                "kind",
+                ["input", "cached", "output"],
+            ),
+            turn: all.new("turn", "Turns of one call, until the reply was durable"),
+            queued: all.new("turn_queued", "Of these turns, the wait for the gateway"),
+            model: all.new("turn_model", "Of these turns, the model"),
+            own: all.new("turn_own", "Of these turns, the rest, the journal included"),
+            commit: all.new(
+                "journal_commit",
+                "Making records durable, as sessions see it",
+            ),
+            appends: all.new(
+                "journal_waiting",
+                "Sessions that wait for the journal to make something durable",
+            ),
+            failed_commits: all.new("journal_failures", "What the journal did not make durable"),
             failing: AtomicBool::new(false),
+            sheet: all,
         }
     }
 }
 
 /// Where all sessions count. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Meter(Arc<Counts>);
+pub(crate) struct Meter(pub(super) Arc<Figures>);
 
 impl Collector for Meter {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for one in &self.0.sheet.0 {
-            let kind = one.metric.metric_type();
-            let unit = one.unit.as_ref();
-            let encoder = encoder.encode_descriptor(one.name, one.help, unit, kind)?;
-            one.metric.encode(encoder)?;
+        for (name, help, metric) in &self.0.sheet.0 {
+            let kind = metric.metric_type();
+            let unit = matches!(kind, MetricType::Histogram).then_some(Unit::Seconds);
+            metric.encode(encoder.encode_descriptor(name, help, unit.as_ref(), kind)?)?;
         }
         Ok(())
     }
@@ -329,7 +331,7 @@ impl Meter {
                 counts.accepted.inc();
             }
             Fact::Query(QueryFact::Finished(finished)) => {
-                counts.queries.add(outcome(&finished.outcome), 1);
+                counts.queries.add(finished.outcome.name(), 1);
             }
             Fact::Turn(TurnFact::Replied(_)) => {
                 counts.turns.inc();
@@ -432,9 +434,8 @@ impl Meter {
 
     /// Running queries.
     pub(super) fn busy(&self) -> usize {
-        let busy = &self.0.live.counts[Activity::Preparing as usize..];
-        let busy = busy.iter().map(|(_, live)| live.load(Relaxed));
-        usize::try_from(busy.sum::<u64>()).unwrap_or(usize::MAX)
+        let busy = self.0.live.iter().skip(Activity::Preparing as usize);
+        usize::try_from(busy.map(|(_, live)| live).sum::<u64>()).unwrap_or(usize::MAX)
     }
 
     /// Sessions that are being activated, and queries before their first call.
@@ -451,50 +452,6 @@ impl Meter {
             at,
             waiting: 0,
         }
-    }
-
-    /// The counts as they are now, without depths and providers.
-    pub(super) fn read(&self) -> Figures {
-        let counts = &*self.0;
-        let level = |gauge: &Level| usize::try_from(gauge.get()).unwrap_or(usize::MAX);
-        Figures {
-            live: counts.live.read(),
-            sessions: counts.sessions.read(),
-            waiting: level(&counts.waiting),
-            accepted: counts.accepted.get(),
-            turns: counts.turns.get(),
-            queries: counts.queries.read(),
-            signals: counts.signals.read(),
-            fallbacks: counts.fallbacks.read(),
-            budgets: counts.budgets.read(),
-            loops: counts.loops.get(),
-            restarts: counts.restarts.read(),
-            tools: counts.tools.read(),
-            calls: counts.calls.read(),
-            repeated: counts.repeated.read(),
-            tokens: counts.tokens.read(),
-            turn: counts.turn.read(),
-            queued: counts.queued.read(),
-            model: counts.model.read(),
-            own: counts.own.read(),
-            commit: counts.commit.read(),
-            appends: level(&counts.appends),
-            failed_commits: counts.failed_commits.get(),
-            journal_fails: counts.failing.load(Relaxed),
-            ..Figures::default()
-        }
-    }
-}
-
-const fn outcome(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Answered => "answered",
-        Outcome::Partial { .. } => "partial",
-        Outcome::Stuck { .. } => "stuck",
-        Outcome::Forced { .. } => "forced",
-        Outcome::Escalated { .. } => "escalated",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Failed { .. } => "failed",
     }
 }
 
@@ -580,62 +537,6 @@ impl Drop for Appending {
     }
 }
 
-/// What a system has done since its start, and its present state. Each number is right by itself; they are
-/// not of the same moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Sessions in memory, by what they are at.
-    pub live: Vec<Count>,
-    /// What happened in the lives of sessions, such as `opened` and `quarantined`.
-    pub sessions: Vec<Count>,
-    /// Messages that wait in sessions in memory, behind the query that runs.
-    pub waiting: usize,
-    /// Messages that were accepted.
-    pub accepted: u64,
-    /// Turns whose reply is durable, after any number of tries.
-    pub turns: u64,
-    /// Queries that ended, by outcome.
-    pub queries: Vec<Count>,
-    /// Signals by type, and those that were rejected.
-    pub signals: Vec<Count>,
-    /// Decisions of the fallback, by action.
-    pub fallbacks: Vec<Count>,
-    /// Warnings and ends of budgets, such as `tokens.warning`.
-    pub budgets: Vec<Count>,
-    /// Loops that were detected.
-    pub loops: u64,
-    /// Sessions that were restarted, by cause.
-    pub restarts: Vec<Count>,
-    /// Tool calls that were requested, started, finished and refused.
-    pub tools: Vec<Count>,
-    /// Model calls by how they ended: `answered`, or the class of the fault.
-    pub calls: Vec<Count>,
-    /// Model calls that were retried, and those that failed over.
-    pub repeated: Vec<Count>,
-    /// Tokens of calls, as far as they are known: `input`, of it `cached`, and `output`.
-    pub tokens: Vec<Count>,
-    /// Turns of one call, from their beginning until the reply was durable.
-    pub turn: Timing,
-    /// Of those turns, the wait in the gateway's queue.
-    pub queued: Timing,
-    /// Of those turns, the model's time.
-    pub model: Timing,
-    /// Of those turns, the rest: our own time, the journal's included.
-    pub own: Timing,
-    /// How long commits of the journal took, as sessions see it.
-    pub commit: Timing,
-    /// Sessions that wait for a commit.
-    pub appends: usize,
-    /// Commits that failed or timed out.
-    pub failed_commits: u64,
-    /// Whether the last commit failed.
-    pub journal_fails: bool,
-    /// Messages that wait for shared actors.
-    pub depths: Depths,
-    /// State of the providers.
-    pub providers: Vec<ProviderState>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -651,10 +552,7 @@ mod tests {
         assert_eq!(meter.busy(), 1);
         one.now_at(Activity::Idle);
         drop(other);
-        let live = |name: &str| {
-            let all = meter.read().live;
-            all.iter().find(|count| count.name == name).unwrap().count
-        };
+        let live = |name: &str| meter.0.live.get(name).unwrap();
         assert_eq!((live("waking"), live("idle"), live("calling")), (0, 1, 0));
         drop(one);
         assert_eq!(live("idle"), 0);
@@ -675,9 +573,9 @@ mod tests {
             queued: millis(0),
             model: millis(11),
         });
-        let figures = meter.read();
-        let sums = [figures.turn, figures.queued, figures.model, figures.own];
-        let sums = sums.map(|timing| (timing.count, timing.sum.as_millis()));
+        let figures = &meter.0;
+        let sums = [&figures.turn, &figures.queued, &figures.model, &figures.own];
+        let sums = sums.map(|timing| (timing.count(), timing.sum().as_millis()));
         assert_eq!(sums, [(2, 120), (2, 30), (2, 81), (2, 10)]);
     }
 }

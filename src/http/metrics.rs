@@ -17,7 +17,7 @@ use prometheus_client::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Admin, Host, Problem, problem::ProblemBody};
-use crate::actor::{Count, Depths, ProviderState};
+use crate::actor::{Depths, ProviderState};
 
 /// The content type that Prometheus prefers.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -57,7 +57,7 @@ struct Read {
     providers: Vec<ProviderState>,
     requests: usize,
     connections: usize,
-    answers: Vec<Count>,
+    answers: Vec<(&'static str, u64)>,
 }
 
 /// Encodes a gauge; a row is its labels and its value.
@@ -71,12 +71,6 @@ fn gauge<'a, const N: usize>(
         encoder.encode_family(&labels)?.encode_gauge(&value)?;
     }
     Ok(())
-}
-
-/// Rows of a provider's running and waiting calls.
-fn by_state(one: &ProviderState, running: usize, waiting: usize) -> [([(&str, &str); 2], u64); 2] {
-    [("running", running), ("waiting", waiting)]
-        .map(|(state, now)| ([("provider", &*one.provider), ("state", state)], now as u64))
 }
 
 impl Collector for Read {
@@ -93,9 +87,9 @@ impl Collector for Read {
         }
         let help = "Answers, by the class of their status, and clients that left before theirs";
         let mut answers = to.encode_descriptor("http_answers", help, None, MetricType::Counter)?;
-        for Count { name, count } in &self.answers {
+        for (class, count) in &self.answers {
             answers
-                .encode_family(&[("status", *name)])?
+                .encode_family(&[("status", *class)])?
                 .encode_counter::<NoLabelSet, u64, f64>(count, None)?;
         }
         Ok(())
@@ -125,61 +119,56 @@ impl Read {
     }
 
     fn gateways(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let all = || self.providers.iter();
-        let calls = all().flat_map(|one| by_state(one, one.running, one.waiting));
+        let (mut calls, mut capacity, mut circuits) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut held, mut most, mut limits) = (Vec::new(), Vec::new(), Vec::new());
+        for one in &self.providers {
+            let provider = ("provider", &*one.provider);
+            let running = ("running", one.running, one.concurrency);
+            for (state, now, may) in [running, ("waiting", one.waiting, one.queue)] {
+                calls.push(([provider, ("state", state)], now as u64));
+                capacity.push(([provider, ("state", state)], may as u64));
+            }
+            let own = (
+                "",
+                one.circuit,
+                one.requests_per_minute,
+                one.tokens_per_minute,
+            );
+            let models = one.models.iter().map(|of| {
+                let limits = (of.requests_per_minute, of.tokens_per_minute);
+                (&*of.model, of.circuit, limits.0, limits.1)
+            });
+            for (name, circuit, requests, tokens) in [own].into_iter().chain(models) {
+                let model = ("model", name);
+                for state in ["closed", "open", "half_open"] {
+                    let is = u64::from(state == circuit.as_str());
+                    circuits.push(([provider, model, ("state", state)], is));
+                }
+                for (of, limit) in [("requests", requests), ("tokens", tokens)] {
+                    limits.extend(limit.map(|limit| ([provider, model, ("of", of)], limit)));
+                }
+            }
+            for of in &one.models {
+                let model = [("model", &*of.model)];
+                held.push((model, u64::from(of.held_until.is_some())));
+                most.extend(of.concurrency.map(|limit| (model, limit as u64)));
+            }
+        }
         gauge(
             to,
             ("gateway_calls", "Calls at a provider's gateway"),
             calls,
         )?;
         let help = "Calls that may run and wait at a provider's gateway";
-        let most = all().flat_map(|one| by_state(one, one.concurrency, one.queue));
-        gauge(to, ("gateway_capacity", help), most)?;
-
+        gauge(to, ("gateway_capacity", help), capacity)?;
         let help = "Whether calls are let through: 1 for the state that the circuit is in; without a model, that of the provider as a whole";
-        let circuits = all().flat_map(|one| {
-            let models = one
-                .models
-                .iter()
-                .map(|model| (&*model.model, model.circuit));
-            let circuits = [("", one.circuit)].into_iter().chain(models);
-            circuits.flat_map(|(model, circuit)| {
-                ["closed", "open", "half_open"].map(|state| {
-                    let provider = ("provider", &*one.provider);
-                    let labels = [provider, ("model", model), ("state", state)];
-                    (labels, u64::from(state == circuit.as_str()))
-                })
-            })
-        });
         gauge(to, ("gateway_circuit", help), circuits)?;
-
-        let models = || all().flat_map(|one| &one.models);
         let help = "Whether a 429 holds back all calls of a model";
-        let held = models().map(|one| ([("model", &*one.model)], one.held_until.is_some().into()));
         gauge(to, ("gateway_held", help), held)?;
         let help = "Calls of a model that may run at a time, where 429s have shown a limit";
-        let limits =
-            models().filter_map(|one| Some(([("model", &*one.model)], one.concurrency? as u64)));
-        gauge(to, ("gateway_concurrency_limit", help), limits)?;
-
+        gauge(to, ("gateway_concurrency_limit", help), most)?;
         let help =
             "Limits of a provider: by the configuration, and of a model by the provider's own word";
-        let limits = all().flat_map(|one| {
-            let models = one.models.iter();
-            let models =
-                models.map(|of| (&*of.model, of.requests_per_minute, of.tokens_per_minute));
-            let own = ("", one.requests_per_minute, one.tokens_per_minute);
-            [own]
-                .into_iter()
-                .chain(models)
-                .flat_map(move |(model, requests, tokens)| {
-                    let known = [("requests", requests), ("tokens", tokens)].into_iter();
-                    known.filter_map(move |(of, limit)| {
-                        let labels = [("provider", &*one.provider), ("model", model), ("of", of)];
-                        Some((labels, limit?))
-                    })
-                })
-        });
         gauge(to, ("gateway_limit_per_minute", help), limits)
     }
 }

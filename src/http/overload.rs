@@ -21,7 +21,6 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Host, Problem, Settings, door::OPEN, held::Held, shed};
-use crate::actor::Count;
 
 /// All bodies together may take as much as so many of the largest.
 const LARGEST_BODIES: usize = 64;
@@ -86,11 +85,12 @@ impl Overload {
     }
 
     /// Answers so far, by the class of their status.
-    pub(super) fn answers(&self) -> Vec<Count> {
-        let counts = self.answers.iter();
-        let counts = counts.map(|count| count.load(Ordering::Relaxed));
-        let named = CLASSES.into_iter().zip(counts);
-        named.map(|(name, count)| Count { name, count }).collect()
+    pub(super) fn answers(&self) -> Vec<(&'static str, u64)> {
+        let counts = self
+            .answers
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
+        CLASSES.into_iter().zip(counts).collect()
     }
 }
 

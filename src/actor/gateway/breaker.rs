@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::settings::BreakerSettings;
+use super::{BreakerSettings, CircuitState, pump::End};
+use crate::model::Timestamp;
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Breaker {
     settings: BreakerSettings,
@@ -28,51 +28,32 @@ enum State {
     },
     HalfOpen {
         cool_down: Duration,
-        probe: Probe,
+        probing: bool,
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Probe {
-    Free,
-    Taken,
-}
-
-/// How a call went through.
+/// How a call was let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// As any other.
     Free,
-    /// As the one that decides.
+    /// Its end decides.
     Probe,
 }
 
-/// What a call's end says of whom it asked.
+/// What the end of a call says of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It is well.
     Fine,
-    /// It is not.
     Failed,
-    /// Nothing.
     Unknown,
 }
 
-/// What a call's end changed.
+/// What the end of a call changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Nobody is let through for this long.
+    /// For this long.
     Opened(Duration),
-    /// Everybody is let through again.
     Closed,
-}
-
-/// How it stands, for those who look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    Closed,
-    Open { until: Duration },
-    HalfOpen,
 }
 
 impl Breaker {
@@ -91,7 +72,7 @@ impl Breaker {
             State::Open { until, .. } if now < until => Err(until - now),
             State::HalfOpen {
                 cool_down,
-                probe: Probe::Taken,
+                probing: true,
             } => Err(cool_down.min(self.settings.cool_down)),
             State::Closed | State::Open { .. } | State::HalfOpen { .. } => Ok(()),
         }
@@ -104,7 +85,7 @@ impl Breaker {
             State::Open { cool_down, .. } | State::HalfOpen { cool_down, .. } => {
                 self.state = State::HalfOpen {
                     cool_down,
-                    probe: Probe::Taken,
+                    probing: true,
                 };
                 Pass::Probe
             }
@@ -121,17 +102,17 @@ impl Breaker {
         }
     }
 
-    /// Since when it has not been closed, if it is not.
+    /// When it opened, unless it is closed.
     pub(super) const fn away_since(&self) -> Option<Duration> {
         self.away_since
     }
 
-    /// How it stands.
-    pub(super) const fn standing(&self) -> Standing {
+    /// Its state as it is shown; `at` turns times into wall-clock times.
+    pub(super) fn state(&self, at: impl Fn(Duration) -> Timestamp) -> CircuitState {
         match self.state {
-            State::Closed => Standing::Closed,
-            State::Open { until, .. } => Standing::Open { until },
-            State::HalfOpen { .. } => Standing::HalfOpen,
+            State::Closed => CircuitState::Closed,
+            State::Open { until, .. } => CircuitState::Open { until: at(until) },
+            State::HalfOpen { .. } => CircuitState::HalfOpen,
         }
     }
 
@@ -156,8 +137,8 @@ impl Breaker {
                 Some(self.open(now, longer))
             }
             Health::Unknown => {
-                let probe = Probe::Free;
-                self.state = State::HalfOpen { cool_down, probe };
+                let probing = false;
+                self.state = State::HalfOpen { cool_down, probing };
                 None
             }
         }
@@ -171,9 +152,52 @@ impl Breaker {
     }
 }
 
+/// What the end of a call says of the provider as a whole: faults of the connection are the provider's.
+/// What the caller did wrong (4xx), the rate (429), a broken stream and our own deadlines are no outage.
+pub(super) fn of_provider(end: &End) -> Health {
+    match end {
+        End::Answered(_) => Health::Fine,
+        End::GaveUp | End::Lost => Health::Unknown,
+        End::Failed(fault) => match fault.code.as_str() {
+            "connect" | "dns" | "tls" | "hung_up" => Health::Failed,
+            // It answered.
+            "bad_request" | "unauthorized" | "forbidden" | "model_not_found"
+            | "request_timeout" | "conflict" | "too_large" | "rate_limited" | "server_error"
+            | "overloaded" | "context" | "quota" => Health::Fine,
+            _ => Health::Unknown,
+        },
+    }
+}
+
+/// What the end of a call says of the model.
+pub(super) fn of_model(end: &End) -> Health {
+    match end {
+        End::Answered(_) => Health::Fine,
+        End::Failed(fault) => match fault.code.as_str() {
+            "server_error" | "overloaded" | "stall" | "headers_timeout" => Health::Failed,
+            _ => Health::Unknown,
+        },
+        End::GaveUp | End::Lost => Health::Unknown,
+    }
+}
+
+/// Whether the provider refused the call before it cost anything.
+pub(super) fn cost_nothing(end: &End) -> bool {
+    match end {
+        End::Failed(fault) => matches!(
+            fault.code.as_str(),
+            "connect" | "dns" | "tls" | "rate_limited" | "overloaded" | "unauthorized" | "quota"
+        ),
+        End::Answered(_) | End::GaveUp | End::Lost => false,
+    }
+}
+
+pub(super) const RATE_LIMITED: &str = "rate_limited";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Fault, Usage};
 
     const SETTINGS: BreakerSettings = BreakerSettings {
         failures: 3,
@@ -183,6 +207,15 @@ mod tests {
 
     fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
+    }
+
+    fn wall(time: Duration) -> Timestamp {
+        Timestamp::default().plus(time)
+    }
+
+    fn open(until: u64) -> CircuitState {
+        let until = wall(at(until));
+        CircuitState::Open { until }
     }
 
     /// Ends of calls, a second apart.
@@ -199,30 +232,26 @@ mod tests {
     fn enough_failures_in_a_row_open_it() {
         use Health::{Failed, Fine, Unknown};
         for (name, ends, standing) in [
-            ("nothing happened", vec![], Standing::Closed),
-            ("too few", vec![Failed, Failed], Standing::Closed),
-            (
-                "enough",
-                vec![Failed, Failed, Failed],
-                Standing::Open { until: at(6) },
-            ),
+            ("nothing happened", vec![], CircuitState::Closed),
+            ("too few", vec![Failed, Failed], CircuitState::Closed),
+            ("enough", vec![Failed, Failed, Failed], open(6)),
             (
                 "an answer in between",
                 vec![Failed, Failed, Fine, Failed, Failed],
-                Standing::Closed,
+                CircuitState::Closed,
             ),
             (
                 "what says nothing in between",
                 vec![Failed, Unknown, Failed, Unknown, Failed],
-                Standing::Open { until: at(8) },
+                open(8),
             ),
             (
                 "all went well before",
                 vec![Fine, Fine, Fine, Fine, Failed, Failed, Failed],
-                Standing::Open { until: at(10) },
+                open(10),
             ),
         ] {
-            assert_eq!(after(&ends).standing(), standing, "{name}");
+            assert_eq!(after(&ends).state(wall), standing, "{name}");
         }
     }
 
@@ -257,5 +286,32 @@ mod tests {
         );
         // What had failed before is forgotten.
         assert_eq!(breaker.ended(at(40), Pass::Free, Health::Failed), None);
+    }
+
+    #[test]
+    fn whose_fault_it_is() {
+        use Health::{Failed, Fine, Unknown};
+        let failed = |code: &str| End::Failed(Fault::retryable(code, "it did not work"));
+        for (end, provider, model) in [
+            (End::Answered(Usage::default()), Fine, Fine),
+            (End::GaveUp, Unknown, Unknown),
+            (End::Lost, Unknown, Unknown),
+            (failed("connect"), Failed, Unknown),
+            (failed("dns"), Failed, Unknown),
+            (failed("hung_up"), Failed, Unknown),
+            (failed("tls"), Failed, Unknown),
+            (failed("server_error"), Fine, Failed),
+            (failed("overloaded"), Fine, Failed),
+            (failed("stall"), Unknown, Failed),
+            (failed("headers_timeout"), Unknown, Failed),
+            (failed("bad_request"), Fine, Unknown),
+            (failed("unauthorized"), Fine, Unknown),
+            (failed(RATE_LIMITED), Fine, Unknown),
+            (failed("cut"), Unknown, Unknown),
+            (failed("bad_stream"), Unknown, Unknown),
+        ] {
+            let found = (of_provider(&end), of_model(&end));
+            assert_eq!(found, (provider, model), "{end:?}");
+        }
     }
 }

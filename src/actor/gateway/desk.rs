@@ -1,8 +1,7 @@
-//! What a gateway does with calls: refuses them, lets them wait, starts them, and learns from their ends.
+//! Admission, dispatch and the ends of calls.
 //!
-//! **Invariant:** whatever may let a waiting call start (an end, a limit told, a call that gives up, the
-//! time) leads to [`GatewayState::dispatch`], which starts all that may and sets the one alarm for
-//! the next.
+//! **Invariant:** whatever may let a waiting call start (an end, a limit, a call that gives up, the time)
+//! leads to [`GatewayState::dispatch`], which starts all that may and sets the one alarm for the next.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,13 +13,12 @@ use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::{
-    GatewayArgs, GatewayMsg,
-    breaker::{Breaker, Change, Health, Pass},
-    health,
-    lane::{Lane, News, Running},
-    pace::{Pace, Refused},
+    BreakerSettings, Failover, GatewayArgs, GatewayMsg, Ticket,
+    breaker::{self, Breaker, Change, Health, Pass},
+    limits::{InFlight, Pace, Refused},
     pump::{self, End, Teller},
-    ticket::{Failover, Ticket},
+    queue::FairQueue,
+    tokens_of,
     waiting::{refuse_at_open_circuit, refuse_held},
 };
 use crate::{
@@ -28,24 +26,29 @@ use crate::{
         mailbox::{Counted, Mailbox},
         task::Task,
     },
-    llm::RateLimits,
-    model::Fault,
+    llm::{RateLimits, Request},
+    model::{Fault, Usage},
 };
+
+/// Tokens of a reply, until the model has answered.
+const REPLY: u64 = 500;
+/// A reply is not believed to have had more.
+const LONGEST: u64 = 1_000_000;
 
 pub(in crate::actor) struct GatewayState {
     pub(super) args: GatewayArgs,
     pub(super) me: Mailbox<GatewayMsg>,
-    /// Where times are counted from.
+    /// The origin of all times here.
     start: Instant,
     next: u64,
     running: HashMap<u64, Running>,
     pub(super) lanes: HashMap<Arc<str>, Lane>,
-    /// The models, the one whose turn it is first.
+    /// The models in the order of their turns.
     round: VecDeque<Arc<str>>,
-    /// Of the provider as a whole, by the configuration.
+    /// Of the provider as a whole.
     pub(super) pace: Pace,
     pub(super) breaker: Breaker,
-    /// When the next waiting call may start, if it is time alone that it waits for, or a limit is lifted.
+    /// When a call that waits for time alone may start, or a limit is lifted.
     alarm: Option<(Duration, Task)>,
 }
 
@@ -73,7 +76,6 @@ impl GatewayState {
         self.start.elapsed()
     }
 
-    /// A call comes in.
     pub(super) fn admit(&mut self, ticket: Box<Ticket>) {
         if !self.args.ledger.is_live(ticket.sid, ticket.token.query) {
             let detail = "the supervisor knows of no such running query";
@@ -106,12 +108,11 @@ impl GatewayState {
             self.begin(*ticket, &model, tokens, now);
         } else {
             self.wait(ticket, &model, tokens);
-            // Where time alone is in its way, somebody has to look at the clock.
+            // Where it waits for time alone, the alarm must be set.
             self.dispatch();
         }
     }
 
-    /// The provider tells its limits, on the way of a call.
     pub(super) fn told(&mut self, call: u64, limits: &RateLimits) {
         let now = self.now();
         let Some(run) = self.running.get_mut(&call) else {
@@ -129,7 +130,6 @@ impl GatewayState {
         self.dispatch();
     }
 
-    /// A call is over.
     pub(super) fn ended(&mut self, call: u64, end: &End) {
         let now = self.now();
         let Some(mut run) = self.running.remove(&call) else {
@@ -147,16 +147,16 @@ impl GatewayState {
                 grew = lane.answered(run.started, usage);
                 usage.total_tokens()
             }
-            _ if health::cost_nothing(end) => 0,
-            End::Failed(_) | End::GaveUp | End::Lost => run.tokens,
+            _ if breaker::cost_nothing(end) => 0,
+            _ => run.tokens,
         };
         // Not every server counts.
-        if used > 0 || health::cost_nothing(end) {
+        if used > 0 || breaker::cost_nothing(end) {
             lane.pace.settle(run.tokens, used);
             self.pace.settle(run.tokens, used);
         }
         if let End::Failed(fault) = end
-            && fault.code == health::RATE_LIMITED
+            && fault.code == breaker::RATE_LIMITED
         {
             let refused = Refused {
                 started: run.started,
@@ -166,7 +166,7 @@ impl GatewayState {
             };
             if let Some(hold) = lane.pace.refused(now, refused) {
                 let most = lane.pace.aimd.limit();
-                self.args.tell_rate_limited(&run.model, hold, most);
+                self.args.log_rate_limited(&run.model, hold, most);
             }
             self.send_away_held(&run.model, now);
             self.publish();
@@ -203,7 +203,7 @@ impl GatewayState {
         let mut lifted = false;
         for (model, lane) in &mut self.lanes {
             if lane.pace.aimd.lift(now) {
-                self.args.tell_rate_limit_cleared(model);
+                self.args.log_rate_limit_cleared(model);
                 lifted = true;
             }
         }
@@ -304,7 +304,7 @@ impl GatewayState {
             model: Arc::clone(model),
             started: now,
             tokens,
-            news: News::Awaited,
+            counted: false,
             of_provider,
             of_model,
         };
@@ -336,23 +336,21 @@ impl GatewayState {
         self.dispatch();
     }
 
-    /// What the end of a call says of whom it asked.
     fn learn(&mut self, run: &Running, end: &End, now: Duration) {
-        let healths = (health::of_provider(end), health::of_model(end));
+        let healths = (breaker::of_provider(end), breaker::of_model(end));
         let passes = (run.of_provider, run.of_model);
-        let why = match end {
-            End::Failed(fault) => fault.code.as_str(),
-            End::Answered(_) | End::GaveUp | End::Lost => "",
-        };
-        if let (End::Failed(fault), Some(lane)) = (end, self.lanes.get_mut(&run.model))
-            && [healths.0, healths.1].contains(&Health::Failed)
-        {
-            lane.trouble.clone_from(&fault.detail);
+        let mut why = "";
+        if let End::Failed(fault) = end {
+            why = &fault.code;
+            if let Some(lane) = self.lanes.get_mut(&run.model)
+                && [healths.0, healths.1].contains(&Health::Failed)
+            {
+                lane.trouble.clone_from(&fault.detail);
+            }
         }
         self.judge(&run.model, passes, healths, why, now);
     }
 
-    /// Tells both circuits how a call went, the provider's first.
     fn judge(
         &mut self,
         of: &Arc<str>,
@@ -366,7 +364,7 @@ impl GatewayState {
         let of_model = lane.and_then(|lane| lane.breaker.ended(now, passes.1, healths.1));
         for (model, change) in [(None, of_provider), (Some(of), of_model)] {
             let Some(change) = change else { continue };
-            self.args.tell_circuit(model, change, why);
+            self.args.log_circuit(model, change, why);
             if let Change::Opened(after) = change {
                 let models =
                     model.map_or_else(|| self.round.clone(), |one| [Arc::clone(one)].into());
@@ -391,7 +389,6 @@ impl GatewayState {
         self.next
     }
 
-    /// A model comes into being with its first call.
     fn know(&mut self, model: &Arc<str>) {
         if !self.lanes.contains_key(model) {
             let lane = Lane::new(self.args.settings.breaker);
@@ -402,17 +399,12 @@ impl GatewayState {
     }
 
     fn set_alarm(&mut self, at: Option<Duration>, now: Duration) {
-        let Some(at) = at else {
-            self.alarm = None;
-            return;
-        };
-        if self
-            .alarm
-            .as_ref()
-            .is_some_and(|(set, _)| *set == at && at > now)
-        {
+        let set = self.alarm.as_ref().map(|(set, _)| *set);
+        if at.is_some() && at == set && at > Some(now) {
             return;
         }
+        self.alarm = None;
+        let Some(at) = at else { return };
         let (me, due) = (self.me.clone(), self.start + at);
         let task = Task::spawn(async move {
             tokio::time::sleep_until(due).await;
@@ -423,5 +415,79 @@ impl GatewayState {
 
     fn count(&self) {
         self.args.board.count(self.running.len(), self.waiting());
+    }
+}
+
+/// The calls, the limits and the circuit of one model.
+pub(super) struct Lane {
+    pub queue: FairQueue<Waiter>,
+    pub pace: Pace,
+    pub breaker: Breaker,
+    pub running: usize,
+    /// Detail of the last fault that counted against a circuit.
+    pub trouble: String,
+    pub untold: InFlight,
+    /// Tokens of a reply, a moving average.
+    reply: u64,
+}
+
+pub(super) struct Waiter {
+    pub ticket: Box<Ticket>,
+    pub tokens: u64,
+    pub since: Duration,
+    /// Whether its session has recorded that it waits.
+    pub told: bool,
+    pub _watch: Task,
+}
+
+pub(super) struct Running {
+    pub _task: Task,
+    pub model: Arc<str>,
+    pub started: Duration,
+    pub tokens: u64,
+    /// Whether the provider has counted it, or it is over.
+    pub counted: bool,
+    pub of_provider: Pass,
+    pub of_model: Pass,
+}
+
+impl Lane {
+    pub(super) fn new(breaker: BreakerSettings) -> Self {
+        Self {
+            queue: FairQueue::default(),
+            pace: Pace::default(),
+            breaker: Breaker::new(breaker),
+            running: 0,
+            trouble: String::new(),
+            untold: InFlight::default(),
+            reply: REPLY,
+        }
+    }
+
+    pub(super) fn weigh(&self, request: &Request) -> u64 {
+        tokens_of(request).saturating_add(self.reply)
+    }
+
+    pub(super) fn begins(&mut self, now: Duration, tokens: u64) -> Pass {
+        self.pace.take(now, tokens);
+        self.running += 1;
+        self.untold.requests += 1;
+        self.untold.tokens = self.untold.tokens.saturating_add(tokens);
+        self.breaker.enter()
+    }
+
+    pub(super) fn heard(&mut self, run: &mut Running) {
+        if !std::mem::replace(&mut run.counted, true) {
+            self.untold.requests = self.untold.requests.saturating_sub(1);
+            self.untold.tokens = self.untold.tokens.saturating_sub(run.tokens);
+        }
+    }
+
+    /// Returns whether more calls may run at a time now.
+    pub(super) fn answered(&mut self, started: Duration, usage: &Usage) -> bool {
+        let before = self.pace.aimd.limit();
+        self.pace.answered(started);
+        self.reply = (self.reply * 7 + usage.output_tokens.min(LONGEST)) / 8;
+        before != self.pace.aimd.limit()
     }
 }

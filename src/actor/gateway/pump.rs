@@ -1,11 +1,10 @@
 //! One call: from the backend's stream to the session's channel, within the deadlines.
 //!
-//! Three deadlines run: until the first piece of the reply, between signs of life, for the whole. A
-//! keep-alive is a sign of life and nothing more: it is no first piece, and the session's pulse is
-//! beaten by what brings the reply on alone, be it a piece of a tool call that nobody is shown. Who keeps sending nothing but comments is ended by the
-//! deadline for the first piece, or for the whole.
+//! Three deadlines run: until the first piece of the reply, between two pieces, for the whole. A keep-alive
+//! is no first piece and does not beat the session's pulse, so a server that sends nothing else runs into
+//! the first deadline or the last.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
 use futures_util::StreamExt;
 use tokio::{
@@ -13,14 +12,14 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{GatewayMsg, settings::GatewaySettings, ticket::Ticket};
+use super::{GatewayMsg, GatewaySettings, Ticket};
 use crate::{
     actor::{clock::Clock, mailbox::Mailbox},
-    llm::{Backend, Delta, RateLimits},
+    llm::{Backend, Delta},
     model::{Fault, Usage},
 };
 
-/// How a call ended, as the gateway sees it.
+/// How a call ended.
 #[derive(Debug)]
 pub(in crate::actor) enum End {
     /// With a reply, which used this much.
@@ -33,7 +32,7 @@ pub(in crate::actor) enum End {
     Lost,
 }
 
-/// Tells the gateway of a call. Its end is told when this is dropped, so even if the backend panics.
+/// Reports the end of a call to the gateway when it is dropped, so also if the backend panics.
 pub(super) struct Teller {
     pub gateway: Mailbox<GatewayMsg>,
     pub call: u64,
@@ -43,19 +42,8 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    /// The call ended in order.
     pub(super) fn over(mut self, end: End) {
         self.end = end;
-    }
-
-    fn reached(&self) {
-        let call = self.call;
-        let _ = self.gateway.cast(GatewayMsg::Reached { call });
-    }
-
-    fn told(&self, limits: RateLimits) {
-        let call = self.call;
-        let _ = self.gateway.cast(GatewayMsg::Told { call, limits });
     }
 }
 
@@ -67,7 +55,7 @@ impl Drop for Teller {
     }
 }
 
-/// Runs the call to its end. Ends early, and with it the connection, when nobody waits any more.
+/// Runs the call to its end; drops the connection early when the session no longer waits.
 pub(super) async fn run(
     backend: &dyn Backend,
     ticket: Ticket,
@@ -78,8 +66,8 @@ pub(super) async fn run(
     let (start, from) = (Instant::now(), clock.monotonic_micros());
     let mut stream = backend.call(ticket.request);
     let total = start + settings.total;
-    // Until the first piece there is one deadline, whatever else comes; then each sign of life counts.
-    let mut waits = Waits::First;
+    // Until the first piece there is one deadline, whatever else comes; then each piece sets it anew.
+    let mut begun = false;
     let mut deadline = start + settings.first_token;
     let mut gone = pin!(ticket.deltas.closed());
     // One for all pieces: it goes off where the deadline was, and is set again if that has moved on.
@@ -106,31 +94,36 @@ pub(super) async fn run(
                 alarm.as_mut().reset(due);
                 continue;
             }
-            None if total <= deadline => Err(Fault::retryable(
-                "total_timeout",
-                format!(
-                    "the model's reply was not complete within {:?}",
-                    settings.total
-                ),
-            )),
-            None => Err(stalled(waits, &settings)),
+            None if total <= deadline => {
+                let most = settings.total;
+                let detail = format!("the model's reply was not complete within {most:?}");
+                Err(Fault::retryable("total_timeout", detail))
+            }
+            None if begun => {
+                let detail = format!("the model sent nothing for {:?}", settings.idle);
+                Err(Fault::retryable("stall", detail))
+            }
+            None => {
+                let most = settings.first_token;
+                let detail = format!("the model's reply did not begin within {most:?}");
+                Err(Fault::retryable("stall", detail))
+            }
         };
         let progress = match &piece {
             Ok(Delta::Alive | Delta::Used(_)) => false,
             Ok(Delta::Limits(limits)) => {
-                teller.told(*limits);
+                let (call, limits) = (teller.call, *limits);
+                let _ = teller.gateway.cast(GatewayMsg::Told { call, limits });
                 false
             }
-            Ok(Delta::Text(_) | Delta::Reasoning(_) | Delta::Progress | Delta::Done(_))
-            | Err(_) => true,
+            _ => true,
         };
-        if teller.probes && waits == Waits::First && progress && piece.is_ok() {
-            teller.reached();
+        if teller.probes && !begun && progress && piece.is_ok() {
+            let call = teller.call;
+            let _ = teller.gateway.cast(GatewayMsg::Reached { call });
         }
-        if progress {
-            waits = Waits::More;
-        }
-        if waits == Waits::More {
+        begun |= progress;
+        if begun {
             deadline = Instant::now() + settings.idle;
         }
         if let Ok(piece) = &piece {
@@ -169,23 +162,4 @@ pub(super) async fn run(
             return End::GaveUp;
         }
     }
-}
-
-/// What is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waits {
-    First,
-    More,
-}
-
-fn stalled(waits: Waits, settings: &GatewaySettings) -> Fault {
-    let nothing = |patience: Duration| format!("the model sent nothing for {patience:?}");
-    let detail = match waits {
-        Waits::First => format!(
-            "the model's reply did not begin within {:?}",
-            settings.first_token
-        ),
-        Waits::More => nothing(settings.idle),
-    };
-    Fault::retryable("stall", detail)
 }

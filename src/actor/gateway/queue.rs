@@ -1,8 +1,6 @@
 //! A queue that is fair: round robin over tenants, within a tenant over sessions, in order within a
 //! session. Pure; its owner bounds it.
 //!
-//! However much one session or tenant has waiting, another's first waits for one of each at most.
-//!
 //! **Invariant:** a tenant stands in the round exactly if it has an entry, and a session likewise. An
 //! entry may have become empty, because its calls gave up; it goes when its turn comes, or when there
 //! are more empty ones than others.
@@ -14,7 +12,6 @@ use crate::model::{Sid, TenantId};
 /// Sessions without anything waiting that may stand in the rounds whatever else does.
 const SPARE: usize = 64;
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     tenants: HashMap<TenantId, Tenant>,
@@ -49,17 +46,15 @@ impl<T> Default for FairQueue<T> {
 }
 
 impl<T> FairQueue<T> {
-    /// How many wait.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether none does.
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// One more waits, under a number of its own.
+    /// Enqueues a value under a unique number.
     pub(super) fn push(&mut self, tenant: &TenantId, sid: Sid, id: u64, value: T) {
         if !self.tenants.contains_key(tenant) {
             self.round.push_back(tenant.clone());
@@ -106,7 +101,6 @@ impl<T> FairQueue<T> {
         self.items.remove(&id?).map(|item| item.value)
     }
 
-    /// One gives up.
     pub(super) fn remove(&mut self, id: u64) -> Option<T> {
         let Item { tenant, sid, value } = self.items.remove(&id)?;
         let of_tenant = self.tenants.get_mut(&tenant);
@@ -120,7 +114,7 @@ impl<T> FairQueue<T> {
         Some(value)
     }
 
-    /// Those of whom this holds give up, in the order in which they came.
+    /// Removes those of which this holds, in the order of their arrival.
     pub(super) fn take_if(&mut self, gives_up: impl Fn(&T) -> bool) -> Vec<T> {
         let items = self.items.iter();
         let mut ids: Vec<u64> = items
@@ -131,7 +125,6 @@ impl<T> FairQueue<T> {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// One of those that wait.
     pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut T> {
         self.items.get_mut(&id).map(|item| &mut item.value)
     }
@@ -164,7 +157,7 @@ impl Tenant {
         (None, dropped)
     }
 
-    /// The same, taken, after [`Self::front`]; and how many sessions have nothing left.
+    /// Takes it after [`Self::front`]; also returns how many sessions have nothing left.
     fn pop(&mut self) -> (Option<u64>, usize) {
         let Some(sid) = self.round.pop_front() else {
             return (None, 0);

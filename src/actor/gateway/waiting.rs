@@ -1,14 +1,12 @@
-//! Calls that wait for their turn: how they come to it, give up, or are sent away.
+//! Calls that wait for their turn: how they are enqueued, give up, or are refused.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    GatewayMsg,
-    desk::GatewayState,
-    lane::Waiter,
-    ticket::{Failover, Ticket},
+    Failover, GatewayMsg, Ticket,
+    desk::{GatewayState, Waiter},
 };
 use crate::{
     actor::{pulse::Place, task::Task},
@@ -18,26 +16,25 @@ use crate::{
     },
 };
 
-/// Shortest and longest hint when to come again.
+/// Shortest and longest retry hint.
 const HINTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// A call that waits for longer than this is recorded as waiting.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// What became of a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::actor) enum WaiterNews {
     /// Its session no longer waits for it.
     GaveUp,
-    /// It has waited long enough for people to be told.
+    /// It has waited for long enough to be recorded.
     StillWaits,
-    /// It has waited for as long as it waits for a model that is away.
+    /// It has waited for as long as it waits for an unavailable model.
     OutOfPatience,
     /// It has waited for as long as any call may.
     TimedOut,
 }
 
 impl GatewayState {
-    /// Something about a call that waits, or did when this was sent.
+    /// Takes news of a call that waits, or did when they were sent.
     pub(super) fn heard_of(&mut self, model: &str, call: u64, news: WaiterNews) {
         let now = self.now();
         match news {
@@ -103,7 +100,6 @@ impl GatewayState {
 
     pub(super) fn wait(&mut self, ticket: Box<Ticket>, model: &Arc<str>, tokens: u64) {
         let call = self.number();
-        // A place in a queue is nobody's stall.
         let now = self.args.clock.monotonic_millis();
         ticket.pulse.queue(Place::Waiting, now);
         let (tenant, sid) = (ticket.key.tenant.clone(), ticket.sid);
@@ -119,7 +115,6 @@ impl GatewayState {
         }
     }
 
-    /// Sees that a waiting call gives up, is told of, or waits for too long.
     fn watch(&self, ticket: &Ticket, call: u64) -> Task {
         let (me, begin) = (self.me.clone(), Instant::now());
         let (model, deltas) = (Arc::clone(&ticket.model), ticket.deltas.clone());
@@ -174,7 +169,7 @@ impl GatewayState {
         }
     }
 
-    /// Nobody waits for a model that is held back for longer than one would.
+    /// Refuses the calls that do not wait as long as the model is held.
     pub(super) fn send_away_held(&mut self, model: &str, now: Duration) {
         let longest = self.args.settings.queue_deadline;
         let Some(lane) = self.lanes.get_mut(model) else {
@@ -188,12 +183,12 @@ impl GatewayState {
         }
     }
 
-    /// How long a call waits for a model that is held back.
+    /// How long a call waits for a model that is held.
     pub(super) fn patience(&self, ticket: &Ticket) -> Duration {
         ticket.patience.min(self.args.settings.queue_deadline)
     }
 
-    /// When it is worth coming again, by how many wait and how fast they are served.
+    /// A retry hint, from how many wait and how fast they are served.
     pub(super) fn hint(&mut self, model: &str, now: Duration) -> Duration {
         let waiting = self.waiting() as u64 + 1;
         let Some(lane) = self.lanes.get_mut(model) else {
@@ -223,7 +218,6 @@ pub(super) fn refuse_held(ticket: Ticket, held: Duration) {
     ticket.refuse_until("queue_timeout", held, detail);
 }
 
-/// The model was away for as long as the call waits for that.
 fn refuse_away(ticket: Ticket, away: Duration, trouble: &str) {
     let detail = format!(
         "`{}` was not available for {}; the last call: {}",

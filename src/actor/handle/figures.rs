@@ -1,5 +1,7 @@
 //! What a system has done, for those who watch it.
 
+use std::sync::Arc;
+
 use super::Oracle;
 use crate::actor::{
     gateway::Board,
@@ -29,18 +31,13 @@ impl Oracle {
         self.meter.resting()
     }
 
-    /// The counters, to be encoded.
-    pub(crate) fn meter(&self) -> Meter {
-        self.meter.clone()
+    /// What the system has done since its start. Asks no actor.
+    #[must_use]
+    pub fn figures(&self) -> Arc<Figures> {
+        Arc::clone(&self.meter.0)
     }
 
-    /// What the system has done since its start, and its present state. Asks no actor.
-    #[must_use]
-    pub fn figures(&self) -> Figures {
-        Figures {
-            depths: self.depths(),
-            providers: self.providers(),
-            ..self.meter.read()
-        }
+    pub(crate) fn meter(&self) -> Meter {
+        self.meter.clone()
     }
 }

@@ -42,9 +42,9 @@ impl JournalCheck {
             return found.well;
         }
         let figures = host.oracle.figures();
-        let commits = figures.commit.count;
+        let commits = figures.commit.count();
         let before = last.as_ref().map_or(commits, |found| found.commits);
-        let well = if commits > before && !figures.journal_fails {
+        let well = if commits > before && !figures.journal_fails() {
             Ok(())
         } else {
             tried(host).await

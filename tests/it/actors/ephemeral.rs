@@ -112,9 +112,13 @@ async fn what_runs_in_an_ephemeral_session_ends_with_its_handle() {
     drop(session);
     let idle = async {
         while system.oracle().running() > 0
-            || system.oracle().figures().live[1..]
+            || system
+                .oracle()
+                .figures()
+                .live
                 .iter()
-                .any(|live| live.count > 0)
+                .skip(1)
+                .any(|(_, live)| live > 0)
         {
             tokio::time::advance(Duration::from_millis(10)).await;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, future::join_all};
 use oracle_agent::{
-    actor::{Count, Filter, Notice},
+    actor::{Filter, Notice},
     journal::{Journal, Memory},
     llm::Scripted,
     model::{Fault, SessionKey, SessionName, TenantId},
@@ -14,14 +14,6 @@ use oracle_agent::{
 use super::done;
 
 const CONVERSATIONS: usize = 40;
-
-fn count(counts: &[Count], name: &str) -> u64 {
-    counts
-        .iter()
-        .find(|count| count.name == name)
-        .unwrap()
-        .count
-}
 
 /// The answers of as many conversations at a time, of the same names in each system.
 async fn all_ask(system: &TestSystem) -> Vec<String> {
@@ -63,9 +55,9 @@ async fn both_work_at_the_same_time_over_journals_limits_and_figures_of_their_ow
     );
     for (system, text) in [(&a, "From a."), (&b, "From b.")] {
         let figures = system.oracle().figures();
-        assert_eq!(figures.accepted, CONVERSATIONS as u64, "{text}");
+        assert_eq!(figures.accepted.get(), CONVERSATIONS as u64, "{text}");
         assert_eq!(
-            count(&figures.queries, "answered"),
+            figures.queries.get("answered").unwrap(),
             CONVERSATIONS as u64,
             "{text}"
         );
@@ -106,7 +98,7 @@ async fn trouble_with_one_is_none_of_the_other() {
     let figures = [a.oracle().figures(), b.oracle().figures()];
     let failed = figures
         .each_ref()
-        .map(|figures| count(&figures.queries, "failed"));
+        .map(|figures| figures.queries.get("failed").unwrap());
     assert_eq!(failed, [CONVERSATIONS as u64, 0]);
 
     // One that ends, or takes nothing more, leaves the other as it is.

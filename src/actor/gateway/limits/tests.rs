@@ -184,3 +184,125 @@ fn a_back_off_is_jittered_between_half_and_all_of_it() {
         assert_eq!(back_off(1, entropy), Duration::from_millis(held));
     }
 }
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// When each of them starts, if they all want to at `from`.
+fn taken(bucket: &mut Bucket, from: Duration, calls: usize, each: u64) -> Vec<Duration> {
+    let mut now = from;
+    let start = |_| {
+        now = now.max(bucket.ready_at(each));
+        bucket.take(now, each);
+        now
+    };
+    (0..calls).map(start).collect()
+}
+
+#[test]
+fn no_window_of_a_minute_sees_more_than_the_limit() {
+    for limit in [1, 3, 10, 19, 20, 60, 600, 10_000] {
+        let mut bucket = Bucket::new(Kind::Requests, limit);
+        let many = usize::try_from(limit).unwrap() * 3 + 5;
+        let mut all = taken(&mut bucket, LONG, many, 1);
+        // And again after a rest.
+        let rested = *all.last().unwrap() + LONG;
+        all.extend(taken(&mut bucket, rested, many, 1));
+        // How many lie in the minute that begins with each of them.
+        let (mut most, mut first) = (0, 0);
+        for (index, at) in all.iter().enumerate() {
+            while *at - all[first] >= Duration::from_secs(60) {
+                first += 1;
+            }
+            most = most.max((index + 1 - first) as u64);
+        }
+        assert!(most <= limit, "{limit}: {most}");
+        assert!(most * 10 >= limit * 9, "{limit}: only {most}");
+    }
+}
+
+#[test]
+fn it_is_refilled_continuously_and_never_beyond_a_burst() {
+    let mut bucket = Bucket::new(Kind::Requests, 600);
+    let first = taken(&mut bucket, LONG, 31, 1);
+    assert!(first[..30].iter().all(|at| *at == LONG), "a burst");
+    let one = first[30] - LONG;
+    assert!(one > Duration::from_millis(100) && one < Duration::from_millis(120));
+}
+
+#[test]
+fn a_call_larger_than_the_bucket_is_made_when_it_is_full_and_paid_back_afterwards() {
+    let mut bucket = Bucket::new(Kind::Tokens, 1_200);
+    assert!(bucket.ready_at(50_000) <= LONG);
+    bucket.take(LONG, 5_000);
+    let next = bucket.ready_at(1) - LONG;
+    assert!(next > Duration::from_secs(240), "{next:?}");
+    bucket.settle(5_000, 200);
+    assert!(bucket.ready_at(100) <= LONG, "it took less than a burst");
+    bucket.settle(0, 300);
+    assert!(bucket.ready_at(1) > LONG, "it took more than was thought");
+}
+
+#[test]
+fn absurd_figures_do_not_end_all_calls() {
+    for kind in [Kind::Requests, Kind::Tokens] {
+        let mut bucket = Bucket::new(kind, 60_000);
+        for used in [u64::MAX, 10_000_000_000_000] {
+            bucket.take(LONG, 500);
+            bucket.settle(500, used);
+        }
+        let next = bucket.ready_at(1).saturating_sub(LONG);
+        assert!(next < Duration::from_secs(180), "{kind:?}: {next:?}");
+        let mut bucket = Bucket::new(kind, u64::MAX);
+        bucket.at_most(LONG, 0);
+        let next = bucket.ready_at(1).saturating_sub(LONG);
+        assert!(next < Duration::from_secs(60), "{kind:?}: {next:?}");
+    }
+}
+
+#[test]
+fn what_the_other_side_says_lowers_it_and_never_fills_it() {
+    let mut bucket = Bucket::new(Kind::Requests, 600);
+    bucket.at_most(LONG, 1_000);
+    assert!(bucket.ready_at(30) <= LONG);
+    bucket.at_most(LONG, 2);
+    assert!(bucket.ready_at(2) <= LONG && bucket.ready_at(3) > LONG);
+    bucket.at_most(LONG, 9);
+    assert!(bucket.ready_at(3) > LONG, "not filled");
+    bucket.set_limit(60_000);
+    assert_eq!(bucket.limit, 60_000);
+    bucket.set_limit(60);
+    assert!(bucket.ready_at(1) > LONG, "what was taken stays taken");
+}
+
+#[test]
+fn a_refusal_halves_and_a_window_of_successes_adds_one() {
+    let mut aimd = Aimd::default();
+    assert!(aimd.allows(1_000_000), "no limit before the first 429");
+    for (name, running, limit) in [
+        ("half of what ran", 50, 25),
+        ("half of the limit, however many still ran", 40, 12),
+        ("half of what ran, if that was less", 7, 3),
+        ("rounded down", 3, 1),
+        ("never under one", 1, 1),
+    ] {
+        aimd.refused(at(1), running);
+        assert_eq!(aimd.limit(), Some(limit), "{name}");
+    }
+    for (successes, limit) in [(1, 2), (2, 3), (3, 4), (3, 4), (1, 5)] {
+        (0..successes).for_each(|_| aimd.answered());
+        assert_eq!(aimd.limit(), Some(limit));
+    }
+    assert!(aimd.allows(4) && !aimd.allows(5));
+}
+
+#[test]
+fn a_limit_is_lifted_a_minute_after_the_last_hold() {
+    let mut aimd = Aimd::default();
+    assert!(!aimd.lift(at(1_000)), "there is none");
+    aimd.refused(at(10), 8);
+    aimd.refused(at(20), 8);
+    assert_eq!(aimd.lifted_at(), Some(at(80)));
+    assert!(!aimd.lift(at(79)));
+    assert!(aimd.lift(at(80)));
+    assert_eq!(aimd.limit(), None);
+}

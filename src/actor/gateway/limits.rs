@@ -1,0 +1,345 @@
+//! When the next call of a model may start: configured limits, limits that the provider states, and holds
+//! after a 429. Pure: times are values, since the gateway's start.
+//!
+//! A 429 holds the model for as long as the provider says, else for a back-off that doubles while refusals
+//! go on. After the hold, [`Aimd`] bounds how many calls run at a time. No rate is guessed.
+
+use std::time::Duration;
+
+use super::GatewaySettings;
+use crate::llm::{Allowance, RateLimits};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// A model is called again after this, even where the provider asks for a longer wait.
+const LONGEST_HOLD: Duration = Duration::from_secs(3_600);
+/// First and longest hold where the provider names none.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// A concurrency limit is lifted when no 429 has confirmed it for this long.
+const LIFTED_AFTER: Duration = MINUTE;
+/// More than this in a minute is no limit, and times would be too coarse for it.
+const MOST: u64 = 1_000_000_000;
+
+/// The rate limiter of one model, or of a provider as a whole.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
+    /// How many calls may run at a time.
+    pub aimd: Aimd,
+    /// Nothing starts before this.
+    held: Duration,
+    /// When the last hold began; refusals of calls that started before say nothing new.
+    held_since: Option<Duration>,
+    /// Refusals since the last answer.
+    in_a_row: u32,
+}
+
+/// Limits in a minute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub requests: Option<u64>,
+    pub tokens: Option<u64>,
+}
+
+/// Calls in flight that the provider has not counted yet.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InFlight {
+    pub requests: u64,
+    pub tokens: u64,
+}
+
+/// A refused call, for [`Pace::refused`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused {
+    /// When the call started.
+    pub started: Duration,
+    /// How long the provider asks to wait.
+    pub after: Option<Duration>,
+    /// How many calls of the model ran, this one included.
+    pub running: usize,
+    /// Random bits, for jitter.
+    pub entropy: u64,
+}
+
+impl Pace {
+    pub(super) fn configured(settings: &GatewaySettings) -> Self {
+        let bucket = |kind| move |limit| Bucket::new(kind, limit);
+        Self {
+            requests: settings.requests_per_minute.map(bucket(Kind::Requests)),
+            tokens: settings.tokens_per_minute.map(bucket(Kind::Tokens)),
+            ..Self::default()
+        }
+    }
+
+    /// When a call of about so many tokens may start.
+    pub(super) fn ready_at(&self, tokens: u64) -> Duration {
+        let requests = self.requests.map_or(Duration::ZERO, |all| all.ready_at(1));
+        let of_tokens = self
+            .tokens
+            .map_or(Duration::ZERO, |all| all.ready_at(tokens));
+        self.held.max(requests).max(of_tokens)
+    }
+
+    pub(super) fn take(&mut self, now: Duration, tokens: u64) {
+        if let Some(bucket) = &mut self.requests {
+            bucket.take(now, 1);
+        }
+        if let Some(bucket) = &mut self.tokens {
+            bucket.take(now, tokens);
+        }
+    }
+
+    /// Corrects an estimate.
+    pub(super) fn settle(&mut self, taken: u64, used: u64) {
+        if let Some(bucket) = &mut self.tokens {
+            bucket.settle(taken, used);
+        }
+    }
+
+    /// A call that started at `started` was answered.
+    pub(super) fn answered(&mut self, started: Duration) {
+        if self.held_since.is_none_or(|since| started > since) {
+            self.in_a_row = 0;
+        }
+        self.aimd.answered();
+    }
+
+    /// The provider tells its limits.
+    pub(super) fn told(&mut self, now: Duration, limits: &RateLimits, in_flight: InFlight) {
+        let requests = (&mut self.requests, Kind::Requests);
+        let until = told(requests, now, &limits.requests, in_flight.requests);
+        let tokens = (&mut self.tokens, Kind::Tokens);
+        let until = until.max(told(tokens, now, &limits.tokens, in_flight.tokens));
+        self.held = self.held.max(until.unwrap_or_default());
+        self.aimd.held_until(self.held);
+    }
+
+    /// A call was refused for the rate. Gives the hold that begins with it; none where the refusal only
+    /// repeats what a call of the same window has met.
+    pub(super) fn refused(&mut self, now: Duration, call: Refused) -> Option<Duration> {
+        let news = self.held_since.is_none_or(|since| call.started > since);
+        if news {
+            self.in_a_row += 1;
+            self.held_since = Some(now);
+        }
+        let asked = call.after.map(|after| after.min(LONGEST_HOLD));
+        let hold = asked.unwrap_or_else(|| back_off(self.in_a_row, call.entropy));
+        // Of one window, the provider's word alone can make the hold longer.
+        if news || asked.is_some() {
+            self.held = self.held.max(now + hold);
+            self.aimd.held_until(self.held);
+        }
+        news.then(|| {
+            self.aimd.refused(self.held, call.running);
+            hold
+        })
+    }
+
+    pub(super) fn held_for(&self, now: Duration) -> Duration {
+        self.held.saturating_sub(now)
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            requests: self.requests.map(|all| all.limit),
+            tokens: self.tokens.map(|all| all.limit),
+        }
+    }
+}
+
+/// Doubles with each refusal in a row, up to the longest; then between half and all of it.
+fn back_off(in_a_row: u32, entropy: u64) -> Duration {
+    let doublings = in_a_row.saturating_sub(1).min(16);
+    let half = BACK_OFF.0.saturating_mul(1 << doublings).min(BACK_OFF.1) / 2;
+    half + half.mul_f64((entropy % 1_024) as f64 / 1_023.0)
+}
+
+/// Takes in what is told of one limit; until when nothing is left of it.
+fn told(
+    (bucket, kind): (&mut Option<Bucket>, Kind),
+    now: Duration,
+    allowance: &Allowance,
+    in_flight: u64,
+) -> Option<Duration> {
+    if let Some(limit) = allowance.limit.filter(|limit| *limit > 0) {
+        bucket
+            .get_or_insert_with(|| Bucket::new(kind, limit))
+            .set_limit(limit);
+    }
+    let remaining = allowance.remaining?;
+    let left = remaining.saturating_sub(in_flight);
+    if let Some(bucket) = bucket {
+        bucket.at_most(now, left);
+    }
+    let reset = allowance.reset?;
+    // What is refilled continuously takes the time of what is gone; where all of it comes back sooner, it
+    // comes at once, and not before.
+    let gradual = bucket.map_or(MINUTE, |bucket| {
+        let gone = bucket.limit.saturating_sub(remaining);
+        let share = gone.saturating_mul(1_000) / bucket.limit;
+        MINUTE * u32::try_from(share).unwrap_or(1_000) / 1_000
+    });
+    (left == 0 && reset < gradual * 9 / 10).then(|| now + reset)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A burst of a twentieth; the pace leaves room for it in any window of a minute, and as much again for
+    /// calls that overtake one another on their way.
+    Requests,
+    /// A burst of a quarter, because one call takes many.
+    Tokens,
+}
+
+/// A token bucket of so much in a minute, refilled continuously.
+///
+/// Kept as one time (GCRA): the moment at which all that was taken will have been paid back. What is taken
+/// at once is bounded to a small share of the minute, because providers count by windows that begin when
+/// they like, and may cut the minute into shorter ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bucket {
+    kind: Kind,
+    limit: u64,
+    /// Nanoseconds until one is refilled.
+    one: u64,
+    /// How many may be taken at once.
+    burst: u64,
+    /// When everything taken is paid back, in nanoseconds.
+    paid: u64,
+}
+
+impl Bucket {
+    fn new(kind: Kind, limit: u64) -> Self {
+        let limit = limit.clamp(1, MOST);
+        let (burst, rate) = match kind {
+            Kind::Requests => {
+                let burst = (limit / 20).max(1);
+                (burst, limit - 2 * (burst - 1))
+            }
+            Kind::Tokens => ((limit / 4).max(1), (limit - limit / 20).max(1)),
+        };
+        Self {
+            kind,
+            limit,
+            // Rounded up: rather a little slower.
+            one: nanos(MINUTE).div_ceil(rate.max(1)),
+            burst,
+            paid: 0,
+        }
+    }
+
+    /// What was taken stays taken.
+    fn set_limit(&mut self, limit: u64) {
+        if limit.clamp(1, MOST) != self.limit {
+            let paid = self.paid;
+            *self = Self::new(self.kind, limit);
+            self.paid = paid;
+        }
+    }
+
+    /// When `count` may be taken. More than a burst at once may be taken when the bucket is full.
+    fn ready_at(&self, count: u64) -> Duration {
+        let spare = self.burst - count.min(self.burst);
+        Duration::from_nanos(self.paid.saturating_sub(self.worth(spare)))
+    }
+
+    fn take(&mut self, now: Duration, count: u64) {
+        self.paid = self.paid.max(nanos(now)).saturating_add(self.worth(count));
+    }
+
+    /// Replaces what was taken by what was used. One call is not believed to have used more than a minute's
+    /// worth: servers miscount, and that must not end all calls.
+    fn settle(&mut self, taken: u64, used: u64) {
+        let used = used.min(self.limit.max(taken));
+        let paid = self.paid.saturating_add(self.worth(used));
+        self.paid = paid.saturating_sub(self.worth(taken));
+    }
+
+    /// The provider says that no more than this is left.
+    fn at_most(&mut self, now: Duration, left: u64) {
+        let gone = self.burst - left.min(self.burst);
+        self.paid = self.paid.max(nanos(now).saturating_add(self.worth(gone)));
+    }
+
+    const fn worth(&self, count: u64) -> u64 {
+        self.one.saturating_mul(count)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Concurrency under rate limits that the provider has not stated: additive increase, multiplicative decrease.
+///
+/// A 429 halves the number of calls that may run at a time, and each window of successes (as many as may run)
+/// allows one more. Only the first 429 of a window decreases the limit; [`Pace`] drops those of calls that
+/// started before. A limit that no 429 has confirmed for a minute is lifted. Source: Chiu and Jain, "Analysis
+/// of the Increase and Decrease Algorithms for Congestion Avoidance in Computer Networks" (1989), as TCP
+/// applies it (RFC 5681, section 3.1).
+#[derive(Debug, Default)]
+pub(super) struct Aimd(Option<Window>);
+
+#[derive(Debug)]
+struct Window {
+    /// Calls that may run at a time; at least one.
+    limit: usize,
+    /// Successes since the last increase.
+    successes: usize,
+    /// When it is lifted, unless a 429 confirms it.
+    lifted_at: Duration,
+}
+
+impl Aimd {
+    /// Whether one more call may start while `running` calls run.
+    pub(super) fn allows(&self, running: usize) -> bool {
+        self.limit().is_none_or(|limit| running < limit)
+    }
+
+    /// The hold is longer than was thought: the limit cannot be confirmed before it ends.
+    pub(super) fn held_until(&mut self, held: Duration) {
+        if let Some(window) = &mut self.0 {
+            window.lifted_at = window.lifted_at.max(held + LIFTED_AFTER);
+        }
+    }
+
+    pub(super) fn limit(&self) -> Option<usize> {
+        self.0.as_ref().map(|window| window.limit)
+    }
+
+    pub(super) fn lifted_at(&self) -> Option<Duration> {
+        self.0.as_ref().map(|window| window.lifted_at)
+    }
+
+    pub(super) fn answered(&mut self) {
+        if let Some(window) = &mut self.0 {
+            window.successes += 1;
+            if window.successes >= window.limit {
+                (window.limit, window.successes) = (window.limit + 1, 0);
+            }
+        }
+    }
+
+    /// A window met a 429 while `running` calls ran, the refused one included. Nothing starts before
+    /// `held`, so the limit cannot be confirmed before then.
+    pub(super) fn refused(&mut self, held: Duration, running: usize) {
+        let ran = self.limit().map_or(running, |limit| limit.min(running));
+        self.0 = Some(Window {
+            limit: (ran / 2).max(1),
+            successes: 0,
+            lifted_at: held + LIFTED_AFTER,
+        });
+    }
+
+    /// Lifts the limit if it is time; whether it was.
+    pub(super) fn lift(&mut self, now: Duration) -> bool {
+        let due = self.lifted_at().is_some_and(|at| at <= now);
+        if due {
+            self.0 = None;
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests;
