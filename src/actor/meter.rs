@@ -294,7 +294,7 @@ impl Default for Figures {
 
 /// Where all sessions count. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Meter(pub(super) Arc<Figures>);
+pub(super) struct Meter(pub(super) Arc<Figures>);
 
 impl Collector for Meter {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {

@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 ))]
 async fn metrics(State(host): State<Host>, _: Admin) -> Response {
     let mut registry = Registry::with_prefix("oracle");
-    registry.register_collector(Box::new(host.oracle.meter()));
+    registry.register_collector(Box::new(host.oracle.collector()));
     registry.register_collector(Box::new(Read {
         depths: host.oracle.depths(),
         providers: host.oracle.providers(),

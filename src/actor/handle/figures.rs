@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use prometheus_client::collector::Collector;
+
 use super::Oracle;
-use crate::actor::{
-    gateway::Board,
-    meter::{Figures, Meter},
-};
+use crate::actor::{gateway::Board, meter::Figures};
 
 impl Oracle {
     /// How many queries run by the word of their own sessions. Cheaper than [`Self::running`], and a moment
@@ -37,7 +36,9 @@ impl Oracle {
         Arc::clone(&self.meter.0)
     }
 
-    pub(crate) fn meter(&self) -> Meter {
+    /// The figures for a Prometheus registry.
+    #[must_use]
+    pub fn collector(&self) -> impl Collector + use<> {
         self.meter.clone()
     }
 }
