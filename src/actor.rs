@@ -19,9 +19,7 @@
 
 mod approvals;
 mod bus;
-mod classifier;
 mod clock;
-mod composer;
 mod deletion;
 mod depths;
 mod ephemeral;
@@ -48,6 +46,7 @@ mod supervisor;
 mod system_log;
 mod task;
 mod view;
+mod workers;
 
 pub use approvals::{Approval, WaitingCalls};
 pub use bus::{Filter, Frame, Frames, Notice, SessionRecord, Subscription};

@@ -10,10 +10,7 @@ use std::{
     future::poll_fn,
     ops::Deref,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -161,8 +158,8 @@ impl Filter {
 #[derive(Clone)]
 pub(super) struct BusHandle {
     buses: Pool<BusMsg>,
-    /// For each bus, how many subscribers want frames: without any, none is sent.
-    listening: Arc<[Arc<AtomicUsize>]>,
+    /// For each bus, a token that every subscriber that wants frames holds: without any, none is sent.
+    listening: Arc<[Arc<()>]>,
 }
 
 impl BusHandle {
@@ -186,7 +183,7 @@ impl BusHandle {
 
     /// Whether anybody may want the session's frames.
     pub(super) fn is_heard(&self, key: &SessionKey) -> bool {
-        self.listening[self.buses.index_of(key)].load(Ordering::Relaxed) > 0
+        Arc::strong_count(&self.listening[self.buses.index_of(key)]) > 1
     }
 
     /// Sends a frame on its way; it is dropped where the bus has no room.
@@ -213,18 +210,17 @@ impl BusHandle {
             None => (0..self.buses.size()).collect(),
         };
         let listen = |index: usize| {
-            let listens = match filter.frames {
-                Frames::Yes => Some(Listens::begin(&self.listening[index])),
-                Frames::No => None,
-            };
+            let wants_frames = filter.frames == Frames::Yes;
+            let listens = wants_frames.then(|| Arc::clone(&self.listening[index]));
             let (sender, receiver) = mpsc::channel(capacity.max(2));
             if let Some(bus) = self.buses.at(index) {
                 let filter = filter.clone();
                 let _ = bus.cast(BusMsg::Subscribe { filter, sender });
             }
-            Ear::new(receiver, listens)
+            (receiver, listens)
         };
-        Subscription::new(buses.into_iter().map(listen).collect())
+        let ears = buses.into_iter().map(listen).collect();
+        Subscription { ears, turn: 0 }
     }
 }
 
@@ -289,33 +285,30 @@ impl Actor for BusActor {
 
 impl BusState {
     fn subscribe(&mut self, filter: Filter, sender: mpsc::Sender<Notice>) {
-        self.prune_all();
-        match filter.session.clone() {
-            Some(key) => {
-                self.by_session
-                    .entry(key)
-                    .or_default()
-                    .push(Subscriber::new(filter, sender));
-            }
-            None => self.everything.push(Subscriber::new(filter, sender)),
+        // Subscribers of sessions that record nothing more go once they may be as many as the others.
+        if self.by_session.len() > 64.max(2 * self.pruned) {
+            self.prune();
+            self.pruned = self.by_session.len();
         }
+        let some = match filter.session.clone() {
+            Some(key) => self.by_session.entry(key).or_default(),
+            None => &mut self.everything,
+        };
+        some.push(Subscriber::new(filter, sender));
     }
 
     fn records(&mut self, key: &SessionKey, entries: &[Entry]) {
-        self.prune(key);
-        let mut all: Vec<&mut Subscriber> = self
-            .by_session
-            .get_mut(key)
-            .into_iter()
-            .flatten()
-            .chain(&mut self.everything)
-            .collect();
+        self.prune_one(key);
+        let mut all: Vec<_> = self.of(key).collect();
         if all.is_empty() {
             return;
         }
         for Entry { seq, record } in entries {
             let kind = record.fact.kind();
-            if !all.iter().any(|subscriber| subscriber.wants_kind(kind)) {
+            if !all
+                .iter()
+                .any(|subscriber| subscriber.filter.wants_kind(kind))
+            {
                 continue;
             }
             let told = Arc::new(SessionRecord {
@@ -325,26 +318,28 @@ impl BusState {
             });
             for subscriber in &mut all {
                 subscriber.offer(&told);
-                self.behind |= subscriber.is_behind();
             }
         }
-        if all.iter().any(|subscriber| subscriber.is_lost()) {
+        let behind = all.iter().any(|subscriber| subscriber.is_behind());
+        let lost = all.iter().any(|subscriber| subscriber.is_lost);
+        self.behind |= behind;
+        if lost {
             tracing::debug!("a subscriber was too slow and is dropped");
-            self.prune(key);
+            self.prune_one(key);
         }
     }
 
     fn frame(&mut self, frame: &Arc<Frame>) {
-        let one = self
-            .by_session
-            .get_mut(&frame.session)
-            .into_iter()
-            .flatten();
-        one.chain(&mut self.everything)
-            .for_each(|subscriber| subscriber.show(frame));
+        self.of(&frame.session).for_each(|one| one.show(frame));
     }
 
-    fn prune(&mut self, key: &SessionKey) {
+    /// The subscribers of a session.
+    fn of(&mut self, key: &SessionKey) -> impl Iterator<Item = &mut Subscriber> {
+        let one = self.by_session.get_mut(key).into_iter().flatten();
+        one.chain(&mut self.everything)
+    }
+
+    fn prune_one(&mut self, key: &SessionKey) {
         self.everything.retain(|subscriber| !subscriber.is_gone());
         if let Some(subscribers) = self.by_session.get_mut(key) {
             subscribers.retain(|subscriber| !subscriber.is_gone());
@@ -354,15 +349,7 @@ impl BusState {
         }
     }
 
-    /// Removes subscribers of sessions that record nothing more, once there may be as many of them as of others.
-    fn prune_all(&mut self) {
-        if self.by_session.len() > 64.max(2 * self.pruned) {
-            self.remove_gone();
-            self.pruned = self.by_session.len();
-        }
-    }
-
-    fn remove_gone(&mut self) {
+    fn prune(&mut self) {
         self.by_session.retain(|_, some| {
             some.retain(|one| !one.is_gone());
             !some.is_empty()
@@ -370,19 +357,15 @@ impl BusState {
         self.everything.retain(|one| !one.is_gone());
     }
 
-    fn all(&mut self) -> impl Iterator<Item = &mut Subscriber> {
-        self.by_session
-            .values_mut()
-            .flatten()
-            .chain(&mut self.everything)
-    }
-
     fn catch_up(&mut self) {
         self.catching_up = false;
-        self.remove_gone();
-        self.all().for_each(Subscriber::tell_gaps);
-        let behind = self.all().any(|subscriber| subscriber.is_behind());
-        self.behind = behind;
+        self.prune();
+        self.behind = false;
+        let some = self.by_session.values_mut().flatten();
+        for subscriber in some.chain(&mut self.everything) {
+            subscriber.tell_gaps();
+            self.behind |= subscriber.is_behind();
+        }
     }
 
     /// A subscriber that fell behind hears of the gap even if nothing more is published.
@@ -418,16 +401,8 @@ impl Subscriber {
         self.is_lost || self.sender.is_closed()
     }
 
-    const fn is_lost(&self) -> bool {
-        self.is_lost
-    }
-
     fn is_behind(&self) -> bool {
         !self.behind.is_empty()
-    }
-
-    fn wants_kind(&self, kind: &str) -> bool {
-        self.filter.wants_kind(kind)
     }
 
     /// Sends a record, or notes the gap; what it does not want it does not miss.
@@ -478,23 +453,6 @@ impl Subscriber {
     }
 }
 
-/// Counts a subscriber that wants frames, as long as it is held.
-#[derive(Debug)]
-struct Listens(Arc<AtomicUsize>);
-
-impl Listens {
-    fn begin(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Listens {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// The receiving end of a subscription, which is also a stream. Dropping it ends the subscription.
 ///
 /// Its queue is bounded. In the place of records that found no room stands a [`Notice::Gap`] with the number to
@@ -523,31 +481,12 @@ impl Drop for Listens {
 /// ```
 #[derive(Debug)]
 pub struct Subscription {
-    ears: Vec<Ear>,
+    /// The queue from each bus, with its token.
+    ears: Vec<(mpsc::Receiver<Notice>, Option<Arc<()>>)>,
     turn: usize,
 }
 
-/// The queue from one bus.
-#[derive(Debug)]
-struct Ear {
-    receiver: mpsc::Receiver<Notice>,
-    _listens: Option<Listens>,
-}
-
-impl Ear {
-    const fn new(receiver: mpsc::Receiver<Notice>, listens: Option<Listens>) -> Self {
-        Self {
-            receiver,
-            _listens: listens,
-        }
-    }
-}
-
 impl Subscription {
-    const fn new(ears: Vec<Ear>) -> Self {
-        Self { ears, turn: 0 }
-    }
-
     /// The next notice; none when a bus failed, or dropped the subscription because it was too far behind: subscribe
     /// again, and read in the journal what was missed.
     pub async fn next(&mut self) -> Option<Notice> {
@@ -558,13 +497,10 @@ impl Subscription {
         let all = self.ears.len();
         for step in 0..all {
             let at = (self.turn + step) % all;
-            if let Poll::Ready(told) = self.ears[at].receiver.poll_recv(context) {
+            if let Poll::Ready(told) = self.ears[at].0.poll_recv(context) {
                 self.turn = at + 1;
                 return Poll::Ready(told);
             }
-        }
-        if all == 0 {
-            return Poll::Ready(None);
         }
         Poll::Pending
     }

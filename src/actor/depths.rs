@@ -3,8 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    bus::BusMsg, classifier::ClassifierMsg, composer::ComposerMsg, gateway::GatewayMsg, pool::Pool,
-    services::Services, shard::ShardMsg, supervisor::Gateways,
+    bus::BusMsg,
+    gateway::GatewayMsg,
+    pool::Pool,
+    services::Services,
+    shard::ShardMsg,
+    supervisor::Gateways,
+    workers::{ClassifierMsg, ComposerMsg},
 };
 
 /// How many messages waited for each actor when it was asked: sent, and not yet taken.
@@ -54,8 +59,8 @@ impl Gauges {
     pub(super) fn new(services: &Services, gateways: &Gateways) -> Self {
         Self {
             shards: services.router.shards.clone(),
-            classifiers: services.classifier.0.clone(),
-            composers: services.composer.0.clone(),
+            classifiers: services.classifier.pool.clone(),
+            composers: services.composer.pool.clone(),
             buses: services.bus.buses().clone(),
             gateways: Gateways::clone(gateways),
         }

@@ -1,9 +1,8 @@
-//! Profiles: what sessions of a kind share (spec 1).
+//! Profiles: prompt values, tools and policy that sessions share.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::BTreeMap, sync::Arc};
+
+use arc_swap::ArcSwap;
 
 use super::session::Opening;
 use crate::{
@@ -16,15 +15,15 @@ use crate::{
 /// A named set of prompt values, tools and policy.
 #[derive(Clone)]
 pub struct Profile {
-    /// What decisions go by.
+    /// Models, budgets and rules of its sessions.
     pub policy: Arc<Policy>,
-    /// The values that its prompts are composed with, made ready.
+    /// The prepared values for its prompts.
     pub prompt: Arc<Prepared>,
     /// The tools behind the policy's list.
     pub tools: Arc<Registry>,
-    /// The prompts, where they are others than the system's.
+    /// Prompts of its own, instead of the system's.
     pub composer: Option<Arc<Composer>>,
-    /// What it is for, to those who choose.
+    /// Its purpose, for people who choose a profile.
     pub description: Option<Arc<str>>,
     variables: Arc<Variables>,
 }
@@ -44,7 +43,7 @@ impl Profile {
         }
     }
 
-    /// With prompts of its own.
+    /// Gives it prompts of its own.
     #[must_use]
     pub fn with_composer(mut self, composer: Arc<Composer>) -> Self {
         self.composer = Some(composer);
@@ -58,15 +57,15 @@ impl Profile {
         }
     }
 
-    /// Says what it is for.
+    /// Sets its description.
     #[must_use]
     pub fn described(mut self, description: &str) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// What sub-agents of such a session go by: only tools that read, and no children of their own
-    /// beyond the depth that the policy allows (spec 11).
+    /// The profile for a sub-agent: only tools that read, and no children beyond the depth that the policy
+    /// allows.
     #[must_use]
     pub fn for_child(&self, parent: &Parent) -> Self {
         let reads = |tool: &&ToolSpec| tool.effect == ToolEffect::ReadOnly;
@@ -127,7 +126,7 @@ impl Profiles {
         }
     }
 
-    /// Adds one more.
+    /// Adds a named profile.
     #[must_use]
     pub fn with(mut self, name: ProfileName, profile: Profile) -> Self {
         self.named.insert(name, profile);
@@ -141,7 +140,7 @@ impl Profiles {
         self.named.get(name).unwrap_or(&self.default)
     }
 
-    /// Those that can be asked for, the default one first.
+    /// All profiles, the default one first.
     pub fn all(&self) -> impl Iterator<Item = (ProfileName, &Profile)> {
         let named = self.named.iter();
         let named = named.map(|(name, profile)| (name.clone(), profile));
@@ -158,26 +157,22 @@ impl Profiles {
     }
 }
 
-/// The profiles that hold now: a reload puts others in their place. Cheap to clone.
-// A lock, because all sessions read it; held for as long as a pointer takes to be copied.
+/// The current profiles, which a reload replaces. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Shelf(Arc<RwLock<Arc<Profiles>>>);
+pub(super) struct Shelf(Arc<ArcSwap<Profiles>>);
 
 impl Shelf {
     pub(super) fn new(profiles: Profiles) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(profiles))))
+        Self(Arc::new(ArcSwap::from_pointee(profiles)))
     }
 
-    /// Those that hold now.
     pub(super) fn now(&self) -> Arc<Profiles> {
-        let there = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&there)
+        self.0.load_full()
     }
 
-    /// From now on these hold, for sessions as soon as nothing runs in them.
+    /// Replaces them; a session takes them up as soon as nothing runs in it.
     pub(super) fn put(&self, profiles: Profiles) {
-        let profiles = Arc::new(profiles);
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = profiles;
+        self.0.store(Arc::new(profiles));
     }
 }
 

@@ -3,9 +3,15 @@
 use std::{ops::Deref, sync::Arc, time::Duration};
 
 use super::{
-    bus::BusHandle, classifier::ClassifierHandle, clock::Clock, composer::ComposerHandle,
-    ephemeral::UsageLog, gateway::Boards, habits::Habits, handle::Router, meter::Meter,
+    bus::BusHandle,
+    clock::Clock,
+    ephemeral::UsageLog,
+    gateway::Boards,
+    habits::Habits,
+    handle::Router,
+    meter::Meter,
     profile::Shelf,
+    workers::{Classifiers, Composers},
 };
 use crate::{access::Tenants, journal::Journal};
 
@@ -59,8 +65,8 @@ impl Deref for Services {
 pub(super) struct All {
     pub clock: Clock,
     pub journal: Arc<dyn Journal>,
-    pub classifier: ClassifierHandle,
-    pub composer: ComposerHandle,
+    pub classifier: Classifiers,
+    pub composer: Composers,
     pub bus: BusHandle,
     /// What model calls of ephemeral sessions use.
     pub usage: Arc<UsageLog>,

@@ -17,9 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     approvals::Approvals,
     bus::{BusActor, BusHandle},
-    classifier::{ClassifierActor, ClassifierHandle},
     clock::Clock,
-    composer::{ComposerActor, ComposerHandle},
     deletion::Deletions,
     depths::Gauges,
     ephemeral::{Ephemerals, Split, UsageLog},
@@ -38,6 +36,7 @@ use super::{
     shard::Roster,
     system_log::{SystemLog, Unwritten},
     task::Task,
+    workers::{self, WorkerActor, Workers},
 };
 use crate::{
     access::Tenants, journal::Journal, llm::Backend, model::By, prompt::Composer,
@@ -159,8 +158,8 @@ impl SupervisorActor {
         Services::new(All {
             clock: args.clock.clone(),
             journal,
-            classifier: ClassifierHandle(Pool::new(settings.classifiers, capacity)),
-            composer: ComposerHandle(Pool::new(settings.composers, capacity)),
+            classifier: Workers::new("classifier", Pool::new(settings.classifiers, capacity)),
+            composer: Workers::new("composer", Pool::new(settings.composers, capacity)),
             bus,
             usage: Arc::new(usage),
             router,
@@ -264,8 +263,8 @@ impl SupervisorState {
     fn all_places(&self) -> Vec<Place> {
         let services = &self.services;
         let mut places = Vec::new();
-        places.extend((0..services.classifier.0.size()).map(Place::Classifier));
-        places.extend((0..services.composer.0.size()).map(Place::Composer));
+        places.extend((0..services.classifier.pool.size()).map(Place::Classifier));
+        places.extend((0..services.composer.pool.size()).map(Place::Composer));
         places.extend((0..services.bus.buses().size()).map(Place::Bus));
         let providers = self
             .args
@@ -287,17 +286,17 @@ impl SupervisorState {
         let me = me.clone();
         let id = match &place {
             Place::Classifier(index) => {
-                let snapshot = Arc::clone(&self.args.classifier);
-                let (actor, _) = Actor::spawn_linked(None, ClassifierActor, snapshot, me).await?;
+                let worker = workers::classifier(Arc::clone(&self.args.classifier));
+                let (actor, _) = Actor::spawn_linked(None, WorkerActor::NEW, worker, me).await?;
                 let id = actor.get_id();
-                self.services.classifier.0.put(*index, actor);
+                self.services.classifier.pool.put(*index, actor);
                 id
             }
             Place::Composer(index) => {
-                let snapshot = Arc::clone(&self.args.composer);
-                let (actor, _) = Actor::spawn_linked(None, ComposerActor, snapshot, me).await?;
+                let worker = workers::composer(Arc::clone(&self.args.composer));
+                let (actor, _) = Actor::spawn_linked(None, WorkerActor::NEW, worker, me).await?;
                 let id = actor.get_id();
-                self.services.composer.0.put(*index, actor);
+                self.services.composer.pool.put(*index, actor);
                 id
             }
             Place::Bus(index) => {

@@ -215,7 +215,10 @@ async fn whoever_hears_many_buses_hears_all_and_learns_of_the_end_of_any() {
     let (first, one) = mpsc::channel(8);
     let (second, other) = mpsc::channel(8);
     let mut buses = [first, second].map(|sender| Subscriber::new(Filter::default(), sender));
-    let mut subscription = Subscription::new([one, other].map(|one| Ear::new(one, None)).into());
+    let mut subscription = Subscription {
+        ears: [one, other].map(|one| (one, None)).into(),
+        turn: 0,
+    };
     for seq in 1..=2 {
         for (bus, name) in buses.iter_mut().zip(["a", "b"]) {
             bus.offer(&record(name, seq, paused()));

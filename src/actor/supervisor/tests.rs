@@ -8,12 +8,12 @@ use super::*;
 use crate::{
     actor::{
         Answer, AskError,
-        classifier::ClassifierMsg,
         gateway::{Failover, Ticket},
         ledger::Ruling,
         mailbox::Counted,
         session::{Activation, Opening, SessionActor, SessionArgs, SessionMsg},
         shard::ShardMsg,
+        workers::ClassifierMsg,
     },
     kernel::{CallToken, DelegationPolicy},
     llm::{Delta, Request, Scripted, ToolChoice},
@@ -91,8 +91,8 @@ fn look() -> Scripted {
 async fn a_service_that_dies_is_replaced_and_work_goes_on() {
     type Kill = fn(&Parts);
     let services: [(&str, Kill); 5] = [
-        ("classifiers", |parts| kill(&parts.services.classifier.0)),
-        ("composers", |parts| kill(&parts.services.composer.0)),
+        ("classifiers", |parts| kill(&parts.services.classifier.pool)),
+        ("composers", |parts| kill(&parts.services.composer.pool)),
         ("buses", |parts| kill(parts.services.bus.buses())),
         ("gateways", |parts| parts.gateways.values().for_each(kill)),
         ("shards", |parts| kill(&parts.services.router.shards)),
@@ -157,7 +157,7 @@ impl Actor for Deaf {
 async fn a_query_is_prepared_within_one_deadline_or_fails() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     let (deaf, _) = Actor::spawn(None, Deaf, ()).await.unwrap();
-    let classifiers = &parts.services.classifier.0;
+    let classifiers = &parts.services.classifier.pool;
     (0..classifiers.size()).for_each(|index| classifiers.put(index, deaf.clone()));
     let began = tokio::time::Instant::now();
     let answer = ask(&parts.oracle, "s").await.unwrap();
@@ -171,8 +171,8 @@ async fn a_query_is_prepared_within_one_deadline_or_fails() {
 async fn a_service_that_dies_under_a_query_that_needs_it_is_asked_again() {
     let parts = parts(TestOracle::new(Scripted::new().reply(DONE))).await;
     // Killed before the message is handed in, they are found dead or being replaced.
-    kill(&parts.services.classifier.0);
-    kill(&parts.services.composer.0);
+    kill(&parts.services.classifier.pool);
+    kill(&parts.services.composer.pool);
     parts.gateways.values().for_each(kill);
     let answer = ask(&parts.oracle, "s").await.unwrap();
     assert_eq!(answer.outcome, Outcome::Answered);
@@ -183,7 +183,7 @@ async fn a_service_that_keeps_failing_ends_the_system() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..3 {
-        kill(&parts.services.composer.0);
+        kill(&parts.services.composer.pool);
         // The third one is not replaced any more.
         let_pass(Duration::from_secs(1)).await;
     }
@@ -199,7 +199,7 @@ async fn a_service_that_fails_now_and_then_is_replaced_for_ever() {
     let oracle = TestOracle::new(Scripted::new().reply(DONE));
     let parts = parts(oracle.settings(|settings| settings.replacements = 2)).await;
     for _ in 0..20 {
-        kill(&parts.services.composer.0);
+        kill(&parts.services.composer.pool);
         let_pass(Duration::from_secs(301)).await;
     }
     let answer = ask(&parts.oracle, "s").await.unwrap();

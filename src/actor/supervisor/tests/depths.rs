@@ -105,8 +105,8 @@ async fn the_depth_of_each_actor_can_be_read() {
     assert_eq!(none, empty);
     let _shard = fill(&parts.services.router.shards.depth(0));
     let _bus = parts.services.bus.buses().depth(0).count();
-    let _classifier = parts.services.classifier.0.depth(0).count();
-    let _composer = parts.services.composer.0.depth(0).count();
+    let _classifier = parts.services.classifier.pool.depth(0).count();
+    let _composer = parts.services.composer.pool.depth(0).count();
     let _gateway = parts.gateways["scripted"].depth(0).count();
     let depths = parts.oracle.depths();
     assert_eq!(
@@ -149,7 +149,7 @@ async fn questions_to_a_full_classifier_or_composer_are_refused_as_overload() {
 async fn a_query_waits_for_a_full_classifier_and_not_for_ever() {
     let parts = small(Scripted::new().reply(DONE)).await;
     let room = async |seconds| {
-        let full = fill(&parts.services.classifier.0.depth(0));
+        let full = fill(&parts.services.classifier.pool.depth(0));
         let_pass(Duration::from_secs(seconds)).await;
         drop(full);
     };
