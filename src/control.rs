@@ -3,8 +3,8 @@
 //!
 //! One definition of what can be done ([`Verb`], [`Watching`]), of what it is answered with ([`Answer`],
 //! [`Seen`]) and of why it may not be ([`Refused`]); one [`Controller`] that carries it out, in process. All
-//! else transports it: [`port`] as messages of actors, [`socket`] for the local operator, and over HTTP
-//! `POST /api/control`. `tests/it/control` asks the same of all of them and wants the same answers.
+//! else transports it: [`port`] as messages of actors, and HTTP (`/api/control`), also on the Unix socket of
+//! the data directory ([`socket`]), with [`Client`] at its other end. `tests/it/control` asks the same of all of them and wants the same answers.
 //!
 //! Reading verbs leave no trace in the session that is looked at. All others leave a `control.*` event with
 //! the name of who did it, in the session's log or, where there is no session, in that of `system`.
@@ -39,6 +39,7 @@
 //! **Invariant:** no verb brings a session into being but `fork`.
 
 mod answer;
+mod client;
 mod controller;
 mod follow;
 pub(crate) mod limits;
@@ -50,8 +51,9 @@ mod subject;
 mod verb;
 
 pub use answer::{Answer, Seen};
+pub use client::{Accepted, Client, ClientError, Events, Told};
 pub use controller::Controller;
 pub use follow::Follow;
 pub use refused::{Code, Refused};
 pub use subject::Subject;
-pub use verb::{MAX_REQUEST, Verb, Watching};
+pub use verb::{Verb, Watching};

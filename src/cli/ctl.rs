@@ -6,17 +6,15 @@ use std::path::PathBuf;
 
 use super::{Stop, exit, interrupts::Interrupts, terminal::Terminal};
 use crate::{
-    control::{Answer, Code, Refused, Seen, Verb, Watching},
+    control::{Answer, Client, ClientError, Code, Refused, Seen, Verb, Watching},
     model::Limits,
 };
 
 mod command;
 pub(super) mod tell;
-mod way;
 
 pub use command::CtlCommand;
 use command::{Budgets, Step};
-pub use way::Way;
 
 /// `oracle ctl`.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -32,28 +30,28 @@ pub struct CtlArgs {
     pub command: CtlCommand,
 }
 
-/// Carries out a command over this way.
+/// Carries out a command at this server.
 ///
 /// # Errors
-/// When it is refused, the way breaks, or standard output cannot be written.
+/// When it is refused, the server cannot be asked, or standard output cannot be written.
 pub async fn run(
     command: &CtlCommand,
-    mut way: Way,
+    server: Client,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
     let verb = match command.step().map_err(Stop::no_json)? {
         Step::Do(verb) => verb,
-        Step::Watch(wanted) => return watch(way, wanted, json, terminal).await,
+        Step::Watch(wanted) => return watch(server, wanted, json, terminal).await,
         Step::Budget(session, budgets) => {
             let inspect = Verb::Inspect {
                 session: session.clone(),
             };
-            let limits = limits(way.carry_out(&inspect).await?, budgets)?;
+            let limits = limits(server.carry_out(&inspect).await?, budgets)?;
             Verb::SetBudget { session, limits }
         }
     };
-    let answer = way.carry_out(&verb).await?;
+    let answer = server.carry_out(&verb).await?;
     tell::answer(&answer, json, terminal)
 }
 
@@ -73,13 +71,13 @@ fn limits(answer: Answer, budgets: Budgets) -> Result<Limits, Stop> {
 
 /// Shows what is recorded until Ctrl-C, or the system's end.
 async fn watch(
-    way: Way,
+    server: Client,
     wanted: Watching,
     json: bool,
     terminal: &mut Terminal,
 ) -> Result<(), Stop> {
     let mut interrupts = Interrupts::listen();
-    let mut watched = way.watch(wanted).await?;
+    let mut watched = server.watch(&wanted).await?;
     loop {
         let seen = tokio::select! {
             seen = watched.next() => seen?,
@@ -101,6 +99,16 @@ async fn watch(
 impl From<Refused> for Stop {
     fn from(refused: Refused) -> Self {
         Self::with_code(of_code(refused.code), [refused.message])
+    }
+}
+
+impl From<ClientError> for Stop {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(refused) => refused.into(),
+            ClientError::Url { .. } => Self::usage(error),
+            _ => Self::failed(error),
+        }
     }
 }
 

@@ -152,11 +152,6 @@ impl Refused {
         Self::for_now(Code::Overloaded, message, SOON)
     }
 
-    /// Nobody knows what became of it.
-    pub(super) fn unavailable(message: impl Into<String>) -> Self {
-        Self::for_now(Code::Unavailable, message, SOON)
-    }
-
     /// When it is worth trying again, where it is.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {

@@ -1,16 +1,189 @@
-//! The control channel for the local operator: a Unix socket in the data directory, which nobody but its
-//! owner may use. Whoever can connect is an administrator of the system.
-//!
-//! One JSON object a line. A request is a [`Verb`](super::Verb), answered with `{"ok": …}` or
-//! `{"refused": …}`, one after the other; or `{"watch": {…}}`, answered with `{"watching": {}}` and then
-//! `{"seen": …}` for as long as the line stands.
+//! The control channel's Unix socket in a data directory, for the owner of the process alone. A peer that
+//! connects is an administrator of the system and speaks HTTP there, as [`crate::http`] serves it.
 
-mod client;
-mod server;
-mod wire;
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
 
-pub use client::{Client, ClientError, Watched};
-pub use server::{ServeError, Server};
+use tokio::net::{UnixListener, UnixStream};
 
 /// The socket's name in a data directory.
 pub const NAME: &str = "control.sock";
+
+/// Length of a socket address that every system takes, in bytes.
+const LONGEST: usize = 100;
+
+/// The socket cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// Another server has it.
+    #[error("another process has the control channel of this data directory, at `{path}`")]
+    Taken {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// The system refuses it.
+    #[error("the control channel cannot be opened at `{path}`: {source}")]
+    Io {
+        /// Where it was to be.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+/// A socket that is ours, before anything is served there. Dropping it removes its file.
+#[derive(Debug)]
+pub struct Socket {
+    path: PathBuf,
+    /// Device and inode: a file that has taken its place is not ours to remove.
+    file: Option<(u64, u64)>,
+    listener: UnixListener,
+    user: u32,
+    _lock: File,
+}
+
+impl Socket {
+    /// Takes the path; a socket that a dead process left there is replaced.
+    ///
+    /// # Errors
+    /// When another process listens there, or the socket cannot be made.
+    pub async fn bind(path: &Path) -> Result<Self, SocketError> {
+        let path = path.to_path_buf();
+        let lock = match lock(&path) {
+            Ok(lock) => lock,
+            Err(TryLockError::WouldBlock) => return Err(SocketError::Taken { path }),
+            Err(TryLockError::Error(source)) => return Err(SocketError::Io { path, source }),
+        };
+        if let Ok(address) = Address::of(&path)
+            && UnixStream::connect(&address.path).await.is_ok()
+        {
+            return Err(SocketError::Taken { path });
+        }
+        match this_user().and_then(|user| Ok((user, listen(&path)?))) {
+            Ok((user, listener)) => Ok(Self {
+                file: file_at(&path),
+                path,
+                listener,
+                user,
+                _lock: lock,
+            }),
+            Err(source) => Err(SocketError::Io { path, source }),
+        }
+    }
+
+    /// The next connection of this user, or of root.
+    pub(crate) async fn accept(&self) -> io::Result<UnixStream> {
+        loop {
+            let (stream, _) = self.listener.accept().await?;
+            let peer = stream.peer_cred().map(|peer| peer.uid());
+            if peer.is_ok_and(|peer| is_let_in(self.user, peer)) {
+                return Ok(stream);
+            }
+            tracing::warn!("another user tried to use the control channel");
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.file.is_some() && file_at(&self.path) == self.file {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+const fn is_let_in(user: u32, peer: u32) -> bool {
+    peer == user || peer == 0
+}
+
+fn this_user() -> io::Result<u32> {
+    let (line, _end) = UnixStream::pair()?;
+    Ok(line.peer_cred()?.uid())
+}
+
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    let file = fs::symlink_metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+/// Of two processes that begin at once, only one may replace the socket.
+fn lock(path: &Path) -> Result<File, TryLockError> {
+    let folder = path.parent().unwrap_or(path);
+    let folder = File::open(folder).map_err(TryLockError::Error)?;
+    folder.try_lock()?;
+    Ok(folder)
+}
+
+/// Makes the socket in a private folder and moves it into place once its mode is 0600, so that other users
+/// can never reach it.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let folder = path.with_extension("new");
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    let made = folder.join("s");
+    let listener = UnixListener::bind(Address::of(&made)?.path)?;
+    fs::set_permissions(&made, fs::Permissions::from_mode(0o600))?;
+    fs::rename(&made, path)?;
+    fs::remove_dir(&folder)?;
+    Ok(listener)
+}
+
+/// A path that the system calls take, valid for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Address {
+    pub(super) path: PathBuf,
+    /// The folder, where the path leads through its descriptor.
+    _folder: Option<File>,
+}
+
+impl Address {
+    pub(super) fn of(socket: &Path) -> io::Result<Self> {
+        if socket.as_os_str().len() <= LONGEST {
+            let path = socket.to_path_buf();
+            return Ok(Self {
+                path,
+                _folder: None,
+            });
+        }
+        Self::through_the_folder(socket)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn through_the_folder(socket: &Path) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+        let parts = socket.parent().zip(socket.file_name());
+        let (folder, name) = parts.ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = File::open(folder)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name);
+        Ok(Self {
+            path,
+            _folder: Some(folder),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn through_the_folder(_: &Path) -> io::Result<Self> {
+        let why = format!("its path is longer than {LONGEST} bytes");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_is_for_its_owner_and_the_administrator() {
+        let user = this_user().unwrap();
+        for (peer, may) in [(user, true), (0, true), (user + 1, false)] {
+            assert_eq!(is_let_in(user, peer), may, "{peer}");
+        }
+    }
+}

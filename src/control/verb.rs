@@ -237,9 +237,6 @@ pub struct Watching {
     pub severity: Option<Severity>,
 }
 
-/// Most bytes of what is sent at once; words to steer with have at most one MiB, escaped at worst six times that.
-pub const MAX_REQUEST: usize = 7 << 20;
-
 impl Verb {
     /// Reads a verb.
     ///
@@ -285,13 +282,7 @@ impl Verb {
 }
 
 /// What was sent cannot be read.
-pub(super) fn invalid(error: &serde_json::Error) -> Refused {
+fn invalid(error: &serde_json::Error) -> Refused {
     let message = format!("that is no verb of the control channel: {error}");
-    Refused::new(Code::InvalidValue, message)
-}
-
-/// What was sent to be watched cannot be read.
-pub(super) fn invalid_watch(error: &serde_json::Error) -> Refused {
-    let message = format!("that says nothing of what is to be watched: {error}");
     Refused::new(Code::InvalidValue, message)
 }

@@ -10,7 +10,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Host, Settings, connection, overload};
+use super::{
+    Host, Settings,
+    connection::{self, Peer},
+    overload,
+};
 
 mod crowd;
 
@@ -26,12 +30,12 @@ const ALIVE: Duration = Duration::from_secs(60);
 /// How often it asks then. Systems give up after some eight to ten times.
 const ASK: Duration = Duration::from_secs(15);
 /// Pause after the machine could not give us a connection.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// Connections beyond all others, of those who are told that there is no room, or ask how the server stands;
 /// more are only closed.
-const SPARE: usize = 64;
+pub(super) const SPARE: usize = 64;
 /// How long such a one may last.
-const SHORT: Duration = Duration::from_secs(5);
+pub(super) const SHORT: Duration = Duration::from_secs(5);
 /// How long it may take to tell an address that it has too many.
 const REFUSAL: Duration = Duration::from_secs(1);
 
@@ -164,13 +168,13 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
                             // Before it can ask how many there are.
                             host.overload().connected(connections.len() + 1);
                             connections.spawn(async move {
-                                connection::serve(tcp, address, router, host).await;
+                                served(tcp, address, router, host).await;
                                 drop(one);
                             });
                         }
                         Ok(_) | Err(_) if spare.len() >= SPARE => drop(tcp),
                         Ok(_) => {
-                            let served = connection::serve(tcp, address, short.clone(), host.clone());
+                            let served = served(tcp, address, short.clone(), host.clone());
                             spare.spawn(cut(SHORT, served));
                         }
                         Err(TooMany) => {
@@ -189,6 +193,11 @@ pub(super) async fn accept(listener: Listener, router: Router, host: Host) -> Jo
     }
 }
 
+async fn served(tcp: TcpStream, address: SocketAddr, router: Router, host: Host) {
+    let drain = host.drain().clone();
+    connection::serve(tcp, Peer::At(address), router, host, drain.begun()).await;
+}
+
 /// Whether the next one may well be taken.
 fn of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
@@ -199,7 +208,7 @@ fn of_one_connection(error: &io::Error) -> bool {
 }
 
 /// Does it, but no longer than this.
-async fn cut(within: Duration, what: impl Future<Output = ()>) {
+pub(super) async fn cut(within: Duration, what: impl Future<Output = ()>) {
     // Whoever is late is cut off.
     let _ = tokio::time::timeout(within, what).await;
 }

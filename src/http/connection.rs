@@ -9,6 +9,7 @@
 
 use std::{
     convert::Infallible,
+    fmt,
     net::SocketAddr,
     pin::{Pin, pin},
     sync::Arc,
@@ -25,7 +26,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tower::Service as _;
 use watch::{InWork, Step, Watch};
 
@@ -42,11 +43,31 @@ const STREAMS: u32 = 128;
 /// How often a client of HTTP/2 is asked whether it is there.
 const PING: Duration = Duration::from_secs(20);
 
-/// Who is on the other end of a connection.
-#[derive(Debug, Clone)]
-pub(super) struct Peer {
-    /// Where it is.
-    pub(super) address: SocketAddr,
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Peer {
+    /// A client at this address.
+    At(SocketAddr),
+    /// The user whose process this is, on a Unix socket.
+    Owner,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(address) => address.fmt(f),
+            Self::Owner => f.write_str("local"),
+        }
+    }
+}
+
+impl Peer {
+    pub(super) const fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::At(address) => Some(address),
+            Self::Owner => None,
+        }
+    }
 }
 
 /// The body of an answer.
@@ -102,7 +123,7 @@ impl hyper::service::Service<Request<Incoming>> for Served {
         let version = request.version();
         let in_work = self.doings.begin(version);
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(self.peer.clone());
+        request.extensions_mut().insert(self.peer);
         let (host, mut router) = (self.host.clone(), self.router.clone());
         let sent = move |body| Sent {
             body,
@@ -120,16 +141,23 @@ impl hyper::service::Service<Request<Incoming>> for Served {
     }
 }
 
-/// Serves a connection to its end.
-pub(super) async fn serve(tcp: TcpStream, address: SocketAddr, router: Router, host: Host) {
-    let (limits, drain) = (Limits::from(&host.settings), host.drain().clone());
+/// Serves a connection to its end, or until it is told to end.
+pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    peer: Peer,
+    router: Router,
+    host: Host,
+    ending: impl Future<Output = ()>,
+) {
+    let limits = Limits::from(&host.settings);
+    let mut ending = pin!(ending);
     let doings = Arc::new(Doings::new());
-    let io = TokioIo::new(Watched::new(tcp, Arc::clone(&doings)));
+    let io = TokioIo::new(Watched::new(stream, Arc::clone(&doings)));
     let served = Served {
         host,
         router,
         doings: Arc::clone(&doings),
-        peer: Peer { address },
+        peer,
     };
     let builder = builder();
     let mut connection = pin!(builder.serve_connection(io, served));
@@ -143,18 +171,18 @@ pub(super) async fn serve(tcp: TcpStream, address: SocketAddr, router: Router, h
             }
             Step::End => return,
             Step::Cut => {
-                tracing::info!(from = %address, "cut off: it takes nothing of what it is sent");
+                tracing::info!(from = %peer, "cut off: it takes nothing of what it is sent");
                 return;
             }
         };
         tokio::select! {
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(from = %address, %error, "a connection ended with a fault");
+                    tracing::debug!(from = %peer, %error, "a connection ended with a fault");
                 }
                 return;
             }
-            () = drain.begun(), if !draining => {
+            () = ending.as_mut(), if !draining => {
                 draining = true;
                 connection.as_mut().graceful_shutdown();
             }

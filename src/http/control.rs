@@ -172,7 +172,7 @@ async fn next(follow: &mut Follow, host: &Host) -> Seen {
     };
     tokio::select! {
         seen = follow.next() => seen.unwrap_or_else(|| ends("it is over")),
-        () = host.drain().begun() => ends("the server ends"),
+        () = host.drain().over() => ends("the server ends"),
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn meet<F: Future<Output = Response>>(
         id: id.clone(),
         method: request.method().clone(),
         uri: request.uri().clone(),
-        from: request.extensions().get::<Peer>().cloned(),
+        from: request.extensions().get::<Peer>().copied(),
         began: Instant::now(),
         host,
         waits_for: Wait::Answer,
@@ -77,6 +77,12 @@ pub(super) async fn meet<F: Future<Output = Response>>(
     let mut response = answered.unwrap_or_else(|panic| broken(&id, &*panic));
     response.headers_mut().insert(REQUEST_ID, id.0);
     line.answered(response)
+}
+
+/// Whether this is a stream of server-sent events.
+pub(super) fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// A request's line in the log; dropped where its client leaves.
@@ -108,8 +114,7 @@ impl Line {
         if response.extensions().get::<Quiet>().is_none() {
             self.write(by, Some(response.status()), "answered");
         }
-        let kind = response.headers().get(CONTENT_TYPE);
-        if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        if is_stream(&response) {
             self.waits_for = Wait::End;
             return response.map(|body| Body::new(Held::new(body, self)));
         }
@@ -121,7 +126,7 @@ impl Line {
         tracing::info!(
             target: "oracle::access",
             request = self.id.as_str(),
-            from = self.from.as_ref().map(|peer| tracing::field::display(peer.address)),
+            from = self.from.map(tracing::field::display),
             by,
             method = %self.method,
             // Without the query, which may hold what is nobody's business.

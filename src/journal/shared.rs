@@ -17,7 +17,6 @@ mod store;
 mod way;
 mod wire;
 
-pub(crate) use address::{Owner, bind, connect};
 pub use client::{ConnectError, Remote};
 pub use server::{ServeError, Server};
 pub use store::Shared;

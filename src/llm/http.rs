@@ -12,7 +12,7 @@ use std::{iter, net::IpAddr, time::Duration};
 
 use percent_encoding::percent_decode_str;
 use reqwest::{
-    Client, Url,
+    Client, ClientBuilder, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
@@ -165,8 +165,8 @@ fn client(settings: &ProviderSettings, base: &Url) -> Result<Client, SetupError>
 }
 
 /// A client for a server that is no provider, with the same trust and the same proxies.
-pub(crate) fn plain_client(base: &Url) -> Result<Client, String> {
-    let mut builder = Client::builder()
+pub(crate) fn plain_client(builder: ClientBuilder, base: &Url) -> Result<Client, String> {
+    let mut builder = builder
         .tls_backend_preconfigured(trust::plain()?)
         .user_agent(USER_AGENT)
         .referer(false)

@@ -8,12 +8,12 @@ use super::{data, run::on_runtime};
 use crate::{
     cli::{
         Args, Environment, Stop,
-        ctl::{self, CtlArgs, Way},
+        ctl::{self, CtlArgs},
         exit,
         terminal::Terminal,
     },
     config::Config,
-    control::socket,
+    control::{Client, socket},
 };
 
 /// The variable with the key for a server.
@@ -28,23 +28,26 @@ pub(super) fn ctl(
     terminal: &mut Terminal,
 ) -> Result<u8, Stop> {
     let far = match &ctl.url {
-        Some(url) => Some(Way::http(url, key(ctl.key_file.as_deref(), environment)?)?),
+        Some(url) => Some(Client::http(
+            url,
+            key(ctl.key_file.as_deref(), environment)?,
+        )?),
         None => None,
     };
     let folder = data::directory(config, environment)?;
     on_runtime(Box::pin(async {
-        let way = match far {
-            Some(way) => way,
-            None => Way::Socket(server_of(&folder).await?),
+        let server = match far {
+            Some(server) => server,
+            None => server_of(&folder).await?,
         };
-        let done = ctl::run(&ctl.command, way, args.options.json, terminal).await;
+        let done = ctl::run(&ctl.command, server, args.options.json, terminal).await;
         done.map(|()| exit::DONE)
     }))
 }
 
-async fn server_of(folder: &Path) -> Result<socket::Client, Stop> {
+async fn server_of(folder: &Path) -> Result<Client, Stop> {
     let path = folder.join(socket::NAME);
-    let connected = socket::Client::connect(&path).await;
+    let connected = Client::unix(&path).await;
     connected.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Stop::failed(format_args!(
             "no server runs over {}: start one with `oracle serve`, or name one with --url",

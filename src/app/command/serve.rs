@@ -16,8 +16,8 @@ use crate::{
         terminal::Terminal,
     },
     config::Config,
-    control::{Controller, socket},
-    http::{BindError, Door, Host, Listener, Server, Shares},
+    control::socket::{self, Socket},
+    http::{BindError, Door, Host, Listener, LocalServer, Server, Shares},
     journal::Journal,
 };
 
@@ -69,7 +69,7 @@ pub(super) fn serve(
             settings,
             keys: Arc::new(keys),
         });
-        let server = Server::start(listener, host);
+        let server = Server::start(listener, host.clone());
         let started = Started {
             address: server.address(),
             models: loaded.choice.chain.models(),
@@ -78,10 +78,10 @@ pub(super) fn serve(
             needs_keys: door == Door::Keys,
         };
         started.tell(terminal);
-        let (at, controller) = (folder.join(socket::NAME), Controller::new(oracle.clone()));
-        let control = socket::Server::listen(&at, controller).await;
         // Conversations go on without it.
-        let control = control.inspect_err(|error| terminal.err.say(error));
+        let socket = Socket::bind(&folder.join(socket::NAME)).await;
+        let socket = socket.inspect_err(|error| terminal.err.say(error));
+        let control = socket.map(|socket| LocalServer::start(socket, host.clone()));
         let mut reload = pin!(Fuse::terminated());
         loop {
             tokio::select! {

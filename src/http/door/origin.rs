@@ -257,7 +257,7 @@ mod tests {
                 .header(header, "localhost");
             let mut request = request.body(Body::empty()).unwrap();
             let address = "127.0.0.1:9".parse().unwrap();
-            request.extensions_mut().insert(Peer { address });
+            request.extensions_mut().insert(Peer::At(address));
             request
         };
         for header in [HOST, ORIGIN] {

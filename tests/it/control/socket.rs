@@ -1,67 +1,62 @@
-//! The socket itself: for whom it is, what it takes, and what is left of it.
+//! The socket itself: for whom it is, what is left of it, how much room it has, and what its client can do.
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
-use oracle_agent::control::{
-    Controller, Watching,
-    socket::{Client, NAME, ServeError, Server},
+use oracle_agent::{
+    control::{
+        Answer, Client, ClientError, Told, Verb, Watching,
+        socket::{NAME, Socket, SocketError},
+    },
+    http::LocalServer,
+    model::{Seq, SessionName, Submission},
 };
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::system;
+use super::{system, ways::host};
 
-async fn exchange(client: &mut Client, line: &str) -> Value {
-    let answer = client.exchange(line.to_owned()).await.unwrap();
-    serde_json::from_str(&answer).unwrap()
+fn verb(text: &str) -> Verb {
+    Verb::from_json(text.as_bytes()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_verb_is_refused_and_the_line_stands() {
+async fn what_is_no_verb_is_refused_and_the_connection_stands() {
     let system = system().await;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
-    let server = Server::listen(&path, Controller::new(system.oracle().clone()));
-    let _server = server.await.unwrap();
-    let mut client = Client::connect(&path).await.unwrap();
-    for (line, says) in [
-        ("", "EOF"),
-        ("pause", "expected value"),
-        ("[]", "expected"),
-        ("{}", "missing field `verb`"),
-        (r#"{"verb":"fly"}"#, "unknown variant `fly`"),
-        (r#"{"verb":19}"#, "`verb` has to be its name"),
-        (r#"["drain"]"#, "expected a map"),
-        (r#"{"verb":"pause"}"#, "missing field `session`"),
+    let socket = Socket::bind(&path).await.unwrap();
+    let _server = LocalServer::start(socket, host(&system));
+    let client = reqwest::Client::builder().unix_socket(path.as_path());
+    let client = client.build().unwrap();
+    for (body, says) in [
+        ("", "JSON"),
+        ("pause", "JSON"),
+        ("[]", "object"),
+        ("{}", "`verb`"),
+        (r#"{"verb":"fly"}"#, "`fly`"),
+        (r#"{"verb":19}"#, "`verb`"),
+        (r#"["drain"]"#, "object"),
+        (r#"{"verb":"pause"}"#, "`session`"),
         (r#"{"verb":"pause","session":"a b"}"#, "has the character"),
-        (
-            r#"{"verb":"pause","session":"s","query":1}"#,
-            "unknown field `query`",
-        ),
-        (r#"{"verb":"drain","now":true}"#, "unknown field `now`"),
-        (r#"{"verb":"list","limit":-1}"#, "u32"),
+        (r#"{"verb":"pause","session":"s","query":1}"#, "`query`"),
+        (r#"{"verb":"drain","now":true}"#, "`now`"),
+        (r#"{"verb":"list","limit":-1}"#, "`limit`"),
         (
             r#"{"verb":"set_budget","session":"s","limits":{"max_turns":30,"max_token":1}}"#,
-            "unknown field `max_token`",
+            "max_token",
         ),
-        (r#"{"watch":{"sessions":"s"}}"#, "unknown field `sessions`"),
     ] {
-        let answer = exchange(&mut client, line).await;
-        assert_eq!(
-            answer["refused"]["code"], "invalid_value",
-            "{line}: {answer}"
-        );
-        let message = answer["refused"]["message"].as_str().unwrap();
-        assert!(message.contains(says), "{line}: {message}");
+        let request = client.post("http://localhost/api/control");
+        let request = request.header("content-type", "application/json");
+        let answer = request.body(body).send().await.unwrap();
+        assert_eq!(answer.status(), 400, "{body}");
+        let answer: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(says), "{body}: {message}");
     }
-    let answer = exchange(&mut client, r#"{"verb":"inspect","session":"s"}"#).await;
-    assert_eq!(answer["ok"]["answer"], "session");
-    let long = format!(
-        r#"{{"verb":"steer","session":"s","text":"{}"}}"#,
-        "x".repeat(8 << 20)
-    );
-    let answer = exchange(&mut client, &long).await;
-    assert_eq!(answer["refused"]["code"], "too_long", "{answer}");
+    let watch = "http://localhost/api/control/watch?sessions=s";
+    let answer = client.get(watch).send().await.unwrap();
+    assert_eq!(answer.status(), 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,22 +69,27 @@ async fn a_socket_is_for_its_owner_and_there_is_one() {
     let path = deep.join(NAME);
     // Left of a process that died.
     std::fs::write(&path, "").unwrap();
-    let controller = Controller::new(system.oracle().clone());
-    let server = Server::listen(&path, controller.clone()).await.unwrap();
+    let socket = Socket::bind(&path).await.unwrap();
+    let server = LocalServer::start(socket, host(&system));
     let mode = std::fs::symlink_metadata(&path)
         .unwrap()
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(there(&deep), [NAME]);
-    let taken = Server::listen(&path, controller.clone()).await;
-    assert!(matches!(taken, Err(ServeError::Taken { .. })));
-    let mut client = Client::connect(&path).await.unwrap();
-    let answer = exchange(&mut client, r#"{"verb":"list"}"#).await;
-    assert_eq!(answer["ok"]["sessions"].as_array().unwrap().len(), 3);
+    let taken = Socket::bind(&path).await;
+    assert!(matches!(taken, Err(SocketError::Taken { .. })));
+    let client = Client::unix(&path).await.unwrap();
+    let Answer::Sessions { sessions, .. } =
+        client.carry_out(&verb(r#"{"verb":"list"}"#)).await.unwrap()
+    else {
+        panic!("no list")
+    };
+    assert_eq!(sessions.len(), 3);
     server.close().await;
     assert_eq!(there(&deep), [""; 0]);
-    assert!(client.exchange("{}".to_owned()).await.is_err());
+    let gone = client.carry_out(&verb(r#"{"verb":"list"}"#)).await;
+    assert!(matches!(gone, Err(ClientError::Broken { .. })), "{gone:?}");
 }
 
 fn there(folder: &Path) -> Vec<String> {
@@ -101,46 +101,70 @@ fn there(folder: &Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_that_begin_at_once_do_not_both_have_the_channel() {
-    let system = system().await;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
     // The other one has only just begun: nobody listens yet.
     let other = std::fs::File::open(folder.path()).unwrap();
     other.try_lock().unwrap();
-    let controller = Controller::new(system.oracle().clone());
-    let taken = Server::listen(&path, controller.clone()).await;
-    assert!(matches!(taken, Err(ServeError::Taken { .. })));
+    let taken = Socket::bind(&path).await;
+    assert!(matches!(taken, Err(SocketError::Taken { .. })));
     drop(other);
-    let _server = Server::listen(&path, controller).await.unwrap();
+    Socket::bind(&path).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_watch_leave_room_for_verbs_and_who_finds_none_is_told() {
+async fn those_who_watch_leave_room_for_verbs() {
     let system = system().await;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(NAME);
-    let server = Server::listen(&path, Controller::new(system.oracle().clone()));
-    let _server = server.await.unwrap();
+    let socket = Socket::bind(&path).await.unwrap();
+    let _server = LocalServer::start(socket, host(&system));
     let mut watching = Vec::new();
     let refused = loop {
-        let client = Client::connect(&path).await.unwrap();
-        match client.watch(Watching::default()).await.unwrap() {
-            Ok(watched) => watching.push(watched),
-            Err(refused) => break refused,
+        let client = Client::unix(&path).await.unwrap();
+        match client.watch(&Watching::default()).await {
+            Ok(watched) => watching.push((client, watched)),
+            Err(ClientError::Refused(refused)) => break refused,
+            Err(other) => panic!("{other}"),
         }
+        assert!(watching.len() < 100);
     };
     assert_eq!((watching.len(), refused.code.as_str()), (48, "overloaded"));
-    let mut asking = Vec::new();
-    let refused = loop {
-        let mut client = Client::connect(&path).await.unwrap();
-        let answer = exchange(&mut client, r#"{"verb":"inspect","session":"s"}"#).await;
-        if answer["ok"].is_null() {
-            break answer;
+    assert!(refused.retry_after_ms.is_some(), "{refused:?}");
+    // Also where all connections are taken.
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(tokio::net::UnixStream::connect(&path).await.unwrap());
+    }
+    let client = Client::unix(&path).await.unwrap();
+    let inspect = verb(r#"{"verb":"inspect","session":"s"}"#);
+    client.carry_out(&inspect).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_hands_in_a_message_and_follows_it() {
+    let system = system().await;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(NAME);
+    let socket = Socket::bind(&path).await.unwrap();
+    let _server = LocalServer::start(socket, host(&system));
+    let client = Client::unix(&path).await.unwrap();
+    let session = SessionName::new("s").unwrap();
+    let accepted = client
+        .submit(&session, &Submission::new("second"))
+        .await
+        .unwrap();
+    assert_eq!(accepted.query.0, 2);
+    let from = Seq(accepted.seq.unwrap().0 - 1);
+    let mut told = client.follow(&session, from).await.unwrap();
+    let (mut kinds, mut text) = (Vec::new(), String::new());
+    while kinds.last().is_none_or(|kind| kind != "query.finished") {
+        match told.next().await.unwrap().unwrap() {
+            Told::Event(event) => kinds.push(event.kind.clone()),
+            Told::Frame { text: piece, .. } => text.push_str(&piece),
+            other => panic!("{other:?}"),
         }
-        asking.push(client);
-    };
-    assert_eq!(refused["refused"]["code"], "overloaded");
-    assert!(refused["refused"]["retry_after_ms"].is_u64(), "{refused}");
-    // The one that was refused a watch may be on its way out.
-    assert!((15..=16).contains(&asking.len()), "{}", asking.len());
+    }
+    assert_eq!(kinds[0], "query.accepted");
+    assert_eq!(text.trim(), "It is written.");
 }

@@ -8,8 +8,11 @@ use axum::{
 use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use oracle_agent::{
-    control::{Controller, Follow, Seen, Verb, Watching, port, socket},
-    http::{Host, Settings, Shares},
+    control::{
+        Client, ClientError, Controller, Events, Follow, Seen, Verb, Watching, port,
+        socket::{self, Socket},
+    },
+    http::{Host, LocalServer, Settings, Shares},
     model::Principal,
     testkit::{TestSystem, router},
 };
@@ -28,9 +31,9 @@ pub(super) enum Way {
     Port(ActorRef<port::ControlMsg>),
     /// A Unix socket.
     Socket {
-        folder: TempDir,
-        client: socket::Client,
-        _server: socket::Server,
+        _folder: TempDir,
+        client: Client,
+        _server: LocalServer,
     },
     /// HTTP.
     Http(Router),
@@ -39,7 +42,7 @@ pub(super) enum Way {
 /// What is watched.
 pub(super) enum Watched {
     Follow(Box<Follow>),
-    Socket(socket::Watched),
+    Socket(Events<Seen>),
     Http { body: Body, read: String },
 }
 
@@ -54,23 +57,14 @@ impl Way {
             "socket" => {
                 let folder = TempDir::new().unwrap();
                 let path = folder.path().join(socket::NAME);
-                let server = socket::Server::listen(&path, controller).await.unwrap();
-                let client = socket::Client::connect(&path).await.unwrap();
+                let socket = Socket::bind(&path).await.unwrap();
                 Self::Socket {
-                    folder,
-                    client,
-                    _server: server,
+                    _server: LocalServer::start(socket, host(system)),
+                    client: Client::unix(&path).await.unwrap(),
+                    _folder: folder,
                 }
             }
-            _ => Self::Http(
-                router(Host::new(Shares {
-                    keys: std::sync::Arc::default(),
-                    oracle: system.oracle().clone(),
-                    journal: system.journal(),
-                    settings: Settings::default(),
-                }))
-                .0,
-            ),
+            _ => Self::Http(router(host(system)).0),
         }
     }
 
@@ -84,7 +78,7 @@ impl Way {
                 };
                 told(answer)
             }
-            Self::Socket { client, .. } => told(client.carry_out(&verb).await.unwrap()),
+            Self::Socket { client, .. } => told(refused(client.carry_out(&verb).await)),
             Self::Http(routes) => {
                 let request = Request::post("/api/control")
                     .header(header::CONTENT_TYPE, "application/json")
@@ -114,10 +108,8 @@ impl Way {
                     .map(|follow| Watched::Follow(Box::new(follow)))
                     .map_err(why)
             }
-            Self::Socket { folder, .. } => {
-                let path = folder.path().join(socket::NAME);
-                let client = socket::Client::connect(&path).await.unwrap();
-                let watched = client.watch(wanted).await.unwrap();
+            Self::Socket { client, .. } => {
+                let watched = refused(client.watch(&wanted).await);
                 watched.map(Watched::Socket).map_err(why)
             }
             Self::Http(routes) => {
@@ -184,6 +176,22 @@ async fn read_http(response: axum::response::Response) -> Answered {
     }
     let text = |field: &str| body["error"][field].as_str().unwrap().to_owned();
     Err((text("code"), text("message")))
+}
+
+pub(super) fn host(system: &TestSystem) -> Host {
+    Host::new(Shares {
+        keys: std::sync::Arc::default(),
+        oracle: system.oracle().clone(),
+        journal: system.journal(),
+        settings: Settings::default(),
+    })
+}
+
+fn refused<T>(answer: Result<T, ClientError>) -> Result<T, oracle_agent::control::Refused> {
+    answer.map_err(|error| match error {
+        ClientError::Refused(refused) => refused,
+        other => panic!("{other}"),
+    })
 }
 
 fn told(answer: Result<oracle_agent::control::Answer, oracle_agent::control::Refused>) -> Answered {

@@ -1,0 +1,512 @@
+//! A client of a running server, over the Unix socket of its data directory or over TCP: verbs, messages, and
+//! streams of events.
+//!
+//! ```no_run
+//! use oracle_agent::{
+//!     control::{Client, Told, socket},
+//!     model::{Seq, SessionName, Submission},
+//! };
+//!
+//! # async fn ask(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::unix(&folder.join(socket::NAME)).await?;
+//! let session = SessionName::new("review")?;
+//! let accepted = client.submit(&session, &Submission::new("What is new?")).await?;
+//! let mut events = client.follow(&session, accepted.seq.unwrap_or(Seq(0))).await?;
+//! while let Some(told) = events.next().await? {
+//!     match told {
+//!         Told::Frame { text, .. } => print!("{text}"),
+//!         Told::Event(event) if event.kind == "query.finished" => break,
+//!         _ => {}
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+use std::{io, marker::PhantomData, path::Path, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream::BoxStream};
+use reqwest::{Method, RequestBuilder, Response, Url, header};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+use tokio::{net::UnixStream, time::timeout};
+
+use super::{Answer, Code, Refused, Seen, Verb, Watching, limits::LimitsObject, socket::Address};
+use crate::{
+    llm::plain_client,
+    model::{Attempt, Event, QueryId, Seq, SessionName, Submission, Turn},
+};
+
+/// How long a server may take to answer.
+const ANSWER: Duration = Duration::from_secs(90);
+/// How long a stream may be silent: a server gives a sign of life every 15 seconds.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Longest line of a stream, in bytes: an event has its long texts by reference.
+const LINE: usize = 16 << 20;
+
+/// Why a server could not be asked, or what it answers instead.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// That is no address of a server.
+    #[error("`{url}` is no URL: write it like `http://127.0.0.1:7770`")]
+    Url {
+        /// As it was given.
+        url: String,
+    },
+    /// No client can be made: the certificates of this machine cannot be read, for example.
+    #[error("{0}")]
+    Setup(String),
+    /// The connection failed.
+    #[error("the server at {place} cannot be asked: {why}")]
+    Broken {
+        /// The URL.
+        place: String,
+        /// Why.
+        why: reqwest::Error,
+    },
+    /// The server is gone without a word.
+    #[error(
+        "the server at {place} has said nothing for {since:?}: it is gone, or cannot be reached any more"
+    )]
+    Silent {
+        /// The URL.
+        place: String,
+        /// For how long.
+        since: Duration,
+    },
+    /// The answer has another shape.
+    #[error("the server answers otherwise than this version understands: {0}")]
+    NotUnderstood(String),
+    /// The server refuses it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// A problem of HTTP alone, such as that of a key.
+    #[error("{message}")]
+    Http {
+        /// The status.
+        status: u16,
+        /// What the server says of it.
+        message: String,
+    },
+}
+
+/// A running server. One client makes as many requests at a time as its user likes.
+#[derive(Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    base: Url,
+    key: Option<SecretString>,
+    /// Keeps the path of a socket valid.
+    _socket: Option<Address>,
+}
+
+/// A message that is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Accepted {
+    /// The query that answers it.
+    pub query: QueryId,
+    /// Its acceptance in the session's log: what comes of it follows. None where it was accepted before, and its
+    /// place could not be looked up.
+    pub seq: Option<Seq>,
+}
+
+/// A piece of a session's stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// Something was recorded.
+    Event(Box<Event>),
+    /// Text of a reply, while the model writes it; not durable.
+    Frame {
+        /// In answer to which query.
+        query: QueryId,
+        /// In which turn.
+        turn: Turn,
+        /// A new attempt replaces the text of the one before.
+        attempt: Attempt,
+        /// Where it stands in the visible text, in bytes.
+        offset: usize,
+        /// The text.
+        text: String,
+    },
+    /// Events from this number on cannot be read right now; they follow later.
+    Gap {
+        /// The first of them.
+        from: Seq,
+    },
+    /// The stream ends.
+    End {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Client {
+    /// The server behind this Unix socket.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no server listens.
+    pub async fn unix(socket: &Path) -> io::Result<Self> {
+        let address = Address::of(socket)?;
+        let reached = timeout(ANSWER, UnixStream::connect(&address.path)).await;
+        reached.map_err(|_| io::ErrorKind::TimedOut)??;
+        let base = Url::parse("http://localhost/").map_err(io::Error::other)?;
+        let builder = reqwest::Client::builder().unix_socket(address.path.as_path());
+        Ok(Self {
+            http: plain_client(builder, &base).map_err(io::Error::other)?,
+            base,
+            key: None,
+            _socket: Some(address),
+        })
+    }
+
+    /// A server by its URL, with a key if it wants one.
+    ///
+    /// # Errors
+    /// When the URL is none, or no connection can be made at all.
+    pub fn http(url: &str, key: Option<SecretString>) -> Result<Self, ClientError> {
+        let base = Url::parse(url).ok().filter(|base| !base.cannot_be_a_base());
+        let base = base.ok_or_else(|| ClientError::Url {
+            url: url.to_owned(),
+        })?;
+        let http = plain_client(reqwest::Client::builder(), &base);
+        Ok(Self {
+            http: http.map_err(ClientError::Setup)?,
+            base,
+            key,
+            _socket: None,
+        })
+    }
+
+    /// Carries out a verb of the control channel; what it has changed is durable by then.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn carry_out(&self, verb: &Verb) -> Result<Answer, ClientError> {
+        let request = self.request(Method::POST, &["api", "control"]);
+        self.answer(with_body(request, verb)?).await
+    }
+
+    /// Watches what sessions record from now on.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn watch(&self, wanted: &Watching) -> Result<Events<Seen>, ClientError> {
+        let text = |value: &dyn ToString| Some(value.to_string());
+        let severity = wanted.severity.and_then(|it| serde_json::to_value(it).ok());
+        let types = (!wanted.types.is_empty()).then(|| wanted.types.join(","));
+        let query = [
+            ("session", wanted.session.as_ref().and_then(|it| text(it))),
+            ("tenant", wanted.tenant.as_ref().and_then(|it| text(it))),
+            ("after", wanted.after.as_ref().and_then(|it| text(it))),
+            ("types", types),
+            (
+                "severity",
+                severity.and_then(|it| it.as_str().map(str::to_owned)),
+            ),
+        ];
+        self.stream(&["api", "control", "watch"], &query).await
+    }
+
+    /// Hands in a message; it is durable when this returns. An import is not sent.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn submit(
+        &self,
+        session: &SessionName,
+        message: &Submission,
+    ) -> Result<Accepted, ClientError> {
+        let path = ["api", "sessions", session.as_str(), "messages"];
+        let mut request = self.request(Method::POST, &path);
+        if let Some(key) = &message.idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        let body = json!({
+            "text": message.text,
+            "busy": message.busy,
+            "limits": message.limits.map(LimitsObject::from),
+        });
+        self.answer(with_body(request, &body)?).await
+    }
+
+    /// Follows a session: its events after this number, then what comes, with text as it arrives.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn follow(
+        &self,
+        session: &SessionName,
+        after: Seq,
+    ) -> Result<Events<Told>, ClientError> {
+        let query = [
+            ("after", Some(after.to_string())),
+            ("frames", Some("1".to_owned())),
+        ];
+        let path = ["api", "sessions", session.as_str(), "events"];
+        self.stream(&path, &query).await
+    }
+
+    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let request = self.http.request(method, url);
+        match &self.key {
+            Some(key) => request.bearer_auth(key.expose_secret().trim()),
+            None => request,
+        }
+    }
+
+    async fn answer<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let response = succeeded(request.timeout(ANSWER)).await?;
+        let body = response.bytes().await.map_err(broken)?;
+        serde_json::from_slice(&body).map_err(|error| not_understood(&error))
+    }
+
+    async fn stream<T>(
+        &self,
+        path: &[&str],
+        query: &[(&str, Option<String>)],
+    ) -> Result<Events<T>, ClientError> {
+        let request = self.request(Method::GET, path);
+        let request = request.header(header::ACCEPT, "text/event-stream");
+        let (client, request) = request.build_split();
+        let mut request = request.map_err(broken)?;
+        for (name, value) in query {
+            if let Some(value) = value {
+                request.url_mut().query_pairs_mut().append_pair(name, value);
+            }
+        }
+        let place = request.url().to_string();
+        let request = RequestBuilder::from_parts(client, request);
+        let begun = timeout(ANSWER, succeeded(request)).await;
+        let response = begun.map_err(|_| ClientError::Silent {
+            place: place.clone(),
+            since: ANSWER,
+        })??;
+        let pieces = response.bytes_stream().map(|piece| piece.map_err(broken));
+        Ok(Events::of(place, pieces))
+    }
+}
+
+fn with_body(
+    request: RequestBuilder,
+    body: &impl Serialize,
+) -> Result<RequestBuilder, ClientError> {
+    let body = serde_json::to_vec(body).map_err(|error| not_understood(&error))?;
+    Ok(request
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body))
+}
+
+async fn succeeded(request: RequestBuilder) -> Result<Response, ClientError> {
+    #[derive(Deserialize)]
+    struct Body {
+        error: Problem,
+    }
+    #[derive(Deserialize)]
+    struct Problem {
+        code: String,
+        message: String,
+    }
+    let response = request.send().await.map_err(broken)?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let after = response.headers().get(header::RETRY_AFTER);
+    let after: Option<u64> = after.and_then(|after| after.to_str().ok()?.parse().ok());
+    let body = response.bytes().await.map_err(broken)?;
+    let Ok(Body { error }) = serde_json::from_slice(&body) else {
+        return Err(ClientError::Http {
+            status: status.as_u16(),
+            message: format!("the server answers {status}"),
+        });
+    };
+    Err(match serde_json::from_value::<Code>(error.code.into()) {
+        Ok(code) => ClientError::Refused(Refused {
+            code,
+            message: error.message,
+            retry_after_ms: after.map(|seconds| seconds.saturating_mul(1_000)),
+        }),
+        Err(_) => ClientError::Http {
+            status: status.as_u16(),
+            message: error.message,
+        },
+    })
+}
+
+/// A stream of server-sent events.
+pub struct Events<T> {
+    place: String,
+    pieces: BoxStream<'static, Result<Bytes, ClientError>>,
+    read: Vec<u8>,
+    name: String,
+    what: PhantomData<fn() -> T>,
+}
+
+impl<T> Events<T> {
+    fn of(
+        place: String,
+        pieces: impl Stream<Item = Result<Bytes, ClientError>> + Send + 'static,
+    ) -> Self {
+        Self {
+            place,
+            pieces: pieces.boxed(),
+            read: Vec::new(),
+            name: String::new(),
+            what: PhantomData,
+        }
+    }
+
+    /// The data of the next event, whose name is then in `name`.
+    async fn data(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+        loop {
+            if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
+                let mut line: Vec<u8> = self.read.drain(..=end).collect();
+                if let Some(name) = line.strip_prefix(b"event: ") {
+                    self.name = String::from_utf8_lossy(name).trim_end().to_owned();
+                } else if line.starts_with(b"data: ") {
+                    line.drain(..b"data: ".len());
+                    return Ok(Some(line));
+                }
+                continue;
+            }
+            if self.read.len() > LINE {
+                let what = "a line of its stream has no end".to_owned();
+                return Err(ClientError::NotUnderstood(what));
+            }
+            match timeout(SILENCE, self.pieces.next()).await {
+                Ok(Some(more)) => self.read.extend_from_slice(&more?),
+                Ok(None) => return Ok(None),
+                Err(_) => {
+                    return Err(ClientError::Silent {
+                        place: self.place.clone(),
+                        since: SILENCE,
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl Events<Seen> {
+    /// What is seen next; none where the connection has ended.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn next(&mut self) -> Result<Option<Seen>, ClientError> {
+        let data = self.data().await?;
+        data.map(|data| read(&data)).transpose()
+    }
+}
+
+impl Events<Told> {
+    /// What is told next; none where the connection has ended.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+        #[derive(Deserialize)]
+        struct Frame {
+            query: QueryId,
+            turn: Turn,
+            attempt: Attempt,
+            offset: usize,
+            text: String,
+        }
+        #[derive(Deserialize)]
+        struct Gap {
+            from: Seq,
+        }
+        #[derive(Deserialize)]
+        struct End {
+            error: Why,
+        }
+        #[derive(Deserialize)]
+        struct Why {
+            message: String,
+        }
+        let Some(data) = self.data().await? else {
+            return Ok(None);
+        };
+        Ok(Some(match self.name.as_str() {
+            "frame" => {
+                let Frame {
+                    query,
+                    turn,
+                    attempt,
+                    offset,
+                    text,
+                } = read(&data)?;
+                Told::Frame {
+                    query,
+                    turn,
+                    attempt,
+                    offset,
+                    text,
+                }
+            }
+            "gap" => Told::Gap {
+                from: read::<Gap>(&data)?.from,
+            },
+            "end" => Told::End {
+                why: read::<End>(&data)?.error.message,
+            },
+            _ => Told::Event(read(&data)?),
+        }))
+    }
+}
+
+fn read<T: DeserializeOwned>(data: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(data).map_err(|error| not_understood(&error))
+}
+
+fn broken(error: reqwest::Error) -> ClientError {
+    ClientError::Broken {
+        place: error.url().map(ToString::to_string).unwrap_or_default(),
+        why: error.without_url(),
+    }
+}
+
+fn not_understood(error: &serde_json::Error) -> ClientError {
+    ClientError::NotUnderstood(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use tokio::time::interval;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_falls_silent_is_not_waited_for_any_longer() {
+        let lost = serde_json::to_string(&Seen::Lost {}).unwrap();
+        let signs = [
+            "event: lost\n",
+            "data: LOST\n\n",
+            ": keep-alive\n\n",
+            ": keep-alive\n\n",
+        ];
+        // The rhythm of a server that has nothing to say, and of a slow line.
+        let clock = interval(SILENCE - Duration::from_secs(1));
+        let signs = signs
+            .map(|sign| Bytes::from(sign.replace("LOST", &lost)))
+            .into_iter();
+        let pieces = stream::unfold((clock, signs), |(mut clock, mut signs)| async {
+            clock.tick().await;
+            let piece = signs.next()?;
+            Some((Ok(piece), (clock, signs)))
+        });
+        let place = "http://127.0.0.1:7770/api/control/watch".to_owned();
+        let mut events = Events::<Seen>::of(place, pieces.chain(stream::pending()));
+        assert_eq!(events.next().await.unwrap(), Some(Seen::Lost {}));
+        let stopped = timeout(10 * SILENCE, events.next()).await;
+        let told = stopped.unwrap().unwrap_err().to_string();
+        assert!(told.contains("has said nothing for 60s"), "{told}");
+    }
+}
