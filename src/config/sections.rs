@@ -1,8 +1,7 @@
-//! The sections whose settings belong to no single room below: plain values, with their defaults.
-//!
-//! What each key may be set to is in [`super::schema`].
+//! The tables of the configuration: each key with its type, its default and its rule, written once.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsStr,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -12,383 +11,470 @@ use std::{
 use jiff::fmt::serde::unsigned_duration::friendly::compact as span;
 use serde::{Deserialize, Serialize};
 
-use super::value::{ModelChain, usd};
+use super::{
+    models::{ModelChain, usd},
+    rule::{
+        self, Key,
+        Rule::{
+            self, Headers, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch,
+            Tenants, Text, Texts, Time, Whole,
+        },
+    },
+};
 use crate::{
-    kernel::{BasisPoints, OnMissingSignal, share},
-    model::NanoUsd,
+    access::TenantLimits,
+    kernel::{BasisPoints, DelegationPolicy, FallbackPolicy, OnMissingSignal, share},
+    llm::{Dialect, Streaming},
+    model::{NanoUsd, ProfileName},
 };
 
-/// `[oracle]`: turns, and when to warn. These keys have environment variables of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Oracle {
-    /// Most turns of a query.
-    pub max_turns: u32,
-    /// Share of the turns at which a query is warned of.
-    #[serde(with = "share")]
-    pub iteration_warning_threshold: BasisPoints,
-    /// Share of a token or cost budget at which a query is warned of.
-    #[serde(with = "share")]
-    pub token_warning_threshold: BasisPoints,
-    /// Share of the context window at which a query is warned of.
-    #[serde(with = "share")]
-    pub context_warning_threshold: BasisPoints,
+const SECOND: u64 = 1_000;
+const HOUR: u64 = 3_600 * SECOND;
+const DAY: u64 = 24 * HOUR;
+const TURNS: Rule = Whole(1, 100);
+const TOKENS: Rule = Whole(1, 4_000_000_000);
+const PER_MINUTE: Rule = Whole(1, 10_000_000);
+const SILENT: Rule = OneOf(&["auto", "remind", "finish"]);
+const PATH: Rule = Text(rule::PATH);
+const TOOLS: Rule = Texts(rule::TOOLS);
+
+const fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
 }
 
-impl Default for Oracle {
-    fn default() -> Self {
-        Self {
-            max_turns: 30,
-            iteration_warning_threshold: BasisPoints::new(7_000),
-            token_warning_threshold: BasisPoints::new(8_000),
-            context_warning_threshold: BasisPoints::new(7_000),
+/// Declares tables of the configuration, each key as `name: type = default, rule;`: the struct, its defaults and
+/// its rows of the schema.
+macro_rules! tables {
+    ($(
+        $(#[$of_table:meta])*
+        $name:ident {
+            $($(#[$of_key:meta])* $key:ident: $type:ty = $default:expr, $rule:expr;)*
         }
+    )*) => {$(
+        $(#[$of_table])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$of_key])* pub $key: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl $name {
+            /// The keys in the order in which they are shown.
+            pub(super) const KEYS: &'static [Key] = &[$((stringify!($key), $rule),)*];
+        }
+    )*};
+}
+
+tables! {
+    /// All that can be set, by section.
+    Config {
+        /// Turns, and when to warn.
+        oracle: Oracle = Oracle::default(), Section(Oracle::KEYS);
+        /// Tokens and money of a query and of a session.
+        budget: Budget = Budget::default(), Section(Budget::KEYS);
+        /// When to doubt the model.
+        fallback: FallbackPolicy = FallbackPolicy::default(), Section(FALLBACK);
+        /// A reply without a signal.
+        turn: Turn = Turn::default(), Section(Turn::KEYS);
+        /// Sub-agents.
+        delegation: DelegationPolicy = DelegationPolicy::default(), Section(DELEGATION);
+        /// The prompt.
+        prompt: Prompt = Prompt::default(), Section(Prompt::KEYS);
+        /// How queries are classified.
+        query: Query = Query::default(), Section(Query::KEYS);
+        /// Limits of tools.
+        tools: Tools = Tools::default(), Section(Tools::KEYS);
+        /// Notes.
+        notes: Notes = Notes::default(), Section(Notes::KEYS);
+        /// Models, retries and deadlines.
+        model: Model = Model::default(), Section(Model::KEYS);
+        /// One conversation.
+        session: Session = Session::default(), Section(Session::KEYS);
+        /// Stalls, restarts and recovery.
+        supervisor: Supervisor = Supervisor::default(), Section(Supervisor::KEYS);
+        /// Shared actors.
+        actors: Actors = Actors::default(), Section(Actors::KEYS);
+        /// The HTTP server.
+        server: Server = Server::default(), Section(Server::KEYS);
+        /// Limits of tenants.
+        tenants: TenantLimits = TenantLimits::default(), Section(TENANTS);
+        /// The data directory.
+        data: Data = Data::default(), Section(Data::KEYS);
+        /// Kinds of conversations besides the one that the sections describe.
+        profiles: Vec<Profile> = Vec::new(), List(Profile::KEYS);
+        /// Servers of models besides the built-in presets.
+        providers: Vec<Provider> = Vec::new(), List(Provider::KEYS);
+    }
+
+    /// `[oracle]`: turns, and when to warn. These keys have environment variables of their own.
+    Oracle {
+        /// Most turns of a query.
+        max_turns: u32 = 30, TURNS;
+        /// Share of the turns at which a query is warned of.
+        #[serde(with = "share")]
+        iteration_warning_threshold: BasisPoints = BasisPoints::new(7_000), Share;
+        /// Share of a token or cost budget at which a query is warned of.
+        #[serde(with = "share")]
+        token_warning_threshold: BasisPoints = BasisPoints::new(8_000), Share;
+        /// Share of the context window at which a query is warned of.
+        #[serde(with = "share")]
+        context_warning_threshold: BasisPoints = BasisPoints::new(7_000), Share;
+    }
+
+    /// `[budget]`: budgets besides turns; a key that is not set limits nothing.
+    Budget {
+        /// Most tokens of a query, sent and received.
+        max_tokens: Option<u64> = None, TOKENS;
+        /// Most money of a query, in US dollars.
+        #[serde(with = "usd")]
+        max_cost_usd: Option<NanoUsd> = None, Money;
+        /// Most tokens of all queries of a session together.
+        session_max_tokens: Option<u64> = None, TOKENS;
+        /// Most money of all queries of a session together, in US dollars.
+        #[serde(with = "usd")]
+        session_max_cost_usd: Option<NanoUsd> = None, Money;
+        /// A price list whose entries come before the built-in ones.
+        prices: Option<PathBuf> = None, PATH;
+    }
+
+    /// `[turn]`.
+    Turn {
+        /// Effect of a reply without a signal.
+        on_missing_signal: OnMissingSignal = OnMissingSignal::default(), SILENT;
+    }
+
+    /// `[prompt]`.
+    Prompt {
+        /// A folder whose files replace the built-in segments of the same name.
+        dir: Option<PathBuf> = None, PATH;
+        /// A file about the project for every model; its first 2,000 tokens are used.
+        context: Option<PathBuf> = None, PATH;
+        /// Further instructions for every model.
+        instructions: Option<String> = None, Text(rule::INSTRUCTIONS);
+        /// Most tokens of a composed prompt, estimated.
+        token_budget: u64 = 8_000, Whole(1, 1_000_000);
+    }
+
+    /// `[query]`: how queries are classified.
+    Query {
+        /// A lexicon that replaces the built-in one.
+        lexicon: Option<PathBuf> = None, PATH;
+        /// A lexicon that is laid over it.
+        lexicon_overlay: Option<PathBuf> = None, PATH;
+        /// Learned weights that replace the built-in ones.
+        weights: Option<PathBuf> = None, PATH;
+        /// Below this confidence of the classifier a model is asked; never, if it is not set.
+        #[serde(with = "share::optional")]
+        second_opinion_below: Option<BasisPoints> = None, Share;
+        /// That model, as `provider/model`; the first of the chain, if it is not set.
+        second_opinion_model: Option<String> = None, OneModel;
+        /// Deadline of its reply; then the classifier's result stands.
+        #[serde(with = "span::required")]
+        second_opinion_deadline: Duration = secs(5), Time(100, 60 * SECOND);
+    }
+
+    /// `[tools]`: limits of tools.
+    Tools {
+        /// Deadline of one call.
+        #[serde(with = "span::required")]
+        call_deadline: Duration = secs(30), Time(SECOND, HOUR);
+        /// Deadline of one search; a search over files takes a minute at most and returns its findings.
+        #[serde(with = "span::required")]
+        search_deadline: Duration = secs(10), Time(100, 600 * SECOND);
+        /// Most calls of one turn that run at the same time.
+        max_parallel: usize = 8, Whole(1, 64);
+        /// Largest file that is searched, in bytes.
+        max_file_bytes: u64 = 1_048_576, Whole(1_024, 67_108_864);
+        /// Tokens of a map of the project where a call names no number.
+        map_tokens: u32 = 2_000, Whole(200, 16_000);
+        /// The tools of a conversation; all but those of `attachable`, if it is not set.
+        only: Option<Vec<String>> = None, TOOLS;
+        /// Tools that can be attached to a conversation later, one by one.
+        attachable: Vec<String> = Vec::new(), TOOLS;
+    }
+
+    /// `[notes]`: where notes are, and whether they may be written.
+    Notes {
+        /// The folder of the notes; a relative path starts at the project. The project, if it is not set.
+        dir: Option<PathBuf> = None, PATH;
+        /// Whether notes may be written; a person approves each one.
+        write: bool = false, Switch;
+        /// Most notes in the index.
+        max_files: usize = 20_000, Whole(1, 200_000);
+        /// Most bytes of notes in the index.
+        max_bytes: u64 = 67_108_864, Whole(1_024, 1_073_741_824);
+    }
+
+    /// `[model]`: which models are called, how often and with which deadlines.
+    Model {
+        /// The models, the first choice first. Where it is not set, the keys in the environment decide: see
+        /// [`Config::choice`].
+        chain: Option<ModelChain> = None, Models;
+        /// Most tries of a turn with one model before the next of the chain.
+        attempts: u32 = 3, Whole(1, 10);
+        /// Longest outage of a server without a replacement that a query bears; five minutes, if it is not set,
+        /// and ten seconds for `ask` at a terminal.
+        #[serde(with = "span::optional")]
+        patience: Option<Duration> = None, Time(100, HOUR);
+        /// Of a try: until there is a connection.
+        #[serde(with = "span::required")]
+        connect_deadline: Duration = secs(10), Time(100, 300 * SECOND);
+        /// From there until the headers of the response.
+        #[serde(with = "span::required")]
+        headers_deadline: Duration = secs(60), Time(SECOND, HOUR);
+        /// From the start of a try until the first token.
+        #[serde(with = "span::required")]
+        first_token_deadline: Duration = secs(60), Time(SECOND, HOUR);
+        /// Between two tokens.
+        #[serde(with = "span::required")]
+        idle_deadline: Duration = secs(60), Time(SECOND, HOUR);
+        /// For a whole try.
+        #[serde(with = "span::required")]
+        total_deadline: Duration = secs(600), Time(SECOND, HOUR);
+    }
+
+    /// `[session]`: one conversation.
+    Session {
+        /// Most messages that are pending while a query runs; more are refused.
+        inbox_capacity: usize = 32, Whole(1, 10_000);
+        /// A session is passivated after this time without work.
+        #[serde(with = "span::required")]
+        idle_timeout: Duration = secs(300), Time(SECOND, DAY);
+        /// With more live sessions than this, those that are idle longest are passivated.
+        max_live: usize = 50_000, Whole(1, 10_000_000);
+    }
+
+    /// `[supervisor]`: stalls, restarts and recovery.
+    Supervisor {
+        /// A session without progress for this long is stalled; longer than every model and tool deadline.
+        #[serde(with = "span::required")]
+        stall_limit: Duration = secs(900), Time(SECOND, DAY);
+        /// Crashes and stalls that fail a query.
+        max_crashes: u32 = 3, Whole(1, 100);
+        /// Deaths of the process that fail a query.
+        max_process_deaths: u32 = 10, Whole(1, 100);
+        /// Queries that may run at a time while others are still to be recovered after a start.
+        recovery_concurrency: usize = 32, Whole(1, 10_000);
+        /// Number of shards.
+        shards: usize = 16, Whole(1, 64);
+    }
+
+    /// `[actors]`: actors that all sessions share.
+    Actors {
+        /// Number of classifiers.
+        classifiers: usize = 2, Whole(1, 64);
+        /// Number of composers.
+        composers: usize = 2, Whole(1, 64);
+        /// Most model calls of one provider at the same time.
+        model_concurrency: usize = 64, Whole(1, 10_000);
+        /// Most queued model calls of one provider; more are refused with a retry hint.
+        model_queue: usize = 1_024, Whole(0, 1_000_000);
+    }
+
+    /// `[server]`: how the HTTP server listens, and its limits.
+    Server {
+        /// Its address; port 0 is a free one.
+        listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 7770)), Text(rule::ADDRESS);
+        /// Deadline of a graceful shutdown.
+        #[serde(with = "span::required")]
+        drain_deadline: Duration = secs(25), Time(SECOND, HOUR);
+        /// How long a request's head may take to arrive.
+        #[serde(with = "span::required")]
+        header_timeout: Duration = secs(10), Time(100, 600 * SECOND);
+        /// How long a request's body may take to arrive.
+        #[serde(with = "span::required")]
+        body_timeout: Duration = secs(60), Time(100, HOUR);
+        /// A connection without a request for this long is closed.
+        #[serde(with = "span::required")]
+        idle_timeout: Duration = secs(120), Time(SECOND, DAY);
+        /// A client that reads nothing of a response for this long is cut off.
+        #[serde(with = "span::required")]
+        write_timeout: Duration = secs(30), Time(100, HOUR);
+        /// Most connections at a time.
+        max_connections: usize = 10_000, Whole(1, 1_000_000);
+        /// Most connections at a time from one address, except this machine's own.
+        max_connections_per_address: usize = 1_000, Whole(1, 1_000_000);
+        /// Most requests at a time, streams among them.
+        max_requests: usize = 10_000, Whole(1, 1_000_000);
+        /// Most queries at a time; beyond it new messages are refused.
+        max_queries: usize = 20_000, Whole(1, 10_000_000);
+        /// Most pending messages and queued model calls; beyond it new messages are refused.
+        max_backlog: usize = 1_000, Whole(1, 1_000_000);
+        /// Largest body of a request, in bytes.
+        max_body: usize = 8 << 20, Whole(1_024, 1_073_741_824);
+        /// Whether it only serves where there are keys.
+        require_keys: bool = false, Switch;
+        /// Host names of the server, besides `localhost` and its address.
+        allowed_hosts: Vec<String> = Vec::new(), Texts(rule::HOSTS);
+        /// Origins whose web pages may send requests, as browsers send them.
+        allowed_origins: Vec<String> = Vec::new(), Texts(rule::ORIGINS);
+        /// Wrong keys that an address may send in a minute.
+        wrong_keys_per_minute: u64 = 10, Whole(1, 1_000_000);
+        /// Whether chats over OpenAI's interface show progress as reasoning, unless a request says otherwise.
+        progress: bool = false, Switch;
+    }
+
+    /// `[data]`.
+    Data {
+        /// The folder of the journal; see [`Data::directory`] for the default.
+        dir: Option<PathBuf> = None, PATH;
+    }
+
+    /// `[[profiles]]`: a kind of conversations, as far as it differs from the sections. The command line wins over
+    /// both.
+    #[expect(missing_docs, reason = "each key is as the one of the sections that `over` replaces")]
+    Profile {
+        /// The name by which clients choose it.
+        name: ProfileName = ProfileName::oracle(), Text(rule::PROFILE);
+        /// Its purpose.
+        description: Option<String> = None, Text(rule::LINE);
+        instructions: Option<String> = None, Text(rule::INSTRUCTIONS);
+        prompt_dir: Option<PathBuf> = None, PATH;
+        prompt_context: Option<PathBuf> = None, PATH;
+        chain: Option<ModelChain> = None, Models;
+        max_turns: Option<u32> = None, TURNS;
+        max_tokens: Option<u64> = None, TOKENS;
+        #[serde(with = "usd")]
+        max_cost_usd: Option<NanoUsd> = None, Money;
+        session_max_tokens: Option<u64> = None, TOKENS;
+        #[serde(with = "usd")]
+        session_max_cost_usd: Option<NanoUsd> = None, Money;
+        silence_turns: Option<u32> = None, Whole(1, 100);
+        #[serde(with = "share::optional")]
+        low_confidence: Option<BasisPoints> = None, Share;
+        on_missing_signal: Option<OnMissingSignal> = None, SILENT;
+        max_depth: Option<u32> = None, Whole(0, 3);
+        max_children: Option<u32> = None, Whole(1, 100);
+        tools: Option<Vec<String>> = None, TOOLS;
+        attachable: Option<Vec<String>> = None, TOOLS;
+    }
+
+    /// `[[providers]]`: a server of models. Holds no secret, only the place of one.
+    Provider {
+        /// Its name, as in `provider/model`.
+        name: String = String::new(), Text(rule::PROVIDER);
+        /// The protocol of its API.
+        dialect: Dialect = Dialect::OpenAi, OneOf(&["openai", "anthropic"]);
+        /// Where its API begins.
+        base_url: String = String::new(), Text(rule::URL);
+        /// The environment variable with the key.
+        key_env: Option<String> = None, Text(rule::VARIABLE);
+        /// The file with the key, in the place of a variable.
+        key_file: Option<PathBuf> = None, PATH;
+        /// A file with certificates of authorities that are trusted besides those of the machine.
+        ca_file: Option<PathBuf> = None, PATH;
+        /// Whether replies are requested as streams.
+        stream: Streaming = Streaming::Always, OneOf(&["always", "never"]);
+        /// Most calls in a minute.
+        requests_per_minute: Option<u64> = None, PER_MINUTE;
+        /// Most tokens in a minute, sent and received.
+        tokens_per_minute: Option<u64> = None, TOKENS;
+        /// Most calls at the same time; `actors.model_concurrency` where it is not set.
+        concurrency: Option<usize> = None, Whole(1, 10_000);
+        /// Most queued calls; `actors.model_queue` where it is not set.
+        queue: Option<usize> = None, Whole(0, 1_000_000);
+        /// Headers of each call, with values that anybody may see.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::HEADER_VALUE);
+        /// Headers whose values are secret: the environment variables that hold them.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        header_env: BTreeMap<String, String> = BTreeMap::new(), Headers(rule::VARIABLE);
+        /// Facts about its models; others can be called all the same.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        models: Vec<ProviderModel> = Vec::new(), List(ProviderModel::KEYS);
+    }
+
+    /// `[[providers.models]]`: facts about a model.
+    ProviderModel {
+        /// Its name, without its provider.
+        name: String = String::new(), Text(rule::MODEL);
+        /// How many tokens fit, sent and received.
+        context_window: Option<u64> = None, Whole(256, 100_000_000);
+        /// Most tokens of one reply.
+        max_output_tokens: Option<u64> = None, Whole(1, 10_000_000);
+        /// Price of a million tokens sent.
+        #[serde(with = "usd")]
+        input: Option<NanoUsd> = None, Rate;
+        /// Price of a million tokens that the provider had cached; `input` where it is not set.
+        #[serde(with = "usd")]
+        cached: Option<NanoUsd> = None, Rate;
+        /// Price of a million tokens that the provider puts into its cache; `input` where it is not set.
+        #[serde(with = "usd")]
+        cache_write: Option<NanoUsd> = None, Rate;
+        /// Price of a million tokens received.
+        #[serde(with = "usd")]
+        output: Option<NanoUsd> = None, Rate;
     }
 }
 
-/// `[budget]`: what a query and a session may use besides turns; a key that is not set limits nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Budget {
-    /// Most tokens of a query, sent and received.
-    pub max_tokens: Option<u64>,
-    /// Most money of a query, in US dollars.
-    #[serde(with = "usd")]
-    pub max_cost_usd: Option<NanoUsd>,
-    /// Most tokens of all queries of a session together.
-    pub session_max_tokens: Option<u64>,
-    /// Most money of all queries of a session together, in US dollars.
-    #[serde(with = "usd")]
-    pub session_max_cost_usd: Option<NanoUsd>,
-    /// A price list whose entries come before the built-in ones.
-    pub prices: Option<PathBuf>,
-}
+/// The keys that every table of a list with them must have.
+pub(super) const REQUIRED: [&str; 3] = ["name", "dialect", "base_url"];
 
-/// `[turn]`: what follows a turn.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Turn {
-    /// What a reply without a signal leads to.
-    pub on_missing_signal: OnMissingSignal,
-}
+// Sections that are structs of other rooms; a test compares their keys.
+const FALLBACK: &[Key] = &[("silence_turns", Whole(1, 100)), ("low_confidence", Share)];
+const DELEGATION: &[Key] = &[
+    ("max_depth", Whole(0, 3)),
+    ("max_children", Whole(1, 100)),
+    ("default_tokens", Whole(100, 100_000)),
+];
+const TENANTS: &[Key] = &[
+    OF_TENANT[0],
+    OF_TENANT[1],
+    OF_TENANT[2],
+    OF_TENANT[3],
+    OF_TENANT[4],
+    OF_TENANT[5],
+    ("named", Tenants(&OF_TENANT)),
+];
+const OF_TENANT: [Key; 6] = [
+    ("requests_per_minute", PER_MINUTE),
+    ("max_requests", Whole(1, 1_000_000)),
+    ("max_queries", Whole(1, 1_000_000)),
+    ("tokens_per_minute", TOKENS),
+    ("max_sessions", Whole(1, 100_000_000)),
+    ("max_queued", PER_MINUTE),
+];
 
-/// `[prompt]`: what the model is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Prompt {
-    /// A folder whose files replace the built-in segments of the same name.
-    pub dir: Option<PathBuf>,
-    /// A file about the project for every model; its first 2,000 tokens are used.
-    pub context: Option<PathBuf>,
-    /// Further instructions for every model.
-    pub instructions: Option<String>,
-    /// Most tokens of a composed prompt, estimated.
-    pub token_budget: u64,
-}
-
-impl Default for Prompt {
-    fn default() -> Self {
-        Self {
-            dir: None,
-            context: None,
-            instructions: None,
-            token_budget: 8_000,
+impl Profile {
+    /// The whole configuration as it is for this profile.
+    #[must_use]
+    pub fn over(&self, base: &Config) -> Config {
+        fn set<T: Clone>(there: &mut T, here: &Option<T>) {
+            if let Some(here) = here {
+                there.clone_from(here);
+            }
         }
-    }
-}
-
-/// `[query]`: how queries are classified.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Query {
-    /// A lexicon that replaces the built-in one.
-    pub lexicon: Option<PathBuf>,
-    /// A lexicon that is laid over it.
-    pub lexicon_overlay: Option<PathBuf>,
-    /// Learned weights that replace the built-in ones.
-    pub weights: Option<PathBuf>,
-    /// Below this confidence of the classifier a model is asked; never, if it is not set.
-    #[serde(with = "share::optional")]
-    pub second_opinion_below: Option<BasisPoints>,
-    /// Which model, as `provider/model`; the first of the chain, if it is not set.
-    pub second_opinion_model: Option<String>,
-    /// How long to wait for it; then the classifier's result stands.
-    #[serde(with = "span::required")]
-    pub second_opinion_deadline: Duration,
-}
-
-impl Default for Query {
-    fn default() -> Self {
-        Self {
-            lexicon: None,
-            lexicon_overlay: None,
-            weights: None,
-            second_opinion_below: None,
-            second_opinion_model: None,
-            second_opinion_deadline: Duration::from_secs(5),
+        fn put<T: Clone>(there: &mut Option<T>, here: &Option<T>) {
+            if here.is_some() {
+                there.clone_from(here);
+            }
         }
+        let mut config = base.clone();
+        put(&mut config.prompt.instructions, &self.instructions);
+        put(&mut config.prompt.dir, &self.prompt_dir);
+        put(&mut config.prompt.context, &self.prompt_context);
+        put(&mut config.model.chain, &self.chain);
+        set(&mut config.oracle.max_turns, &self.max_turns);
+        let budget = &mut config.budget;
+        put(&mut budget.max_tokens, &self.max_tokens);
+        put(&mut budget.max_cost_usd, &self.max_cost_usd);
+        put(&mut budget.session_max_tokens, &self.session_max_tokens);
+        put(&mut budget.session_max_cost_usd, &self.session_max_cost_usd);
+        set(&mut config.fallback.silence_turns, &self.silence_turns);
+        set(&mut config.fallback.low_confidence, &self.low_confidence);
+        set(&mut config.turn.on_missing_signal, &self.on_missing_signal);
+        set(&mut config.delegation.max_depth, &self.max_depth);
+        set(&mut config.delegation.max_children, &self.max_children);
+        put(&mut config.tools.only, &self.tools);
+        set(&mut config.tools.attachable, &self.attachable);
+        config
     }
-}
-
-/// `[tools]`: what tools may use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Tools {
-    /// How long one call may take.
-    #[serde(with = "span::required")]
-    pub call_deadline: Duration,
-    /// How long one search may take; a search over files ends after a minute at the latest, with what it
-    /// has.
-    #[serde(with = "span::required")]
-    pub search_deadline: Duration,
-    /// Most calls of one turn that run at the same time.
-    pub max_parallel: usize,
-    /// Largest file that is searched, in bytes.
-    pub max_file_bytes: u64,
-    /// Tokens of a map of the project where a call names no number.
-    pub map_tokens: u32,
-    /// The tools of a conversation; all but those of `attachable`, if it is not set.
-    pub only: Option<Vec<String>>,
-    /// Tools that can be given to a conversation later, one by one.
-    pub attachable: Vec<String>,
-}
-
-impl Default for Tools {
-    fn default() -> Self {
-        Self {
-            call_deadline: Duration::from_secs(30),
-            search_deadline: Duration::from_secs(10),
-            max_parallel: 8,
-            max_file_bytes: 1_048_576,
-            map_tokens: 2_000,
-            only: None,
-            attachable: Vec::new(),
-        }
-    }
-}
-
-/// `[notes]`: which notes there are, and whether more may be written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Notes {
-    /// The folder of the notes; a relative path starts at the project. The project, if it is not set.
-    pub dir: Option<PathBuf>,
-    /// Whether notes may be written; a person approves each one.
-    pub write: bool,
-    /// Most notes that are kept ready to be searched.
-    pub max_files: usize,
-    /// Most bytes of notes that are kept ready.
-    pub max_bytes: u64,
-}
-
-impl Default for Notes {
-    fn default() -> Self {
-        Self {
-            dir: None,
-            write: false,
-            max_files: 20_000,
-            max_bytes: 67_108_864,
-        }
-    }
-}
-
-/// `[model]`: which models are asked, how often and for how long.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Model {
-    /// The models, the first choice first. Where it is not set, the keys in the environment decide: see
-    /// [`Config::choice`](super::Config::choice).
-    pub chain: Option<ModelChain>,
-    /// Most tries of a turn with one model before the next of the chain.
-    pub attempts: u32,
-    /// How long a query waits for a server that is away and has no replacement; five minutes, if it is
-    /// not set, and ten seconds for `ask` at a terminal.
-    #[serde(with = "span::optional")]
-    pub patience: Option<Duration>,
-    /// Of a try: until there is a connection.
-    #[serde(with = "span::required")]
-    pub connect_deadline: Duration,
-    /// From there until the headers of the answer.
-    #[serde(with = "span::required")]
-    pub headers_deadline: Duration,
-    /// From the start of a try until the first token.
-    #[serde(with = "span::required")]
-    pub first_token_deadline: Duration,
-    /// Between two tokens.
-    #[serde(with = "span::required")]
-    pub idle_deadline: Duration,
-    /// For a whole try.
-    #[serde(with = "span::required")]
-    pub total_deadline: Duration,
-}
-
-impl Default for Model {
-    fn default() -> Self {
-        Self {
-            chain: None,
-            attempts: 3,
-            patience: None,
-            connect_deadline: Duration::from_secs(10),
-            headers_deadline: Duration::from_secs(60),
-            first_token_deadline: Duration::from_secs(60),
-            idle_deadline: Duration::from_secs(60),
-            total_deadline: Duration::from_secs(600),
-        }
-    }
-}
-
-/// `[session]`: one conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Session {
-    /// Most messages that are pending while a query runs; more are refused.
-    pub inbox_capacity: usize,
-    /// A session is passivated after this time without work.
-    #[serde(with = "span::required")]
-    pub idle_timeout: Duration,
-    /// With more live sessions than this, those that are idle longest are passivated.
-    pub max_live: usize,
-}
-
-impl Default for Session {
-    fn default() -> Self {
-        Self {
-            inbox_capacity: 32,
-            idle_timeout: Duration::from_secs(300),
-            max_live: 50_000,
-        }
-    }
-}
-
-/// `[supervisor]`: stalls, restarts and recovery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Supervisor {
-    /// A session without progress for this long is stalled; longer than every model and tool deadline.
-    #[serde(with = "span::required")]
-    pub stall_limit: Duration,
-    /// Crashes and stalls that fail a query.
-    pub max_crashes: u32,
-    /// Deaths of the process that fail a query.
-    pub max_process_deaths: u32,
-    /// Queries that may run at a time while others are still to be recovered after a start.
-    pub recovery_concurrency: usize,
-    /// Number of shards.
-    pub shards: usize,
-}
-
-impl Default for Supervisor {
-    fn default() -> Self {
-        Self {
-            stall_limit: Duration::from_secs(900),
-            max_crashes: 3,
-            max_process_deaths: 10,
-            recovery_concurrency: 32,
-            shards: 16,
-        }
-    }
-}
-
-/// `[actors]`: actors that all sessions share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Actors {
-    /// Number of classifiers.
-    pub classifiers: usize,
-    /// Number of composers.
-    pub composers: usize,
-    /// Most model calls of one provider at the same time.
-    pub model_concurrency: usize,
-    /// Most queued model calls of one provider; more are refused with a hint when to retry.
-    pub model_queue: usize,
-}
-
-impl Default for Actors {
-    fn default() -> Self {
-        Self {
-            classifiers: 2,
-            composers: 2,
-            model_concurrency: 64,
-            model_queue: 1_024,
-        }
-    }
-}
-
-/// `[server]`: how the HTTP server listens, and its limits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Server {
-    /// Where it listens; port 0 is a free one.
-    pub listen: SocketAddr,
-    /// How long a graceful shutdown may take.
-    #[serde(with = "span::required")]
-    pub drain_deadline: Duration,
-    /// How long a request's head may take to arrive.
-    #[serde(with = "span::required")]
-    pub header_timeout: Duration,
-    /// How long a request's body may take to arrive.
-    #[serde(with = "span::required")]
-    pub body_timeout: Duration,
-    /// A connection without a request for this long is closed.
-    #[serde(with = "span::required")]
-    pub idle_timeout: Duration,
-    /// A client that reads nothing of a response for this long is cut off.
-    #[serde(with = "span::required")]
-    pub write_timeout: Duration,
-    /// Most connections at a time.
-    pub max_connections: usize,
-    /// Most connections at a time from one address, except this machine's own.
-    pub max_connections_per_address: usize,
-    /// Most requests at a time, streams among them.
-    pub max_requests: usize,
-    /// Most queries at a time; beyond it new messages are refused.
-    pub max_queries: usize,
-    /// Most pending messages and queued model calls; beyond it new messages are refused.
-    pub max_backlog: usize,
-    /// Largest body of a request, in bytes.
-    pub max_body: usize,
-    /// Whether it only serves where there are keys.
-    pub require_keys: bool,
-    /// Host names of the server, besides `localhost` and its address.
-    pub allowed_hosts: Vec<String>,
-    /// Origins whose web pages may send requests, as browsers send them.
-    pub allowed_origins: Vec<String>,
-    /// Wrong keys that an address may show in a minute.
-    pub wrong_keys_per_minute: u64,
-    /// Whether chats over OpenAI's interface show progress as reasoning, unless a request says otherwise.
-    pub progress: bool,
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7770)),
-            drain_deadline: Duration::from_secs(25),
-            header_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(60),
-            idle_timeout: Duration::from_secs(120),
-            write_timeout: Duration::from_secs(30),
-            max_connections: 10_000,
-            max_connections_per_address: 1_000,
-            max_requests: 10_000,
-            max_queries: 20_000,
-            max_backlog: 1_000,
-            max_body: 8 << 20,
-            require_keys: false,
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            wrong_keys_per_minute: 10,
-            progress: false,
-        }
-    }
-}
-
-/// `[data]`: where things are kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Data {
-    /// The folder of the journal; see [`Data::directory`] for the default.
-    pub dir: Option<PathBuf>,
 }
 
 /// There is no place for data.
@@ -421,6 +507,25 @@ impl Data {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_key_of_the_structs_has_a_rule() {
+        // Unlike TOML, JSON shows optional keys that are not set.
+        let json = serde_json::to_value(Config::default()).unwrap();
+        let sorted = |keys: &[Key]| {
+            let mut names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
+            names.sort_unstable();
+            names
+        };
+        let there: Vec<&String> = json.as_object().unwrap().keys().collect();
+        assert_eq!(sorted(Config::KEYS), there);
+        for (name, rule) in Config::KEYS {
+            if let Section(keys) = rule {
+                let there: Vec<&String> = json[name].as_object().unwrap().keys().collect();
+                assert_eq!(sorted(keys), there, "{name}");
+            }
+        }
+    }
 
     #[test]
     fn data_lives_where_it_is_told_to() {

@@ -245,7 +245,7 @@ fn mistakes_are_told_with_line_key_value_and_what_is_allowed() {
 }
 
 #[test]
-fn problems_of_all_providers_and_sections_are_told_at_once_in_their_order() {
+fn problems_of_all_providers_and_sections_are_told_at_once_by_line() {
     let file = format!(
         "{SHORT}stream = 1\n[oracle]\nmax_turns = 0\n[[providers]]\nname = 'b'\nkey_env = 'b'\n\
          [[providers.models]]\nname = ''\n[data]\ndirs = 'x'\n"
@@ -260,9 +260,9 @@ fn problems_of_all_providers_and_sections_are_told_at_once_in_their_order() {
         [
             "oracle.toml:5",
             "oracle.toml:7",
+            "oracle.toml:8",
+            "oracle.toml:8",
             "oracle.toml:10",
-            "oracle.toml:8",
-            "oracle.toml:8",
             "oracle.toml:12",
             "oracle.toml:14",
             "environment variable ORACLE_MODEL__CHAIN",

@@ -1,0 +1,721 @@
+//! Models: chains, presets of providers, the choice of a chain by the keys that are there, money and price lists.
+
+use std::{ffi::OsString, fmt};
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::{Config, Provider, ProviderModel, rule::URL};
+use crate::{
+    llm::Dialect,
+    model::{NanoUsd, Price},
+};
+
+/// A value that is not allowed; the text says what is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotAllowed(pub(super) String);
+
+/// Most models in a chain.
+const MOST: usize = 8;
+
+/// Models as `provider/model`, the first choice first; one to eight, none twice. In text one name,
+/// or several with commas between them; `offline` is short for `offline/offline`. The model of
+/// `scripted` is a path, which may hold white space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ModelChain(Vec<String>);
+
+impl ModelChain {
+    /// The built-in model alone, which needs no key and no network.
+    #[must_use]
+    pub fn offline() -> Self {
+        Self(vec!["offline/offline".to_owned()])
+    }
+
+    /// A chain of these models.
+    ///
+    /// # Errors
+    /// If there are none, too many or a double, or a name has not the form `provider/model`.
+    pub fn new<'a>(models: impl IntoIterator<Item = &'a str>) -> Result<Self, NotAllowed> {
+        let models: Option<Vec<String>> = models.into_iter().map(full_name).collect();
+        let fits = |models: &Vec<String>| {
+            let double = |at: usize| models[..at].contains(&models[at]);
+            (1..=MOST).contains(&models.len()) && !(0..models.len()).any(double)
+        };
+        models.filter(fits).map(Self).ok_or_else(|| {
+            NotAllowed(format!(
+                "1 to {MOST} different models, each written provider/model"
+            ))
+        })
+    }
+
+    /// The providers of its models, each once, in order.
+    #[must_use]
+    pub fn providers(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for model in &self.0 {
+            let name = model.split_once('/').map_or(&**model, |(name, _)| name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The models as `provider/model`, the first choice first; at least one.
+    #[must_use]
+    pub fn models(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelChain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Text(String),
+            List(Vec<String>),
+        }
+        let chain = match Written::deserialize(deserializer)? {
+            Written::Text(text) => Self::new(text.split(',')),
+            Written::List(list) => Self::new(list.iter().map(String::as_str)),
+        };
+        chain.map_err(de::Error::custom)
+    }
+}
+
+/// A model as `provider/model`, if the name has the form.
+pub(super) fn full_name(name: &str) -> Option<String> {
+    let name = name.trim();
+    if name == "offline" {
+        return Some("offline/offline".to_owned());
+    }
+    let (provider, model) = name.split_once('/')?;
+    let model_char = |c: char| match provider {
+        "scripted" => !c.is_control() && c != ',',
+        _ => c.is_ascii_graphic() && !"\"'`,".contains(c),
+    };
+    let good = is_provider(provider) && !model.is_empty() && model.chars().all(model_char);
+    good.then(|| name.to_owned())
+}
+
+/// Whether this may be the name of a provider.
+pub(super) fn is_provider(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    !name.is_empty() && name.chars().all(good)
+}
+
+/// Money as US dollars, to a millionth.
+pub(super) mod usd {
+    use serde::{Deserializer, Serializer, de};
+
+    use crate::model::{NanoUsd, decimal};
+
+    /// Most that is allowed, in millionths.
+    const MOST: u64 = 1_000_000 * 1_000_000;
+
+    /// US dollars from 0 to 1,000,000 with at most 6 decimals.
+    pub(in crate::config) fn parse(text: &str) -> Option<NanoUsd> {
+        let micros = decimal::scaled(text, 6).filter(|micros| *micros <= MOST)?;
+        Some(NanoUsd(micros * 1_000))
+    }
+
+    /// The nearest float, whose shortest decimal is the amount again: it has 13 digits at most.
+    #[expect(clippy::cast_precision_loss, reason = "a float holds 15 digits")]
+    pub(in crate::config) fn dollars(money: NanoUsd) -> f64 {
+        (money.0 / 1_000) as f64 / 1_000_000.0
+    }
+
+    pub(in crate::config) fn serialize<S: Serializer>(
+        money: &Option<NanoUsd>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match money {
+            Some(money) => serializer.serialize_some(&dollars(*money)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in crate::config) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<NanoUsd>, D::Error> {
+        let allowed = "a price is US dollars from 0 to 1000000, with at most 6 decimals";
+        let text = decimal::digits(deserializer)?;
+        parse(&text)
+            .map(Some)
+            .ok_or_else(|| de::Error::custom(allowed))
+    }
+
+    pub(in crate::config) fn required<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<NanoUsd, D::Error> {
+        Ok(deserialize(deserializer)?.unwrap_or_default())
+    }
+}
+
+impl Provider {
+    /// What is known of one of its models.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Option<&ProviderModel> {
+        self.models.iter().find(|model| model.name == name)
+    }
+}
+
+impl ProviderModel {
+    /// What it costs, if that was set.
+    #[must_use]
+    pub fn price(&self) -> Option<Price> {
+        let (input, output) = (self.input?, self.output?);
+        Some(Price {
+            input,
+            cached: self.cached.unwrap_or(input),
+            cache_write: self.cache_write.unwrap_or(input),
+            output,
+        })
+    }
+}
+
+/// A provider that is built in: a key in the environment, or a server on this machine, is enough. A
+/// `[[providers]]` entry of the same name replaces it. Addresses and models were right when this was
+/// written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    dialect: Dialect,
+    base_url: &'static str,
+    /// The environment variable that names another address.
+    pub url_variable: Option<&'static str>,
+    key_variable: Option<&'static str>,
+    /// The model that is asked where only the key is there and nothing else is said.
+    pub default_model: Option<&'static str>,
+}
+
+/// All presets. Those with a default model come first, in the order in which their keys are looked for.
+pub const PRESETS: [Preset; 5] = [
+    Preset {
+        name: "anthropic",
+        dialect: Dialect::Anthropic,
+        base_url: "https://api.anthropic.com",
+        url_variable: Some("ANTHROPIC_BASE_URL"),
+        key_variable: Some("ANTHROPIC_API_KEY"),
+        default_model: Some("claude-sonnet-4-5"),
+    },
+    Preset {
+        name: "openai",
+        dialect: Dialect::OpenAi,
+        base_url: "https://api.openai.com/v1",
+        url_variable: Some("OPENAI_BASE_URL"),
+        key_variable: Some("OPENAI_API_KEY"),
+        default_model: Some("gpt-4.1"),
+    },
+    Preset {
+        name: "openrouter",
+        dialect: Dialect::OpenAi,
+        base_url: "https://openrouter.ai/api/v1",
+        url_variable: None,
+        key_variable: Some("OPENROUTER_API_KEY"),
+        default_model: Some("anthropic/claude-sonnet-4.5"),
+    },
+    Preset {
+        name: "gemini",
+        dialect: Dialect::OpenAi,
+        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+        url_variable: None,
+        key_variable: Some("GEMINI_API_KEY"),
+        default_model: Some("gemini-2.5-pro"),
+    },
+    Preset {
+        name: "ollama",
+        dialect: Dialect::OpenAi,
+        base_url: "http://127.0.0.1:11434/v1",
+        url_variable: Some("OLLAMA_HOST"),
+        key_variable: None,
+        default_model: None,
+    },
+];
+
+impl Preset {
+    /// One by its name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// As if it stood in the file.
+    #[must_use]
+    pub fn provider(&self) -> Provider {
+        Provider {
+            name: self.name.to_owned(),
+            dialect: self.dialect,
+            base_url: self.base_url.to_owned(),
+            key_env: self.key_variable.map(str::to_owned),
+            ..Provider::default()
+        }
+    }
+
+    /// The variables whose keys choose a model, in their order.
+    pub fn key_variables() -> impl Iterator<Item = &'static str> {
+        let choosing = PRESETS.iter().filter(|one| one.default_model.is_some());
+        choosing.filter_map(|preset| preset.key_variable)
+    }
+}
+
+/// Takes an address of an API.
+///
+/// # Errors
+/// What is allowed, if this is not.
+pub fn base_url(address: String) -> Result<String, NotAllowed> {
+    match (URL.allows)(&address) {
+        true => Ok(address),
+        false => Err(NotAllowed(URL.allowed.to_owned())),
+    }
+}
+
+/// The chain of models that is used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The models.
+    pub chain: ModelChain,
+    /// The reason.
+    pub because: Because,
+}
+
+/// Why a chain was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Because {
+    /// The user set it.
+    Set,
+    /// This variable, with a key, is in the environment.
+    Key(String),
+    /// There is no key for anything else, and this provider, which needs none, answers.
+    Running(String),
+    /// There is no key for anything else.
+    NoKey,
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = || Preset::key_variables().collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Set => f.write_str("as set"),
+            Self::Key(variable) => write!(f, "because {variable} is set"),
+            Self::Running(provider) => {
+                write!(
+                    f,
+                    "because {provider} answers, and none of {} is set",
+                    names()
+                )
+            }
+            Self::NoKey => write!(f, "because none of {} is set", names()),
+        }
+    }
+}
+
+impl Config {
+    /// A provider: as configured, else the preset.
+    #[must_use]
+    pub fn provider(&self, name: &str) -> Option<Provider> {
+        let configured = self.providers.iter().find(|known| known.name == name);
+        configured
+            .cloned()
+            .or_else(|| Preset::named(name).map(Preset::provider))
+    }
+
+    /// The chain that is set; else the default model of the first preset whose key is in this
+    /// environment; else the offline model.
+    #[must_use]
+    pub fn choice(&self, environment: &[(OsString, OsString)]) -> Choice {
+        if let Some(chain) = &self.model.chain {
+            return Choice {
+                chain: chain.clone(),
+                because: Because::Set,
+            };
+        }
+        let is_blank = |value: &OsString| value.to_str().is_some_and(|text| text.trim().is_empty());
+        let has = |variable: &String| {
+            let mut variables = environment.iter();
+            variables.any(|(name, value)| *name == **variable && !is_blank(value))
+        };
+        let keyed = PRESETS.iter().find_map(|preset| {
+            let model = format!("{}/{}", preset.name, preset.default_model?);
+            let key = self.provider(preset.name)?.key_env.filter(has)?;
+            Some(Choice {
+                chain: ModelChain::new([model.as_str()]).ok()?,
+                because: Because::Key(key),
+            })
+        });
+        keyed.unwrap_or_else(|| Choice {
+            chain: ModelChain::offline(),
+            because: Because::NoKey,
+        })
+    }
+}
+
+/// The list that is compiled in.
+const BUILTIN: &str = include_str!("../../config/prices.toml");
+
+/// Prices and sizes of models. The first entry that fits a model counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prices(Vec<Entry>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    model: String,
+    #[serde(deserialize_with = "usd::required")]
+    input: NanoUsd,
+    #[serde(default, deserialize_with = "usd::deserialize")]
+    cached: Option<NanoUsd>,
+    #[serde(default, deserialize_with = "usd::deserialize")]
+    cache_write: Option<NanoUsd>,
+    #[serde(deserialize_with = "usd::required")]
+    output: NanoUsd,
+    context_window: Option<u64>,
+    max_output_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    price: Vec<Entry>,
+}
+
+/// A price list that is not in order.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the price list `{name}` {what}")]
+pub struct PricesError {
+    name: String,
+    what: String,
+}
+
+impl Prices {
+    /// The list that is compiled in.
+    ///
+    /// # Errors
+    /// If that is not in order, which a test rules out.
+    pub fn builtin() -> Result<Self, PricesError> {
+        Self::parse(BUILTIN, "config/prices.toml")
+    }
+
+    /// A list from a file of this name.
+    ///
+    /// # Errors
+    /// See [`PricesError`].
+    pub fn parse(text: &str, name: &str) -> Result<Self, PricesError> {
+        let refused = |what: String| PricesError {
+            name: name.to_owned(),
+            what,
+        };
+        let read = toml::from_str(text);
+        let File { price } = read
+            .map_err(|error| refused(format!("is not in order: {error}").trim_end().to_owned()))?;
+        match price.iter().find(|entry| !entry.is_named_well()) {
+            None => Ok(Self(price)),
+            Some(Entry { model, .. }) => Err(refused(format!(
+                "names `{model}`: write provider/model, with `*` only at the end"
+            ))),
+        }
+    }
+
+    /// These, and where they say nothing, those.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        Self([self.0, others.0].concat())
+    }
+
+    /// What `provider/model` costs, if the list says so.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Option<Price> {
+        let entry = self.0.iter().find(|entry| entry.fits(model))?;
+        Some(Price {
+            input: entry.input,
+            cached: entry.cached.unwrap_or(entry.input),
+            cache_write: entry.cache_write.unwrap_or(entry.input),
+            output: entry.output,
+        })
+    }
+
+    /// How many tokens fit into `provider/model`, sent and received, if the list says so.
+    #[must_use]
+    pub fn context_window(&self, model: &str) -> Option<u64> {
+        self.first(model, |entry| entry.context_window)
+    }
+
+    /// Most tokens of one reply of `provider/model`, if the list says so.
+    #[must_use]
+    pub fn max_output_tokens(&self, model: &str) -> Option<u64> {
+        self.first(model, |entry| entry.max_output_tokens)
+    }
+
+    /// What the first entry says that fits and says it.
+    fn first(&self, model: &str, said: impl Fn(&Entry) -> Option<u64>) -> Option<u64> {
+        let mut entries = self.0.iter();
+        entries.find_map(|entry| said(entry).filter(|_| entry.fits(model)))
+    }
+}
+
+impl Entry {
+    fn is_named_well(&self) -> bool {
+        let stem = self.model.strip_suffix('*').unwrap_or(&self.model);
+        let parts = stem.split_once('/');
+        !stem.contains('*') && parts.is_some_and(|(provider, _)| !provider.is_empty())
+    }
+
+    fn fits(&self, model: &str) -> bool {
+        match self.model.strip_suffix('*') {
+            Some(stem) => model.starts_with(stem),
+            None => self.model == model,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_are_read_from_text() {
+        for (text, models) in [
+            ("offline", Some(vec!["offline/offline"])),
+            ("openai/gpt-x", Some(vec!["openai/gpt-x"])),
+            ("local-1/meta/llama:8b", Some(vec!["local-1/meta/llama:8b"])),
+            ("a/b, c/d", Some(vec!["a/b", "c/d"])),
+            (
+                "scripted/my scripts/größe.json",
+                Some(vec!["scripted/my scripts/größe.json"]),
+            ),
+            (
+                "scripted//tmp/it's.json",
+                Some(vec!["scripted//tmp/it's.json"]),
+            ),
+            ("scripted/a\nb", None),
+            ("", None),
+            ("gpt-x", None),
+            ("/x", None),
+            ("x/", None),
+            ("Open AI/x", None),
+            ("a/b c", None),
+            ("a/b,", None),
+            ("a/b,a/b", None),
+            ("a/1,a/2,a/3,a/4,a/5,a/6,a/7,a/8,a/9", None),
+        ] {
+            let chain = ModelChain::new(text.split(',')).ok();
+            let got = chain
+                .as_ref()
+                .map(|c| c.models().iter().map(String::as_str).collect());
+            assert_eq!(got, models, "{text}");
+        }
+    }
+
+    #[test]
+    fn money_is_exact() {
+        for (text, nanos) in [
+            ("0.000001", Some(1_000)),
+            ("2.5", Some(2_500_000_000)),
+            ("1000000", Some(1_000_000_000_000_000)),
+            ("999999.999999", Some(999_999_999_999_000)),
+            ("0", Some(0)),
+            ("1000000.000001", None),
+            ("0.0000001", None),
+            ("$5", None),
+        ] {
+            let money = usd::parse(text);
+            assert_eq!(money, nanos.map(NanoUsd), "{text}");
+            if let Some(money) = money {
+                assert_eq!(usd::parse(&usd::dollars(money).to_string()), Some(money));
+            }
+        }
+    }
+
+    #[test]
+    fn presets_have_the_form_of_what_stands_in_a_file() {
+        for preset in PRESETS {
+            let config = Config {
+                providers: vec![preset.provider()],
+                ..Config::default()
+            };
+            assert_eq!(config.validate(), Ok(()), "{}", preset.name);
+            if let Some(model) = preset.default_model {
+                let name = format!("{}/{model}", preset.name);
+                assert!(ModelChain::new([name.as_str()]).is_ok(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_key_that_is_there_chooses_the_model() {
+        let own = "[[providers]]\nname = 'openai'\ndialect = 'openai'\nbase_url = 'http://h'\n";
+        let (own_key, no_key) = (format!("{own}key_env = 'MINE'"), own.to_owned());
+        for (name, file, variables, model, because) in [
+            ("none", "", &[][..], "offline/offline", "because none of"),
+            (
+                "empty",
+                "",
+                &[("OPENAI_API_KEY", " ")],
+                "offline/offline",
+                "because none of",
+            ),
+            (
+                "one",
+                "",
+                &[("OPENAI_API_KEY", "k")],
+                "openai/gpt-4.1",
+                "because OPENAI_API_KEY",
+            ),
+            (
+                "order",
+                "",
+                &[
+                    ("OPENROUTER_API_KEY", "k"),
+                    ("OPENAI_API_KEY", "k"),
+                    ("ANTHROPIC_API_KEY", "k"),
+                ],
+                "anthropic/claude-sonnet-4-5",
+                "because ANTHROPIC_API_KEY",
+            ),
+            (
+                "the next one",
+                "",
+                &[("ANTHROPIC_API_KEY", ""), ("OPENROUTER_API_KEY", "k")],
+                "openrouter/anthropic/claude-sonnet-4.5",
+                "because OPENROUTER_API_KEY",
+            ),
+            (
+                "the last one",
+                "",
+                &[("GEMINI_API_KEY", "k")],
+                "gemini/gemini-2.5-pro",
+                "because GEMINI_API_KEY",
+            ),
+            (
+                "set",
+                "model.chain = 'a/b'",
+                &[("OPENAI_API_KEY", "k")],
+                "a/b",
+                "as set",
+            ),
+            (
+                "replaced",
+                &own_key,
+                &[("MINE", "k")],
+                "openai/gpt-4.1",
+                "because MINE is set",
+            ),
+            (
+                "not its key",
+                &own_key,
+                &[("OPENAI_API_KEY", "k")],
+                "offline/offline",
+                "because none",
+            ),
+            (
+                "keyless",
+                &no_key,
+                &[("OPENAI_API_KEY", "k")],
+                "offline/offline",
+                "because none",
+            ),
+        ] {
+            let config: Config = toml::from_str(file).unwrap();
+            let pair = |(name, value): &(&str, &str)| (name.into(), value.into());
+            let choice = config.choice(&variables.iter().map(pair).collect::<Vec<_>>());
+            assert_eq!(choice.chain.models(), [model], "{name}");
+            let why = choice.because.to_string();
+            assert!(why.starts_with(because), "{name}: {why}");
+        }
+    }
+
+    fn of(prices: &Prices, model: &str) -> Option<[u64; 4]> {
+        let price = prices.of(model)?;
+        Some(
+            [price.input, price.cached, price.cache_write, price.output]
+                .map(|part| part.0 / 1_000_000),
+        )
+    }
+
+    #[test]
+    fn the_built_in_list_is_in_order() {
+        let prices = Prices::builtin().unwrap();
+        let sonnet = of(&prices, "anthropic/claude-sonnet-4-5-20250929");
+        assert_eq!(sonnet, Some([3_000, 300, 3_750, 15_000]));
+        assert_eq!(of(&prices, "offline/offline"), None);
+    }
+
+    #[test]
+    fn the_first_entry_that_fits_counts() {
+        let own = r#"
+            [[price]]
+            model = "a/b-large"
+            input = 2
+            output = "3.5"
+            [[price]]
+            model = "a/b*"
+            input = 1.0
+            cached = 0
+            cache_write = 1.25
+            output = 1.0
+            context_window = 2000
+        "#;
+        let others = r#"
+            [[price]]
+            model = "a/*"
+            input = 9
+            output = 9
+            context_window = 1000
+            max_output_tokens = 100
+        "#;
+        let parse = |text| Prices::parse(text, "own.toml").unwrap();
+        let prices = parse(own).or(parse(others));
+        for (model, expected) in [
+            ("a/b-large", Some([2_000, 2_000, 2_000, 3_500])),
+            ("a/b-larger", Some([1_000, 0, 1_250, 1_000])),
+            ("a/c", Some([9_000, 9_000, 9_000, 9_000])),
+            ("b/b", None),
+        ] {
+            assert_eq!(of(&prices, model), expected, "{model}");
+        }
+        // An entry that says nothing of sizes does not hide one that does.
+        for (model, window, reply) in [
+            ("a/b-large", Some(2_000), Some(100)),
+            ("a/c", Some(1_000), Some(100)),
+            ("b/b", None, None),
+        ] {
+            let got = (
+                prices.context_window(model),
+                prices.max_output_tokens(model),
+            );
+            assert_eq!(got, (window, reply), "{model}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_order_is_named() {
+        for (text, said) in [
+            ("price = 3", "is not in order"),
+            ("[[prices]]", "unknown field `prices`"),
+            (
+                "[[price]]\nmodel = \"a/b\"\ninput = 1",
+                "missing field `output`",
+            ),
+            (
+                "[[price]]\nmodel = \"a/b\"\ninput = -1\noutput = 1",
+                "a price is US dollars from 0 to 1000000",
+            ),
+            (
+                "[[price]]\nmodel = \"gpt\"\ninput = 1\noutput = 1",
+                "names `gpt`: write provider/model",
+            ),
+            (
+                "[[price]]\nmodel = \"a/*b\"\ninput = 1\noutput = 1",
+                "names `a/*b`",
+            ),
+        ] {
+            let error = Prices::parse(text, "own.toml").unwrap_err().to_string();
+            assert!(error.starts_with("the price list `own.toml`"), "{error}");
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

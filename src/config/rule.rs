@@ -1,0 +1,486 @@
+//! Rules of keys: the values that each may have, and the remedy for a key that does not exist.
+
+use std::{
+    net::{Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use jiff::fmt::friendly::{Designator, SpanParser, SpanPrinter};
+use reqwest::Url;
+use toml::{Table, Value};
+
+use super::{
+    Config,
+    models::{ModelChain, full_name, is_provider, usd},
+};
+use crate::{
+    kernel::BasisPoints,
+    model::{ProfileName, TenantId},
+};
+
+/// The values that a key may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rule {
+    Switch,
+    /// A whole number within these bounds.
+    Whole(u64, u64),
+    /// A time within these bounds, in milliseconds.
+    Time(u64, u64),
+    /// A share, exact to a ten-thousandth.
+    Share,
+    /// US dollars, more than 0.
+    Money,
+    /// US dollars, which may be 0.
+    Rate,
+    OneOf(&'static [&'static str]),
+    Text(Form),
+    /// Different texts, as a list or with commas between them; the form describes the whole list.
+    Texts(Form),
+    Models,
+    OneModel,
+    /// A table of headers whose values have this form.
+    Headers(Form),
+    /// Limits of single tenants.
+    Tenants(&'static [Key]),
+    /// A table.
+    Section(&'static [Key]),
+    /// A list of tables.
+    List(&'static [Key]),
+}
+
+/// The name of a key and its rule.
+pub(super) type Key = (&'static str, Rule);
+
+use Rule::{
+    Headers, List, Models, Money, OneModel, OneOf, Rate, Section, Share, Switch, Tenants, Text,
+    Texts, Time, Whole,
+};
+
+/// The whole configuration.
+pub(super) const ROOT: Rule = Section(Config::KEYS);
+
+impl Rule {
+    /// The keys of a table.
+    pub(super) const fn keys(self) -> &'static [Key] {
+        match self {
+            Section(keys) | List(keys) | Tenants(keys) => keys,
+            _ => &[],
+        }
+    }
+
+    /// The rule of a key in a table.
+    pub(super) fn of(self, key: &str) -> Option<Self> {
+        let mut keys = self.keys().iter();
+        keys.find(|(known, _)| *known == key).map(|(_, rule)| *rule)
+    }
+
+    /// The line that begins a table in a file.
+    pub(super) fn head(self, path: &str) -> String {
+        match self {
+            List(_) => format!("[[{path}]]"),
+            _ => format!("[{path}]"),
+        }
+    }
+
+    fn names(self) -> String {
+        let names: Vec<&str> = self.keys().iter().map(|(name, _)| *name).collect();
+        names.join(", ")
+    }
+
+    /// Normalizes a value. A decimal number comes with its digits, which say more than the nearest float.
+    ///
+    /// # Errors
+    /// The values that are allowed.
+    pub(super) fn read(self, value: &Value, digits: Option<&str>) -> Result<Value, String> {
+        let text = value.as_str();
+        let decimal = || match value {
+            Value::String(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => digits.map_or_else(|| number.to_string(), str::to_owned),
+            _ => String::new(),
+        };
+        let as_is = |fits: bool| fits.then(|| value.clone());
+        let kept = match self {
+            Switch => as_is(value.is_bool()),
+            Whole(least, most) => {
+                let number = value.as_integer().map(u64::try_from);
+                as_is(matches!(number, Some(Ok(number)) if (least..=most).contains(&number)))
+            }
+            Time(least, most) => {
+                let span =
+                    text.and_then(|text| SpanParser::new().parse_unsigned_duration(text).ok());
+                let fits = |span: &Duration| {
+                    let millis = u64::try_from(span.as_millis());
+                    span.subsec_nanos().is_multiple_of(1_000_000)
+                        && millis.is_ok_and(|millis| (least..=most).contains(&millis))
+                };
+                span.filter(fits).map(|span| shown_time(span).into())
+            }
+            Share => {
+                let share = decimal().parse::<BasisPoints>().ok();
+                share.map(|share| share.as_fraction().into())
+            }
+            Money | Rate => {
+                let money = usd::parse(&decimal());
+                let money = money.filter(|money| matches!(self, Rate) || money.0 > 0);
+                money.map(|money| usd::dollars(money).into())
+            }
+            OneOf(names) => as_is(text.is_some_and(|text| names.contains(&text))),
+            Text(form) => as_is(text.is_some_and(form.allows)),
+            Texts(form) => texts(value)
+                .filter(|texts| {
+                    let double = |at: usize| texts[..at].contains(&texts[at]);
+                    texts.iter().all(|text| (form.allows)(text)) && !(0..texts.len()).any(double)
+                })
+                .map(Value::from),
+            Models => {
+                let names = texts(value).unwrap_or_default();
+                let chain = ModelChain::new(names.iter().map(String::as_str)).ok();
+                chain.map(|chain| chain.models().to_vec().into())
+            }
+            OneModel => text.and_then(full_name).map(Value::from),
+            Headers(form) => {
+                let table = value
+                    .as_table()
+                    .ok_or("a table of headers with their names and what they are set to")?;
+                for (name, value) in table {
+                    for (form, text) in [(HEADER, Some(&**name)), (form, value.as_str())] {
+                        if !text.is_some_and(form.allows) {
+                            return Err(format!("a table of headers with {}", form.allowed));
+                        }
+                    }
+                }
+                as_is(true)
+            }
+            Tenants(_) => as_is(self.limits(value)?),
+            Section(_) | List(_) => None,
+        };
+        kept.ok_or_else(|| self.allowed())
+    }
+
+    /// Whether this is a table of limits by the tenant's name.
+    fn limits(self, value: &Value) -> Result<bool, String> {
+        let Some(tables) = value.as_table() else {
+            return Ok(false);
+        };
+        for (name, limits) in tables {
+            TenantId::new(name).map_err(|error| format!("names of tenants; {error}"))?;
+            let known = self.names();
+            let no_table = || format!("for `{name}` a table with {known}");
+            let limits: &Table = limits.as_table().ok_or_else(no_table)?;
+            for (key, value) in limits {
+                let rule = self.of(key);
+                let rule = rule.ok_or_else(|| format!("for `{name}` only {known}"))?;
+                let read = rule.read(value, None);
+                read.map_err(|allowed| format!("for `{name}.{key}` {allowed}"))?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn allowed(self) -> String {
+        let text = match self {
+            Switch => "true or false",
+            Share => "a number from 0.0 to 1.0 with at most 4 decimals",
+            Money => "US dollars, more than 0 and up to 1000000, with at most 6 decimals",
+            Rate => "US dollars from 0 to 1000000, with at most 6 decimals",
+            Models => "1 to 8 different models, each written provider/model",
+            OneModel => "a model, written provider/model",
+            Tenants(_) => {
+                "only tables of limits: the line `[tenants.named.NAME]` and keys below it"
+            }
+            Text(form) | Texts(form) | Headers(form) => form.allowed,
+            Section(_) => "only a section",
+            List(_) => "only a list",
+            Whole(least, most) => return format!("a whole number from {least} to {most}"),
+            Time(least, most) => {
+                let [least, most] = [least, most].map(Duration::from_millis).map(shown_time);
+                return format!(
+                    "a time from {least} to {most}, written like 250ms, 30s, 10m or 1h"
+                );
+            }
+            OneOf(names) => {
+                let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+                let (last, others) = quoted.split_last().map_or(("", &[][..]), |(l, o)| (l, o));
+                return format!("{} or {last}", others.join(", "));
+            }
+        };
+        text.to_owned()
+    }
+}
+
+/// A time as it is written.
+pub(super) fn shown_time(span: Duration) -> String {
+    const PRINTER: SpanPrinter = SpanPrinter::new().designator(Designator::Compact);
+    PRINTER.unsigned_duration_to_string(&span)
+}
+
+/// A list of texts, or one text with commas between them.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(texts) => {
+            let texts = texts.iter().map(|text| text.as_str().map(str::to_owned));
+            texts.collect()
+        }
+        Value::String(texts) => {
+            let texts = texts.split(',').map(|text| text.trim().to_owned());
+            Some(texts.collect())
+        }
+        _ => None,
+    }
+}
+
+/// Sections and their keys, in order.
+pub(super) fn section_keys() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let sections = Config::KEYS.iter();
+    let sections = sections.filter(|(_, rule)| matches!(rule, Section(_)));
+    sections.flat_map(|(section, of)| of.keys().iter().map(|(key, _)| (*section, *key)))
+}
+
+/// The remedy for a key or table that does not exist in the table at a path.
+pub(super) fn remedy(of: Rule, path: &str, wrong: &str) -> String {
+    let own = of.keys().iter().map(|(key, rule)| {
+        let full = join(path, key);
+        match rule {
+            Section(_) | List(_) => (*key, rule.head(&full)),
+            _ => (*key, full),
+        }
+    });
+    // Of names equally near, the one in this table.
+    let others = section_keys().filter(|_| matches!(of, Section(_)));
+    let others = others.map(|(section, key)| (key, join(section, key)));
+    let near = own.chain(others).filter_map(|(name, full)| {
+        let edits = strsim::levenshtein(wrong, name);
+        (edits <= (name.len() / 3).max(1)).then_some((edits, full))
+    });
+    match near.min_by_key(|(edits, _)| *edits) {
+        Some((_, full)) => format!("the nearest is `{full}`"),
+        None if of.of(SHORT).is_none() => format!("`{}` has {}", of.head(path), of.names()),
+        None => {
+            let sections = Config::KEYS.iter();
+            let sections = sections.filter(|(_, rule)| matches!(rule, Section(_)));
+            let sections: Vec<&str> = sections.map(|(name, _)| *name).collect();
+            let sections = sections.join(", ");
+            format!("the sections are {sections}, [[profiles]] and [[providers]]")
+        }
+    }
+}
+
+/// The section whose keys have short names as variables.
+pub(super) const SHORT: &str = "oracle";
+
+/// The place of a key in a table.
+pub(super) fn join(place: &str, key: &str) -> String {
+    match place {
+        "" => key.to_owned(),
+        place => format!("{place}.{key}"),
+    }
+}
+
+/// Texts of a certain form, and a description of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    pub(super) allowed: &'static str,
+    pub(super) allows: fn(&str) -> bool,
+}
+
+const fn form(allowed: &'static str, allows: fn(&str) -> bool) -> Form {
+    Form { allowed, allows }
+}
+
+pub(super) const PATH: Form = form("a path as text, not empty", |text| {
+    !text.is_empty() && !text.contains('\0')
+});
+pub(super) const ADDRESS: Form = form(
+    "an IP address and a port, like 127.0.0.1:7770, [::1]:7770 or 0.0.0.0:80",
+    |text| text.parse::<SocketAddr>().is_ok(),
+);
+pub(super) const INSTRUCTIONS: Form = form(
+    "a text of 1 to 20000 characters that is not blank",
+    |text| !text.trim().is_empty() && text.chars().count() <= 20_000,
+);
+pub(super) const LINE: Form = form("1 to 200 characters on one line", |text| {
+    !text.trim().is_empty() && text.chars().count() <= 200 && !text.chars().any(char::is_control)
+});
+pub(super) const PROFILE: Form = form(
+    "1 to 128 characters from A-Z a-z 0-9 . _ : -, but not \"oracle\", which is what the sections describe",
+    |text| ProfileName::new(text).is_ok_and(|name| name != ProfileName::oracle()),
+);
+pub(super) const PROVIDER: Form = form(
+    "lower-case letters, digits, `-` and `_`, but not \"offline\" or \"scripted\", which are built in",
+    |text| is_provider(text) && text.len() <= 64 && !["offline", "scripted"].contains(&text),
+);
+pub(super) const MODEL: Form = form(
+    "a model's name, without white space, quotes and commas",
+    |text| full_name(&format!("x/{text}")).is_some_and(|full| full.len() == text.len() + 2),
+);
+pub(super) const URL: Form = form(
+    "an address that begins with http:// or https://, without user, password, `?` and `#`",
+    is_url,
+);
+/// Without small letters: a secret written in the place of its variable mostly has some.
+pub(super) const VARIABLE: Form = form(
+    "the name of an environment variable: capital letters, digits and `_`",
+    |text| {
+        let good = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        text.starts_with(|c: char| !c.is_ascii_digit()) && text.chars().all(good)
+    },
+);
+const HEADER: Form = form("names of headers: letters, digits and `-`", |text| {
+    is_of("-", text)
+});
+pub(super) const HEADER_VALUE: Form = form("texts in ASCII, on one line", |text| {
+    text.chars().all(|c| c.is_ascii_graphic() || c == ' ')
+});
+pub(super) const HOSTS: Form = form(
+    "a list of names or addresses of machines, like oracle.example.org or 2001:db8::1, without a port, none twice",
+    |text| {
+        let is_name = text.split('.').all(|label| is_of("-_", label));
+        text.len() <= 253 && (is_name || text.parse::<Ipv6Addr>().is_ok())
+    },
+);
+pub(super) const ORIGINS: Form = form(
+    "a list of origins as browsers send them, like https://chat.example.org or http://localhost:3000, none twice",
+    |text| {
+        let origin = Url::parse(text).map(|url| url.origin().ascii_serialization());
+        is_url(text) && origin.is_ok_and(|origin| origin == text)
+    },
+);
+pub(super) const TOOLS: Form = form(
+    "a list of names of tools, each 1 to 64 characters from A-Z a-z 0-9 _ -, none twice",
+    |text| text.len() <= 64 && is_of("-_", text),
+);
+
+/// Whether a text consists of letters, digits and these characters.
+fn is_of(others: &str, text: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    !text.is_empty() && text.chars().all(good)
+}
+
+/// Whether an address is whole and has no part that may hold a secret.
+pub(super) fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://");
+    let rest = rest.or_else(|| text.strip_prefix("http://"));
+    let good = |c: char| c.is_ascii_graphic() && !"@?#\\\"'<>`{}|^".contains(c);
+    let is_whole = |rest: &str| !rest.starts_with('/') && rest.chars().all(good);
+    rest.is_some_and(is_whole) && Url::parse(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_named_or_else_what_there_is() {
+        for (section, wrong, says) in [
+            ("oracle", "max_turn", "the nearest is `oracle.max_turns`"),
+            ("budget", "max_turns", "the nearest is `oracle.max_turns`"),
+            ("", "max_turns", "the nearest is `oracle.max_turns`"),
+            (
+                "prompt",
+                "dri",
+                "`[prompt]` has dir, context, instructions, token_budget",
+            ),
+            ("prompt", "dirs", "the nearest is `prompt.dir`"),
+            ("data", "dirs", "the nearest is `data.dir`"),
+            ("", "bugdet", "the nearest is `[budget]`"),
+        ] {
+            let of = ROOT.of(section).unwrap_or(ROOT);
+            assert_eq!(remedy(of, section, wrong), says, "{section} {wrong}");
+        }
+    }
+
+    #[test]
+    fn times_have_a_unit_and_are_whole_milliseconds() {
+        for (text, written) in [
+            ("0ms", Some("0s")),
+            ("250ms", Some("250ms")),
+            ("1000ms", Some("1s")),
+            ("90s", Some("1m 30s")),
+            ("900s", Some("15m")),
+            ("24h", Some("24h")),
+            ("", None),
+            ("30", None),
+            ("-1s", None),
+            ("1us", None),
+            ("25h", None),
+            ("9999999999999999999h", None),
+        ] {
+            let read = Time(0, 24 * 3_600_000).read(&text.into(), None).ok();
+            assert_eq!(read, written.map(Value::from), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tenants_limits_are_refused_with_what_is_allowed() {
+        for (text, allowed) in [
+            ("named = 1", "only tables of limits"),
+            (
+                "named.acme = 1",
+                "for `acme` a table with requests_per_minute, ",
+            ),
+            (
+                "named.acme.queue = 1",
+                "for `acme` only requests_per_minute, ",
+            ),
+            (
+                "named.acme.max_queued = 0",
+                "for `acme.max_queued` a whole number from 1 to 10000000",
+            ),
+            ("named.'a b'.max_queued = 1", "names of tenants; "),
+        ] {
+            let table: Table = toml::from_str(text).unwrap();
+            let rule = ROOT.of("tenants").and_then(|of| of.of("named")).unwrap();
+            let refused = rule.read(&table["named"], None).unwrap_err();
+            assert!(refused.starts_with(allowed), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_whole_and_hold_no_secret() {
+        for (text, good) in [
+            ("https://api.openai.com/v1", true),
+            ("http://127.0.0.1:11434/v1", true),
+            ("http://[::1]:8080", true),
+            ("http://[::1]", true),
+            ("https://host", true),
+            ("https://host/", true),
+            ("", false),
+            ("api.openai.com", false),
+            ("ftp://host", false),
+            ("https://", false),
+            ("https:///v1", false),
+            ("https://:80", false),
+            ("https://host:port", false),
+            ("http://::1/v1", false),
+            ("http://::1:80", false),
+            ("https://host:99999", false),
+            ("https://me:secret@host", false),
+            ("https://host/v1?key=secret", false),
+            ("https://host/#x", false),
+            ("https://ho st", false),
+        ] {
+            assert_eq!(is_url(text), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_have_their_form() {
+        for (text, wanted) in [
+            ("openai", [true, true, false, true]),
+            ("my-server_2", [true, true, false, false]),
+            ("offline", [false, true, false, true]),
+            ("meta/llama:8b", [false, true, false, false]),
+            ("OPENAI_API_KEY", [false, true, true, false]),
+            ("9LIVES", [false, true, false, true]),
+            ("X-Title", [false, true, false, true]),
+            ("sk-abcDEF", [false, true, false, true]),
+            ("a b", [false; 4]),
+            ("a,b", [false; 4]),
+            ("", [false; 4]),
+        ] {
+            let forms = [PROVIDER, MODEL, VARIABLE, HEADER];
+            assert_eq!(forms.map(|form| (form.allows)(text)), wanted, "{text}");
+        }
+    }
+}
